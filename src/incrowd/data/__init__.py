@@ -1,0 +1,1 @@
+"""Data at rest and at the edge: roles, hierarchies, codes, files."""

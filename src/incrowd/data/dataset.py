@@ -1,0 +1,48 @@
+"""The shapes that methods map to themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.data.hierarchy import Hierarchy
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A table's quasi-identifying columns as nodes of their hierarchies.
+
+    ``nodes[column, row]`` is a node of ``hierarchies[column]``: a leaf before a method has run, a
+    leaf or an ancestor of it afterwards. Row numbers never change: row 7 of what a method returns
+    is row 7 of what it was given. A row with ``is_suppressed`` is to be left out of the release.
+    """
+
+    names: tuple[str, ...]
+    nodes: NDArray[np.int32]
+    hierarchies: tuple[Hierarchy, ...]
+    is_suppressed: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+
+    def __post_init__(self) -> None:
+        if self.nodes.shape[0] != len(self.names) or len(self.names) != len(self.hierarchies):
+            raise ValueError("one row of nodes and one hierarchy per column")
+        if self.is_suppressed.size == 0 and self.n_rows:
+            object.__setattr__(self, "is_suppressed", np.zeros(self.n_rows, dtype=np.bool_))
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return int(self.nodes.shape[1])
+
+    @property
+    def n_columns(self) -> int:
+        """How many quasi-identifying columns there are."""
+        return len(self.names)
+
+    def with_nodes(
+        self, nodes: NDArray[np.int32], is_suppressed: NDArray[np.bool_] | None = None
+    ) -> Rows:
+        """Return the same columns with other nodes."""
+        kept = self.is_suppressed if is_suppressed is None else is_suppressed
+        return replace(self, nodes=nodes, is_suppressed=kept)

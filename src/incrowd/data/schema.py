@@ -1,0 +1,93 @@
+"""Roles: what each column of a table is to the people in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from incrowd.errors import JobError, unknown
+
+ROLES = ("identifying", "quasi-identifying", "sensitive", "insensitive")
+
+
+@dataclass(frozen=True, init=False)
+class Schema:
+    """Which columns play which role; a column with no stated role is not released.
+
+    ``person`` names the column that tells people apart where one person has several rows. It is
+    never released.
+
+    >>> Schema(quasi=["age", "zip"], sensitive=["diagnosis"]).published
+    ('age', 'zip', 'diagnosis')
+    """
+
+    quasi: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    insensitive: tuple[str, ...]
+    identifying: tuple[str, ...]
+    person: str | None
+
+    def __init__(
+        self,
+        quasi: Iterable[str] = (),
+        sensitive: Iterable[str] = (),
+        insensitive: Iterable[str] = (),
+        identifying: Iterable[str] = (),
+        person: str | None = None,
+    ) -> None:
+        groups = {"quasi": quasi, "sensitive": sensitive}
+        groups |= {"insensitive": insensitive, "identifying": identifying}
+        role_of: dict[str, str] = {}
+        for attribute, names in groups.items():
+            listed = (names,) if isinstance(names, str) else tuple(names)
+            for name in listed:
+                if name in role_of:
+                    role = _role_word(attribute)
+                    both = role if role_of[name] == role else f"both {role_of[name]} and {role}"
+                    raise JobError(
+                        f"column {name!r} is stated {both}"
+                        + (" twice" if role_of[name] == role else ""),
+                        remedy="Give each column one role, once.",
+                    )
+                role_of[name] = _role_word(attribute)
+            object.__setattr__(self, attribute, listed)
+        object.__setattr__(self, "person", person or None)
+        if person and role_of.get(person, "identifying") != "identifying":
+            raise JobError(
+                f"column {person!r} tells people apart (person) and is {role_of[person]}",
+                remedy="The person column is never released: take its role away.",
+            )
+
+    @classmethod
+    def from_roles(cls, roles: Mapping[str, str], person: str | None = None) -> Schema:
+        """Build from column → role, as a job file states it."""
+        for column, role in roles.items():
+            if role not in ROLES:
+                raise unknown("role", role, ROLES, where=f"column {column!r}")
+        names = {
+            role: [column for column, stated in roles.items() if stated == role] for role in ROLES
+        }
+        return cls(
+            names["quasi-identifying"],
+            names["sensitive"],
+            names["insensitive"],
+            names["identifying"],
+            person,
+        )
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """Column → role, for every column that has one."""
+        stated = {name: "quasi-identifying" for name in self.quasi}
+        stated |= {name: "sensitive" for name in self.sensitive}
+        stated |= {name: "insensitive" for name in self.insensitive}
+        return stated | {name: "identifying" for name in self.identifying}
+
+    @property
+    def published(self) -> tuple[str, ...]:
+        """The columns that a release shows, in no particular order."""
+        return (*self.quasi, *self.sensitive, *self.insensitive)
+
+
+def _role_word(attribute: str) -> str:
+    return "quasi-identifying" if attribute == "quasi" else attribute

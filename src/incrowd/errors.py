@@ -1,0 +1,97 @@
+"""Everything that incrowd raises on purpose.
+
+    IncrowdError                 exit 70   never raised itself
+    ├── InputError               exit 2    what was asked for or given cannot be used
+    │   ├── JobError                       the request contradicts itself or names what is not there
+    │   ├── DataError                      a data file or frame
+    │   ├── HierarchyError                 a generalization hierarchy
+    │   └── EngineError                    an engine that cannot start or do its work
+    ├── InfeasibleError          exit 3    no release can satisfy it; names the nearest that could
+    └── AuditError               exit 4    a release was made, its audit refused it, nothing was published
+
+A message says where and what, ``remedy`` how to mend it. Values of people's data never stand in
+the message itself: they go into ``examples``, which are shown only to somebody who may see them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from incrowd.audit import Audit
+
+
+class IncrowdError(Exception):
+    """Base of every deliberate error: what happened, how to mend it, and examples apart."""
+
+    exit_status = 70
+
+    def __init__(self, what: str, *, remedy: str = "", examples: Iterable[object] = ()) -> None:
+        super().__init__(what)
+        self.what = what
+        self.remedy = remedy
+        self.examples: Sequence[str] = [str(example) for example in examples]
+
+    def text(self, show_values: bool) -> str:
+        """Return the whole message; with ``show_values`` also up to three example values."""
+        first_line = self.what.rstrip(".")
+        if show_values and self.examples:
+            shown = ", ".join(repr(example[:80]) for example in self.examples[:3])
+            first_line += f", for example {shown}"
+        return f"{first_line}.\n{self.remedy}" if self.remedy else f"{first_line}."
+
+    def __str__(self) -> str:
+        return self.text(show_values=False)
+
+
+class InputError(IncrowdError):
+    """What was asked for or given cannot be used; nothing was written."""
+
+    exit_status = 2
+
+
+class JobError(InputError):
+    """The request contradicts itself or names something that does not exist."""
+
+
+class DataError(InputError):
+    """A data file or frame cannot be read for what it claims to be."""
+
+
+class HierarchyError(InputError):
+    """A hierarchy is not a tree, or does not cover the column's values."""
+
+
+class EngineError(InputError):
+    """An engine cannot start, or lacks something it needs."""
+
+
+class InfeasibleError(IncrowdError):
+    """No release of these data can keep the guarantee; ``remedy`` names the nearest that can."""
+
+    exit_status = 3
+
+
+class AuditError(IncrowdError):
+    """The audit refused the release; it was not published."""
+
+    exit_status = 4
+
+    def __init__(self, what: str, *, audit: Audit, remedy: str = "") -> None:
+        super().__init__(what, remedy=remedy)
+        self.audit = audit
+
+
+def unknown(kind: str, name: str, known: Iterable[str], *, where: str = "") -> JobError:
+    """Return the error for a name that is none of ``known``, naming the near ones first."""
+    names = list(known)
+    near = get_close_matches(name, names, n=3, cutoff=0.5)
+    place = f"{where}: " if where else ""
+    if near:
+        remedy = f"Did you mean {' or '.join(repr(candidate) for candidate in near)}?"
+    else:
+        listed = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
+        remedy = f"Known: {listed}."
+    return JobError(f"{place}no {kind} is called {name!r}", remedy=remedy)

@@ -1,0 +1,53 @@
+"""What a check looks at, and what it finds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from incrowd.data.hierarchy import Hierarchy
+from incrowd.engines.base import Blocks, Engine
+
+STARS = ("as-value", "as-wildcard", "excluded")
+"""What a ``*`` or missing cell means when crowds are counted."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing a check looked for.
+
+    ``holds`` is False where the promise is broken, None where the finding only informs (or warns).
+    ``figures`` are plain numbers and words for JSON. ``exposed_rows`` are row numbers of the
+    checked file (1 is the first row after the header), at most 20 of them, for the owner's eyes.
+    ``is_public`` is False where the figures are not a function of the released file alone.
+    """
+
+    name: str
+    holds: bool | None
+    summary: str
+    figures: dict[str, Any] = field(default_factory=dict)
+    exposed_rows: tuple[int, ...] = ()
+    is_public: bool = True
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A released file as a stranger reads it, loaded on an engine.
+
+    ``blocks`` hold the file's columns; where the owner has proven a key, also the owner's
+    columns that ``person`` and ``k_column`` name. ``frame`` is the same as one local table where
+    it fits (row numbers of exposed people come from it), else None.
+    """
+
+    engine: Engine
+    blocks: Blocks
+    n_rows: int
+    quasi: tuple[str, ...]
+    sensitive: tuple[str, ...] = ()
+    person: str | None = None
+    k_column: str | None = None
+    missing_values: tuple[str, ...] = ()
+    sensitive_hierarchies: dict[str, Hierarchy] = field(default_factory=dict)
+    frame: pa.Table | None = None

@@ -1,0 +1,22 @@
+"""What a method of tables is to the pipeline."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Protocol
+
+from incrowd.data.dataset import Rows
+from incrowd.engines.base import Engine
+from incrowd.methods.conditions import Conditions
+from incrowd.progress import Progress
+
+
+class Method(Protocol):
+    """A search: Rows in, Rows out, every group valid under the conditions."""
+
+    name: ClassVar[str]
+    keeps: ClassVar[frozenset[str]]
+
+    def run(
+        self, rows: Rows, conditions: Conditions, engine: Engine, seed: int, progress: Progress
+    ) -> Rows:
+        """Return the rows generalized so that rows with equal nodes form valid groups."""
