@@ -1,5 +1,79 @@
-"""incrowd releases data about people so that nobody's row stands alone."""
+"""incrowd releases data about people so that nobody's row stands alone.
+
+>>> import incrowd as ic
+>>> frame = ic.sample_census(500)
+>>> job = ic.Job(
+...     schema=ic.Schema(quasi=["age", "sex", "zip"], sensitive=["diagnosis"]),
+...     guarantee=ic.KAnonymity(5),
+... )
+>>> release = ic.anonymize(frame, job)
+>>> release.audit.holds, release.audit.smallest_group >= 5
+(True, True)
+>>> ic.check(release.data, ic.KAnonymity(5), job.schema).holds
+True
+
+Everything public is here; it is loaded when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from incrowd.version import __version__
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from incrowd.audit import Audit as Audit
+    from incrowd.audit import Owner as Owner
+    from incrowd.data.hierarchy import Hierarchy as Hierarchy
+    from incrowd.data.hierarchy_files import read_hierarchy as read_hierarchy
+    from incrowd.data.hierarchy_files import write_hierarchy as write_hierarchy
+    from incrowd.data.samples import census as sample_census
+    from incrowd.data.schema import Schema as Schema
+    from incrowd.errors import AuditError as AuditError
+    from incrowd.errors import IncrowdError as IncrowdError
+    from incrowd.errors import InfeasibleError as InfeasibleError
+    from incrowd.errors import InputError as InputError
+    from incrowd.guarantees.evidence import Finding as Finding
+    from incrowd.guarantees.k_anonymity import KAnonymity as KAnonymity
+    from incrowd.job import Job as Job
+    from incrowd.methods.greedy.method import Greedy as Greedy
+    from incrowd.methods.mondrian.method import Mondrian as Mondrian
+    from incrowd.pipeline import Release as Release
+    from incrowd.pipeline import anonymize as anonymize
+    from incrowd.pipeline import check as check
+    from incrowd.pipeline import run as run
+
+_HOME = {
+    "Audit": "incrowd.audit",
+    "AuditError": "incrowd.errors",
+    "Finding": "incrowd.guarantees.evidence",
+    "Greedy": "incrowd.methods.greedy.method",
+    "Hierarchy": "incrowd.data.hierarchy",
+    "IncrowdError": "incrowd.errors",
+    "InfeasibleError": "incrowd.errors",
+    "InputError": "incrowd.errors",
+    "Job": "incrowd.job",
+    "KAnonymity": "incrowd.guarantees.k_anonymity",
+    "Mondrian": "incrowd.methods.mondrian.method",
+    "Owner": "incrowd.audit",
+    "Release": "incrowd.pipeline",
+    "Schema": "incrowd.data.schema",
+    "anonymize": "incrowd.pipeline",
+    "check": "incrowd.pipeline",
+    "read_hierarchy": "incrowd.data.hierarchy_files",
+    "run": "incrowd.pipeline",
+    "sample_census": "incrowd.data.samples:census",
+    "write_hierarchy": "incrowd.data.hierarchy_files",
+}
+
+__all__ = ["__version__", *sorted(_HOME)]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'incrowd' has no attribute {name!r}")
+    module, _, inner = _HOME[name].partition(":")
+    return getattr(import_module(module), inner or name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -6,10 +6,14 @@ everything from the released file with other code.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+L_KINDS = ("none", "distinct", "entropy", "recursive")
+"""Kinds of l-diversity; kernels know each by its place here."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,10 +24,14 @@ class SensitiveCondition:
     a value of its own for t). ``l`` is 0 where no diversity is asked for; ``l_kind`` is distinct,
     entropy or recursive, the last with ``c``. ``t`` is −1.0 where no closeness is asked for.
 
+    Entropy and recursive diversity look at the known values alone: a missing value is neither a
+    value nor part of the whole that shares are taken of.
+
     Every distance between distributions is the earth mover's distance on a tree:
     Σ over nodes of ``tree_weight[node]`` · |share of the group under it − share of all rows|.
     Node i < n_values is value i, node n_values is "missing", further nodes are inner nodes;
-    ``tree_parent[node]`` is larger than node, or −1 at the top.
+    ``tree_parent[node]`` is larger than node, or −1 at the top. Without a tree all values are
+    equally far from each other.
     """
 
     codes: NDArray[np.int32]
@@ -34,6 +42,57 @@ class SensitiveCondition:
     t: float = -1.0
     tree_parent: NDArray[np.int32] | None = None
     tree_weight: NDArray[np.float64] | None = None
+
+    def tree(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return the tree's parents and weights, those of the equal distance where none is given."""
+        if self.tree_parent is None or self.tree_weight is None:
+            return np.full(self.n_values + 1, -1, dtype=np.int32), np.full(self.n_values + 1, 0.5)
+        parent = np.asarray(self.tree_parent, dtype=np.int32)
+        weight = np.asarray(self.tree_weight, dtype=np.float64)
+        if len(parent) != len(weight) or len(parent) <= self.n_values:
+            raise ValueError("a tree needs a parent and a weight per value, and for missing values")
+        if np.any((parent >= 0) & (parent <= np.arange(len(parent)))):
+            raise ValueError("parents in a tree of values must have larger numbers than children")
+        return parent, weight
+
+
+class PackedConditions(NamedTuple):
+    """Conditions as flat arrays of fixed types, so that kernels compile once for all of them.
+
+    Absent parts have length 0. ``code_of_row[sensitive, row]`` is n_values where the value is
+    missing. The trees of the sensitive columns lie one after the other:
+    ``tree_start[sensitive]`` is where a column's tree begins, and ``tree_parent`` counts from there.
+    """
+
+    k: int
+    k_of_row: NDArray[np.int32]
+    person_of_row: NDArray[np.int32]
+    n_people: int
+    code_of_row: NDArray[np.int32]
+    n_values: NDArray[np.int64]
+    l: NDArray[np.float64]  # noqa: E741
+    l_kind: NDArray[np.int64]
+    c: NDArray[np.float64]
+    t: NDArray[np.float64]
+    tree_start: NDArray[np.int64]
+    tree_parent: NDArray[np.int32]
+    tree_weight: NDArray[np.float64]
+    tree_share: NDArray[np.float64]
+
+    def of_rows(
+        self,
+        k_of_row: NDArray[np.int32],
+        person_of_row: NDArray[np.int32],
+        code_of_row: NDArray[np.int32],
+    ) -> PackedConditions:
+        """Return the same limits, and the whole table's distribution, over other rows."""
+        people, person = np.unique(person_of_row, return_inverse=True)
+        return self._replace(
+            k_of_row=np.ascontiguousarray(k_of_row, dtype=np.int32),
+            person_of_row=person.astype(np.int32),
+            n_people=len(people),
+            code_of_row=np.ascontiguousarray(code_of_row, dtype=np.int32),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,3 +112,54 @@ class Conditions:
     def is_size_only(self) -> bool:
         """Whether counting rows against one k is all there is to test."""
         return self.k_of_row is None and self.person_of_row is None and not self.sensitive
+
+    def take(self, rows: NDArray[np.int64]) -> Conditions:
+        """Return the conditions of these rows alone; t then compares with these rows' values."""
+        return Conditions(
+            self.k,
+            None if self.k_of_row is None else self.k_of_row[rows],
+            None if self.person_of_row is None else self.person_of_row[rows],
+            tuple(replace(column, codes=column.codes[rows]) for column in self.sensitive),
+        )
+
+    def packed(self, n_rows: int) -> PackedConditions:
+        """Return the flat arrays that kernels take, with the distribution of all rows for t."""
+        trees = [column.tree() for column in self.sensitive]
+        starts = np.cumsum([0, *(len(parent) for parent, _ in trees)])
+        codes = np.zeros((len(self.sensitive), n_rows), dtype=np.int32)
+        shares = np.zeros(int(starts[-1]))
+        for place, (column, (parent, _)) in enumerate(zip(self.sensitive, trees, strict=True)):
+            if column.l > 0 and column.l_kind not in L_KINDS[1:]:
+                raise ValueError(f"no kind of l-diversity is called {column.l_kind!r}")
+            codes[place] = np.where(column.codes < 0, column.n_values, column.codes)
+            shares[starts[place] : starts[place + 1]] = _shares(codes[place], parent)
+        none = np.zeros(0, dtype=np.int32)
+        persons = none if self.person_of_row is None else self.person_of_row
+        packed = PackedConditions(
+            k=int(self.k),
+            k_of_row=none,
+            person_of_row=none,
+            n_people=0,
+            code_of_row=codes,
+            n_values=np.asarray([column.n_values for column in self.sensitive], dtype=np.int64),
+            l=np.asarray([column.l for column in self.sensitive], dtype=np.float64),
+            l_kind=np.asarray(
+                [L_KINDS.index(x.l_kind) if x.l > 0 else 0 for x in self.sensitive], dtype=np.int64
+            ),
+            c=np.asarray([column.c for column in self.sensitive], dtype=np.float64),
+            t=np.asarray([column.t for column in self.sensitive], dtype=np.float64),
+            tree_start=starts.astype(np.int64),
+            tree_parent=np.concatenate([none, *(parent for parent, _ in trees)]).astype(np.int32),
+            tree_weight=np.concatenate([np.zeros(0), *(weight for _, weight in trees)]),
+            tree_share=shares,
+        )
+        return packed.of_rows(none if self.k_of_row is None else self.k_of_row, persons, codes)
+
+
+def _shares(codes: NDArray[np.int32], parent: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Return the share of all rows under each node of a tree of values."""
+    count = np.bincount(codes, minlength=len(parent)).astype(np.int64)
+    for node in range(len(parent)):
+        if parent[node] >= 0:
+            count[parent[node]] += count[node]
+    return np.asarray(count / max(1, len(codes)), dtype=np.float64)

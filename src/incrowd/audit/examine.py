@@ -1,0 +1,120 @@
+"""The check of one released table, the same for a run's own release and for anyone's file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from incrowd.audit.key import prove_key
+from incrowd.data.dataset import Rows
+from incrowd.data.encoding import nodes_of
+from incrowd.data.hierarchy import Hierarchy
+from incrowd.data.schema import Schema
+from incrowd.data.table import Table
+from incrowd.engines.base import Engine
+from incrowd.guarantees.evidence import Evidence, Finding
+from incrowd.guarantees.k_anonymity import KAnonymity
+from incrowd.guarantees.leaks import find_leaks
+from incrowd.guarantees.likeness import check_thresholds
+
+
+@dataclass(frozen=True)
+class Owner:
+    """What only the owner has: the original, who is which released row, the hierarchies.
+
+    ``original_row[released row]`` numbers the original's rows from 0; None where nobody knows.
+    """
+
+    original: Table
+    original_row: NDArray[np.int64] | None = None
+    hierarchies: Mapping[str, Hierarchy] | None = None
+    keeps_order: bool = False
+
+
+def examine(
+    released: Table,
+    schema: Schema,
+    guarantee: KAnonymity,
+    engine: Engine,
+    *,
+    owner: Owner | None = None,
+    sensitive_hierarchies: Mapping[str, Hierarchy] | None = None,
+    accepted: tuple[str, ...] = (),
+    thresholds: Mapping[str, float] | None = None,
+) -> list[Finding]:
+    """Check a released table for its guarantee, for leaks and, with the owner, for truth."""
+    findings: list[Finding] = []
+    evidence_frame = released.frame
+    if owner is not None and owner.original_row is not None:
+        hierarchies = dict(owner.hierarchies or {})
+        proof = prove_key(
+            owner.original.frame, released.frame, owner.original_row, schema.quasi, hierarchies
+        )
+        if not proof.holds:
+            return [proof]
+        findings.append(proof)
+        evidence_frame = _with_owner_columns(released.frame, schema, guarantee, owner)
+    evidence = Evidence(
+        engine=engine,
+        blocks=engine.load(evidence_frame),
+        n_rows=released.n_rows,
+        quasi=schema.quasi,
+        sensitive=schema.sensitive,
+        person=schema.person,
+        k_column=guarantee.k_column,
+        missing_values=released.missing_values,
+        sensitive_hierarchies=dict(sensitive_hierarchies or {}),
+        frame=evidence_frame,
+    )
+    findings = guarantee.check(evidence) + findings
+    if thresholds:
+        findings += check_thresholds(evidence, **thresholds)
+    leaks = find_leaks(
+        released.frame,
+        schema.quasi,
+        schema.sensitive,
+        schema.insensitive,
+        original=owner.original.frame if owner else None,
+        accepted=accepted,
+    )
+    if owner is not None and owner.keeps_order:
+        leaks = [_if_order_is_unknown(finding) for finding in leaks]
+    return findings + leaks
+
+
+def released_rows(
+    before: Rows, released: Table, original_row: NDArray[np.int64]
+) -> Rows:
+    """Return the rows as the released file shows them, in the original's order.
+
+    Rows that are not in the file are suppressed: every cell at its root.
+    """
+    nodes = np.empty_like(before.nodes)
+    for position, hierarchy in enumerate(before.hierarchies):
+        nodes[position] = hierarchy.root
+        column = released.frame.column(before.names[position])
+        nodes[position, original_row] = nodes_of(column, hierarchy, released.name)
+    is_suppressed = np.ones(before.n_rows, dtype=np.bool_)
+    is_suppressed[original_row] = False
+    return before.with_nodes(nodes, is_suppressed)
+
+
+def _with_owner_columns(
+    frame: pa.Table, schema: Schema, guarantee: KAnonymity, owner: Owner
+) -> pa.Table:
+    rows = pa.array(owner.original_row)
+    for name in (schema.person, guarantee.k_column):
+        if name and name not in frame.column_names:
+            frame = frame.append_column(name, owner.original.frame.column(name).take(rows))
+    return frame
+
+
+def _if_order_is_unknown(finding: Finding) -> Finding:
+    if finding.name != "row order":
+        return finding
+    summary = "rows keep the original's order: holds if the order is unknown"
+    return replace(finding, holds=None, summary=summary)

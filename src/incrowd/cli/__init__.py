@@ -1,0 +1,58 @@
+"""The command line: build a job, run it, show the audit."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import traceback
+from typing import NoReturn
+
+from incrowd.errors import AuditError, IncrowdError
+
+INTERNAL_ERROR, INTERRUPTED, TERMINATED = 70, 130, 143
+
+
+def main() -> NoReturn:
+    """Run the command line and leave with its exit status."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    sys.exit(run_with_status(sys.argv[1:]))
+
+
+def run_with_status(arguments: list[str]) -> int:
+    """Run one command; every deliberate error becomes a message and its exit status."""
+    import click
+    import typer
+
+    from incrowd.cli.app import app
+    from incrowd.cli.terminal import may_show_values, say
+
+    wants_debug = "--debug" in arguments
+    try:
+        command = typer.main.get_command(app)
+        status = command.main(args=arguments, prog_name="incrowd", standalone_mode=False)
+        return int(status or 0)
+    except IncrowdError as error:
+        if wants_debug:
+            traceback.print_exc()
+        if isinstance(error, AuditError) and "--json" in arguments:
+            print(error.audit.to_json())
+        say(f"incrowd: {error.text(may_show_values(arguments))}", style="bold red")
+        return error.exit_status
+    except click.exceptions.Abort:
+        say("incrowd: interrupted, nothing was published", style="bold red")
+        return INTERRUPTED
+    except click.ClickException as error:
+        error.show(sys.stderr)
+        return 2
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    except Exception as error:
+        if wants_debug:
+            traceback.print_exc()
+        say(
+            f"incrowd: internal error ({type(error).__name__}); nothing was published. "
+            "Run again with --debug for details",
+            style="bold red",
+        )
+        return INTERNAL_ERROR

@@ -1,0 +1,46 @@
+"""The commands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from incrowd.cli.check import check_command
+from incrowd.cli.demo import demo_command
+from incrowd.cli.hierarchy import hierarchy_command
+from incrowd.cli.init import init_command
+from incrowd.cli.run import run_command
+from incrowd.version import __version__
+
+app = typer.Typer(
+    name="incrowd",
+    help="Release data about people so that nobody's row stands alone.\n\n"
+    "Start with [bold]incrowd demo[/bold]; then [bold]incrowd init DATA[/bold] on your own file.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"incrowd {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[  # noqa: ARG001
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    pass
+
+
+app.command("demo")(demo_command)
+app.command("init")(init_command)
+app.command("run")(run_command)
+app.command("check")(check_command)
+app.command("hierarchy")(hierarchy_command)

@@ -1,0 +1,298 @@
+"""``incrowd check``: audit a file from any tool."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from incrowd.cli.flags import apply_flags, flags_of, split_names, with_flags
+from incrowd.data.schema import Schema
+from incrowd.data.specs import HierarchySpec
+from incrowd.engines.table import EngineChoice, make_engine
+from incrowd.errors import DataError, InputError, JobError
+from incrowd.guarantees.k_anonymity import KAnonymity
+from incrowd.job import GUARANTEES, InputOptions, Job, build
+
+if TYPE_CHECKING:
+    from incrowd.audit import Audit, Owner
+    from incrowd.data.hierarchy import Hierarchy
+    from incrowd.data.table import Table
+
+FLAGS = {
+    **flags_of("guarantee", [KAnonymity], "Guarantee"),
+    **flags_of("engine", [EngineChoice], "Engine"),
+    **flags_of("input", [InputOptions], "Input"),
+}
+HOLDS, DOES_NOT_HOLD = 0, 1
+
+
+@with_flags(FLAGS)
+def check_command(
+    released: Annotated[Path, typer.Argument(metavar="RELEASE", help="The file to check.")],
+    quasi: Annotated[
+        str | None,
+        typer.Option(help="Columns people could be known by: a,b,c.", rich_help_panel="Columns"),
+    ] = None,
+    sensitive: Annotated[
+        str | None,
+        typer.Option(help="Columns nobody should learn of a person.", rich_help_panel="Columns"),
+    ] = None,
+    person: Annotated[
+        str | None,
+        typer.Option(help="The column that tells people apart.", rich_help_panel="Columns"),
+    ] = None,
+    hierarchy: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="COLUMN=FILE or a builder, as in run: for hierarchical t and to prove a key.",
+            rich_help_panel="Columns",
+        ),
+    ] = None,
+    accept_insensitive: Annotated[
+        str | None,
+        typer.Option(
+            help="Insensitive columns published although they point at people.",
+            rich_help_panel="Columns",
+        ),
+    ] = None,
+    guarantee: Annotated[
+        str, typer.Option(help="The promise to check.", rich_help_panel="Guarantee")
+    ] = KAnonymity.name,
+    alpha: Annotated[
+        float | None,
+        typer.Option(
+            help="(α, k)-anonymity: no sensitive value's share in a group above α.",
+            rich_help_panel="Guarantee",
+        ),
+    ] = None,
+    beta: Annotated[
+        float | None, typer.Option(help="Basic β-likeness.", rich_help_panel="Guarantee")
+    ] = None,
+    enhanced_beta: Annotated[
+        float | None, typer.Option(help="Enhanced β-likeness.", rich_help_panel="Guarantee")
+    ] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="δ-disclosure privacy.", rich_help_panel="Guarantee")
+    ] = None,
+    original: Annotated[
+        Path | None,
+        typer.Option(help="The original data: also what needs them.", rich_help_panel="Owner"),
+    ] = None,
+    key: Annotated[
+        Path | None,
+        typer.Option(help="The key file that run --key wrote.", rich_help_panel="Owner"),
+    ] = None,
+    aligned: Annotated[
+        bool,
+        typer.Option(help="Row i of the release is row i of the original.", rich_help_panel="Owner"),
+    ] = False,
+    job: Annotated[
+        Path | None,
+        typer.Option(
+            help="Take columns, hierarchies and guarantee from a job.", rich_help_panel="Owner"
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the audit as JSON.")] = False,
+    show_values: Annotated[  # noqa: ARG001
+        bool, typer.Option(help="Allow examples of values in messages.")
+    ] = False,
+    debug: Annotated[bool, typer.Option(help="Show a traceback on errors.")] = False,  # noqa: ARG001
+    **stated: Any,
+) -> int:
+    """Audit a released table from any tool, sharing no code with the methods that make one.
+
+    [bold]Example[/bold]
+
+        incrowd check patients.release.csv --k 5 --quasi age,sex,zip --sensitive diagnosis --l 3
+
+    Exit status: 0 holds, 1 does not hold (with what is exposed), 2 could not check.
+    """
+    mapping: dict[str, Any] = {}
+    specs: dict[str, HierarchySpec] = {}
+    columns = {"quasi": quasi, "sensitive": sensitive}
+    if job is not None:
+        saved = Job.load(job)
+        mapping = {
+            section: values
+            for section, values in saved.to_mapping().items()
+            if section in ("guarantee", "input")
+        }
+        mapping["guarantee"].pop("name")
+        specs.update(saved.hierarchies)
+        quasi_names = split_names(quasi) if quasi is not None else list(saved.schema.quasi)
+        sensitive_names = (
+            split_names(sensitive) if sensitive is not None else list(saved.schema.sensitive)
+        )
+        person = person or saved.schema.person
+        accept_insensitive = accept_insensitive or ",".join(saved.release.accept_insensitive)
+    else:
+        quasi_names, sensitive_names = (split_names(text) for text in columns.values())
+    apply_flags(mapping, FLAGS, stated)
+    for text in hierarchy or []:
+        column, _, spec = text.partition("=")
+        specs[column] = HierarchySpec.parse(spec)
+    if guarantee not in GUARANTEES:
+        from incrowd.errors import unknown
+
+        raise unknown("guarantee", guarantee, GUARANTEES)
+    if not quasi_names:
+        raise JobError(
+            "no column is quasi-identifying, so there is nothing to check",
+            remedy="Name the columns that somebody could know a person by: --quasi age,zip.",
+        )
+    promise = mapping.get("guarantee", {})
+    if "k" not in promise:
+        if "k_column" not in promise:
+            raise JobError("k is not stated", remedy="State --k 5 (or --k-column COLUMN).")
+        promise["k"] = 2
+    audit = _check(
+        released,
+        build(GUARANTEES[guarantee], promise, "guarantee"),
+        Schema(quasi_names, sensitive_names, person=person),
+        specs,
+        build(InputOptions, mapping.get("input", {}), "input"),
+        build(EngineChoice, mapping.get("engine", {}), "engine"),
+        original=original,
+        key=key,
+        aligned=aligned,
+        accepted=tuple(split_names(accept_insensitive)),
+        thresholds={
+            "alpha": alpha, "beta": beta, "enhanced_beta": enhanced_beta, "delta": delta,
+        },
+    )
+    if as_json:
+        print(audit.to_json())
+    else:
+        from incrowd.cli.show import show_check
+
+        show_check(audit)
+    return HOLDS if audit.holds else DOES_NOT_HOLD
+
+
+def _check(
+    released: Path,
+    guarantee: KAnonymity,
+    schema: Schema,
+    specs: dict[str, HierarchySpec],
+    reading: InputOptions,
+    engine: EngineChoice,
+    *,
+    original: Path | None,
+    key: Path | None,
+    aligned: bool,
+    accepted: tuple[str, ...],
+    thresholds: dict[str, float | None],
+) -> Audit:
+    from incrowd import pipeline
+    from incrowd.data.read import read_table
+
+    how = {
+        "delimiter": reading.delimiter,
+        "encoding": reading.encoding,
+        "header": reading.header,
+        "missing_values": reading.missing_values,
+    }
+    table = read_table(released, **how)
+    others = [
+        name
+        for name in table.columns
+        if name not in (*schema.quasi, *schema.sensitive, schema.person, guarantee.k_column)
+    ]
+    schema = Schema(schema.quasi, schema.sensitive, others, person=schema.person)
+    table.require([*schema.quasi, *schema.sensitive], table.name)
+    owner = None
+    if original is not None:
+        owner = _owner(read_table(original, **how), table, schema, specs, key, aligned)
+    elif key is not None or aligned:
+        raise JobError("--key and --aligned speak of an original", remedy="Name it: --original.")
+    working = make_engine(engine)
+    try:
+        audit = pipeline.check(
+            table,
+            guarantee,
+            schema,
+            engine=working,
+            owner=owner,
+            sensitive_hierarchies=_sensitive_hierarchies(guarantee, schema, table, specs),
+            accepted=accepted,
+            thresholds={name: value for name, value in thresholds.items() if value is not None},
+        )
+    finally:
+        working.close()
+    return replace(audit, release_sha256=pipeline.file_hash(released))
+
+
+def _owner(
+    original: Table,
+    released: Table,
+    schema: Schema,
+    specs: dict[str, HierarchySpec],
+    key: Path | None,
+    aligned: bool,
+) -> Owner:
+    import numpy as np
+
+    from incrowd.audit import Owner
+    from incrowd.data.encoding import encode
+
+    if key is None and not aligned:
+        return Owner(original)
+    original.require([*schema.quasi, *schema.sensitive], original.name)
+    if aligned:
+        if original.n_rows != released.n_rows:
+            raise InputError(
+                f"--aligned: the original has {original.n_rows} rows, "
+                f"the release {released.n_rows}",
+                remedy="Use --key with the key that run --key wrote.",
+            )
+        original_row = np.arange(released.n_rows, dtype=np.int64)
+    else:
+        assert key is not None
+        original_row = _read_key(key, released.n_rows)
+    before, _ = encode(original, schema.quasi, specs)
+    return Owner(
+        original,
+        original_row,
+        dict(zip(before.names, before.hierarchies, strict=True)),
+        keeps_order=aligned,
+    )
+
+
+def _read_key(path: Path, n_rows: int) -> Any:
+    import numpy as np
+    import pyarrow as pa
+
+    from incrowd.data.read import read_table
+
+    table = read_table(path, header=True)
+    table.require(["released_row", "original_row"], str(path))
+    try:
+        released_row, original_row = (
+            table.frame.column(name).cast(pa.int64()).to_numpy() - 1
+            for name in ("released_row", "original_row")
+        )
+    except (pa.ArrowInvalid, TypeError):
+        raise DataError(f"{path}: the key's columns must be whole numbers") from None
+    if not np.array_equal(np.sort(released_row), np.arange(n_rows)):
+        raise DataError(
+            f"{path}: the key does not name each of the {n_rows} released rows once",
+            remedy="Use the key that was written with this release.",
+        )
+    return original_row[np.argsort(released_row, kind="stable")]
+
+
+def _sensitive_hierarchies(
+    guarantee: KAnonymity, schema: Schema, table: Table, specs: dict[str, HierarchySpec]
+) -> dict[str, Hierarchy]:
+    from incrowd.data.builders import hierarchy_for
+
+    if guarantee.t is None:
+        return {}
+    return {
+        name: hierarchy_for(name, table, specs[name])[0]
+        for name in schema.sensitive
+        if name in specs
+    }

@@ -1,0 +1,114 @@
+"""Flags made from the fields of a job's parts, so that help, TOML and flags cannot drift apart."""
+
+from __future__ import annotations
+
+import inspect
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import Field, dataclass, fields
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import typer
+
+from incrowd.errors import JobError
+
+
+@dataclass(frozen=True)
+class Flag:
+    """One flag: where its value goes in a job, and how Typer shows it."""
+
+    section: str
+    field: str
+    parameter: inspect.Parameter
+
+
+def flags_of(section: str, kinds: list[type[Any]], panel: str) -> dict[str, Flag]:
+    """Return a flag per field of the given dataclasses, by parameter name; None means not given."""
+    found: dict[str, Flag] = {}
+    for kind in kinds:
+        hints = get_type_hints(kind)
+        for item in fields(kind):
+            flag = item.metadata.get("flag") or "--" + item.name.replace("_", "-")
+            name = flag.removeprefix("--").replace("-", "_")
+            if name in found or not item.metadata:
+                continue
+            found[name] = Flag(section, item.name, _parameter(name, flag, item, hints, panel))
+    return found
+
+
+def _parameter(
+    name: str, flag: str, item: Field[Any], hints: Mapping[str, Any], panel: str
+) -> inspect.Parameter:
+    kind = _plain_type(hints[item.name])
+    help_text = item.metadata["help"]
+    if item.metadata.get("choices"):
+        help_text += f" One of: {', '.join(item.metadata['choices'])}."
+    if item.default not in (None, (), "") and not callable(item.default):
+        help_text += f" [dim](default: {item.default})[/dim]"
+    declared = [f"{flag}/--no-{flag[2:]}"] if kind is bool else [flag]
+    option = typer.Option(*declared, help=help_text, rich_help_panel=panel, show_default=False)
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[kind | None, option],
+    )
+
+
+def _plain_type(hint: Any) -> type[Any]:
+    if get_origin(hint) is tuple:
+        return str
+    kinds = [kind for kind in (get_args(hint) or (hint,)) if kind is not type(None)]
+    return float if float in kinds else kinds[0]
+
+
+def with_flags(flags: Mapping[str, Flag]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command taking ``**stated`` the flags as options that Typer sees."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(command, eval_str=True)
+        own = [
+            parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for parameter in signature.parameters.values()
+            if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+        ]
+        every = [*own, *(flag.parameter for flag in flags.values())]
+        command.__signature__ = signature.replace(parameters=every)  # type: ignore[attr-defined]
+        command.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
+        return command
+
+    return decorate
+
+
+def apply_flags(
+    mapping: dict[str, Any], flags: Mapping[str, Flag], stated: Mapping[str, Any]
+) -> None:
+    """Write the flags that were given over the sections of a job."""
+    for name, value in stated.items():
+        if value is not None:
+            flag = flags[name]
+            mapping.setdefault(flag.section, {})[flag.field] = value
+
+
+def apply_settings(mapping: dict[str, Any], settings: list[str]) -> None:
+    """Write ``section.field=value`` settings over a job; values are TOML, or else plain text."""
+    for setting in settings:
+        place, equals, text = setting.partition("=")
+        if not equals or not place.strip():
+            raise JobError(f"--set {setting}: not of the form section.field=value")
+        *sections, name = [part.strip() for part in place.split(".")]
+        try:
+            value = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            value = text
+        target = mapping
+        for section in sections:
+            target = target.setdefault(section, {})
+            if not isinstance(target, dict):
+                raise JobError(f"--set {setting}: {section!r} is not a section of a job")
+        target[name] = value
+
+
+def split_names(text: str | None) -> list[str]:
+    """Return the names in a comma-separated flag."""
+    return [name.strip() for name in (text or "").split(",") if name.strip()]

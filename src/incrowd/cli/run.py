@@ -1,0 +1,198 @@
+"""``incrowd run``: anonymize; the release appears only if its audit holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from incrowd.cli.flags import apply_flags, apply_settings, flags_of, split_names, with_flags
+from incrowd.cli.terminal import progress_bar, say
+from incrowd.data.specs import HierarchySpec
+from incrowd.engines.table import EngineChoice
+from incrowd.errors import InputError, JobError
+from incrowd.guarantees.k_anonymity import KAnonymity
+from incrowd.job import InputOptions, Job, ReleaseOptions, read_mapping
+from incrowd.methods.table import METHODS
+
+FLAGS = {
+    **flags_of("guarantee", [KAnonymity], "Guarantee"),
+    **flags_of("method", list(METHODS.values()), "Method"),
+    **flags_of("engine", [EngineChoice], "Engine"),
+    **flags_of("input", [InputOptions], "Input"),
+    **flags_of("release", [ReleaseOptions], "Release"),
+}
+ROLE_FLAGS = {
+    "quasi": "quasi-identifying",
+    "sensitive": "sensitive",
+    "insensitive": "insensitive",
+    "identifying": "identifying",
+}
+
+
+@with_flags(FLAGS)
+def run_command(
+    source: Annotated[Path, typer.Argument(metavar="JOB.toml | DATA", help="A job or a table.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The release; default: DATA.release.EXT beside DATA."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing output.")] = False,
+    quasi: Annotated[
+        str | None,
+        typer.Option(help="Columns people could be known by: a,b,c.", rich_help_panel="Columns"),
+    ] = None,
+    sensitive: Annotated[
+        str | None,
+        typer.Option(help="Columns nobody should learn of a person.", rich_help_panel="Columns"),
+    ] = None,
+    insensitive: Annotated[
+        str | None, typer.Option(help="Columns kept as they are.", rich_help_panel="Columns")
+    ] = None,
+    identifying: Annotated[
+        str | None, typer.Option(help="Columns removed.", rich_help_panel="Columns")
+    ] = None,
+    person: Annotated[
+        str | None,
+        typer.Option(
+            help="The column that tells people apart, where one has several rows: "
+            "groups count people.",
+            rich_help_panel="Columns",
+        ),
+    ] = None,
+    hierarchy: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="COLUMN=FILE | intervals:5,10,20 | prefix | dates:month,year | flat | auto. "
+            "May be given several times; a column without one gets auto.",
+            rich_help_panel="Columns",
+        ),
+    ] = None,
+    guarantee: Annotated[
+        str | None, typer.Option(help="The promise: k-anonymity.", rich_help_panel="Guarantee")
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(help=f"The search: {', '.join(METHODS)}.", rich_help_panel="Method"),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Drives searches that draw; default 0.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Any field of the job: method.partitions=4. Several times."),
+    ] = None,
+    save_job: Annotated[
+        Path | None, typer.Option(help="Write the job that reproduces this release.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the audit as JSON (the owner's edition).")
+    ] = False,
+    show_values: Annotated[  # noqa: ARG001
+        bool, typer.Option(help="Allow examples of values in messages.")
+    ] = False,
+    debug: Annotated[bool, typer.Option(help="Show a traceback on errors.")] = False,  # noqa: ARG001
+    **stated: Any,
+) -> int:
+    """Anonymize a table; the release appears under its name only if its audit holds.
+
+    [bold]Example[/bold]
+
+        incrowd run patients.csv --k 5 --quasi age,sex,zip --sensitive diagnosis --l 3
+
+    Exit status: 0 published, 2 bad job, data or usage, 3 no release can satisfy it,
+    4 the audit refused it, 130 interrupted.
+    """
+    mapping, base = _start(source)
+    if output is not None:
+        mapping["output"] = str(_from_here(output, base))
+    _apply_roles(mapping, {
+        "quasi": quasi, "sensitive": sensitive, "insensitive": insensitive,
+        "identifying": identifying,
+    })
+    if person is not None:
+        mapping["person"] = person
+    for text in hierarchy or []:
+        column, equals, spec = text.partition("=")
+        if not equals:
+            raise JobError(f"--hierarchy {text}: not of the form COLUMN=FILE or COLUMN=intervals:5")
+        mapping.setdefault("hierarchies", {})[column] = HierarchySpec.parse(spec)
+    if guarantee is not None:
+        mapping.setdefault("guarantee", {})["name"] = guarantee
+    if method is not None and mapping.get("method", {}).get("name") != method:
+        mapping["method"] = {"name": method}  # another method's settings do not carry over
+    if seed is not None:
+        mapping["seed"] = seed
+    apply_flags(mapping, FLAGS, stated)
+    apply_settings(mapping, settings or [])
+    _require_k(mapping)
+    job = Job.from_mapping(mapping, base)
+    return execute(job, force=force, save_job=save_job, as_json=as_json)
+
+
+def execute(job: Job, *, force: bool, save_job: Path | None, as_json: bool) -> int:
+    """Run a job and show its audit; the exit status of success is 0."""
+    from incrowd import pipeline
+    from incrowd.cli.show import show_release
+    from incrowd.workspace import exists, write_whole
+
+    if save_job is not None:
+        if save_job.exists() and not force:
+            raise exists(save_job)
+        if not save_job.absolute().parent.is_dir():
+            raise InputError(f"{save_job.parent}: no such folder", remedy="Make it first.")
+    with progress_bar() as progress:
+        release = pipeline.run(job, force=force, progress=progress)
+    for note in release.audit.notes:
+        say(f"note: {note}")
+    if save_job is not None:
+        text = job.to_toml(base=save_job.absolute().parent)
+        write_whole(save_job, text, force=force)
+        say(f"job saved: {save_job}")
+    if as_json:
+        print(release.audit.to_json())
+    else:
+        show_release(release)
+    return 0
+
+
+def _start(source: Path) -> tuple[dict[str, Any], Path]:
+    if source.suffix == ".toml":
+        return read_mapping(source), source.parent
+    return {"data": str(source)}, Path()
+
+
+def _from_here(path: Path, base: Path) -> Path:
+    return path if base == Path() else path.absolute()
+
+
+def _apply_roles(mapping: dict[str, Any], stated: dict[str, str | None]) -> None:
+    if all(text is None for text in stated.values()):
+        return
+    roles = dict(mapping.get("roles", {}))
+    named: dict[str, str] = {}
+    for flag, text in stated.items():
+        role = ROLE_FLAGS[flag]
+        if text is not None:
+            roles = {column: other for column, other in roles.items() if other != role}
+        for column in split_names(text):
+            if column in named:
+                both = role if named[column] == role else f"both {named[column]} and {role}"
+                raise JobError(
+                    f"column {column!r} is stated {both}", remedy="Give each column one role, once."
+                )
+            named[column] = role
+    mapping["roles"] = {**roles, **named}
+
+
+def _require_k(mapping: dict[str, Any]) -> None:
+    guarantee = mapping.setdefault("guarantee", {})
+    if "k" in guarantee:
+        return
+    if "k_column" not in guarantee:
+        raise JobError(
+            "k is not stated",
+            remedy="Say how large a crowd everybody gets: --k 5 (or --k-column COLUMN).",
+        )
+    guarantee["k"] = 2  # each row's own k decides; 2 is the least that means anything

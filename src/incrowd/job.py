@@ -1,0 +1,286 @@
+"""Job: the whole request as frozen data, written as TOML, checked before any data is read."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+from incrowd.data.schema import Schema
+from incrowd.data.specs import HierarchySpec
+from incrowd.engines.table import EngineChoice
+from incrowd.errors import JobError, unknown
+from incrowd.fields import option
+from incrowd.guarantees.k_anonymity import KAnonymity
+from incrowd.methods.table import DEFAULT_METHOD, METHODS
+
+GUARANTEES: dict[str, type[KAnonymity]] = {KAnonymity.name: KAnonymity}
+
+
+@dataclass(frozen=True)
+class InputOptions:
+    """How the data file is written, where it should not be found out."""
+
+    delimiter: str | None = option(None, help="What separates cells; found if not stated.")
+    encoding: str | None = option(None, help="The text's encoding; UTF-8 or a BOM is found.")
+    header: bool | None = option(
+        None, help="Whether the first line names the columns; found if not stated."
+    )
+    missing_values: tuple[str, ...] = option(
+        (), help="More tokens that mean missing, besides the empty cell: '?,NA'."
+    )
+
+
+@dataclass(frozen=True)
+class ReleaseOptions:
+    """What the release looks like, and what else is written."""
+
+    keep_order: bool = option(
+        False, help="Keep every row in its place; the audit then holds only if nobody knows it."
+    )
+    accept_insensitive: tuple[str, ...] = option(
+        (), help="Insensitive columns released although they point at people."
+    )
+    key: str | None = option(
+        None, help="Write the private table original row → released row to this file (mode 0600)."
+    )
+
+
+@dataclass(frozen=True)
+class Job:
+    """Everything a user states: data, roles, hierarchies, the promise, the search, the engine.
+
+    >>> import incrowd as ic
+    >>> job = ic.Job(schema=ic.Schema(quasi=["age"], sensitive=["diagnosis"]),
+    ...              guarantee=ic.KAnonymity(5))
+    >>> job.method.name
+    'greedy'
+    """
+
+    schema: Schema = field(default_factory=Schema)
+    guarantee: KAnonymity = field(default_factory=KAnonymity)
+    method: Any = field(default_factory=METHODS[DEFAULT_METHOD])
+    hierarchies: Mapping[str, HierarchySpec] = field(default_factory=dict)
+    data: Path | None = None
+    output: Path | None = None
+    engine: EngineChoice = field(default_factory=EngineChoice)
+    input: InputOptions = field(default_factory=InputOptions)
+    release: ReleaseOptions = field(default_factory=ReleaseOptions)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        specs = {
+            column: HierarchySpec.parse(spec) if isinstance(spec, str) else spec
+            for column, spec in self.hierarchies.items()
+        }
+        object.__setattr__(self, "hierarchies", specs)
+        if not self.schema.quasi:
+            raise JobError(
+                "no column is quasi-identifying",
+                remedy="Name the columns that somebody could know a person by: --quasi age,zip.",
+            )
+        asks_of_values = self.guarantee.l is not None or self.guarantee.t is not None
+        if asks_of_values and not self.schema.sensitive:
+            raise JobError(
+                "l and t are about sensitive columns, and none is stated",
+                remedy="Name them with --sensitive, or leave --l and --t out.",
+            )
+        k_column = self.guarantee.k_column
+        if k_column and k_column in self.schema.published:
+            raise JobError(
+                f"column {k_column!r} holds each person's k and is {self.schema.roles[k_column]}",
+                remedy="The k column is never released: take its role away.",
+            )
+        if self.guarantee.stars == "excluded":
+            raise JobError(
+                "guarantee: a release cannot be made with stars = 'excluded'",
+                remedy="Every method keeps the strictest reading, 'as-value'; "
+                "'excluded' is for checking files from elsewhere.",
+            )
+        if self.guarantee.joint:
+            raise JobError(
+                "guarantee: no method keeps joint = true",
+                remedy="Make the release without it; check it with --joint.",
+            )
+        for column in self.hierarchies:
+            if column not in (*self.schema.quasi, *self.schema.sensitive):
+                raise JobError(
+                    f"column {column!r} has a hierarchy but is neither quasi-identifying "
+                    "nor sensitive",
+                    remedy="Give it one of these roles, or drop its hierarchy.",
+                )
+        for column in self.release.accept_insensitive:
+            if column not in self.schema.insensitive:
+                raise unknown(
+                    "insensitive column", column, self.schema.insensitive, where="accept_insensitive"
+                )
+        if not isinstance(self.seed, int) or isinstance(self.seed, bool) or self.seed < 0:
+            raise JobError("seed: not a whole number of 0 or more", remedy="State --seed 0.")
+
+    # ── TOML ────────────────────────────────────────────────────────────────────────────────
+
+    @classmethod
+    def load(cls, path: str | Path) -> Job:
+        """Read a job file; paths in it are relative to it."""
+        path = Path(path)
+        return cls.from_mapping(read_mapping(path), base=path.parent)
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any], base: Path | None = None) -> Job:
+        """Build from the nested tables of a job file, checking every name and type."""
+        base = base or Path()
+        known = [*_TOP_LEVEL, *_SECTIONS]
+        for name, value in mapping.items():
+            if name not in known:
+                raise unknown("field", name, known, where="job")
+            if name in _SECTIONS and not isinstance(value, Mapping):
+                raise JobError(f"job: [{name}] is not a table", remedy=f"Write [{name}] key = value.")
+        guarantee = dict(mapping.get("guarantee", {}))
+        guarantee_name = guarantee.pop("name", KAnonymity.name)
+        if guarantee_name not in GUARANTEES:
+            raise unknown("guarantee", str(guarantee_name), GUARANTEES)
+        method = dict(mapping.get("method", {}))
+        method_name = method.pop("name", DEFAULT_METHOD)
+        if method_name not in METHODS:
+            raise unknown("method", str(method_name), METHODS)
+        roles = mapping.get("roles", {})
+        for column, role in roles.items():
+            if not isinstance(role, str):
+                raise JobError(f"[roles] {column}: not a text", remedy='Write age = "sensitive".')
+        person = mapping.get("person")
+        return cls(
+            schema=Schema.from_roles(roles, person=_text(person, "person")),
+            guarantee=build(GUARANTEES[guarantee_name], guarantee, "guarantee"),
+            method=build(METHODS[method_name], method, "method"),
+            hierarchies={
+                column: HierarchySpec.from_toml(value, column, base)
+                for column, value in mapping.get("hierarchies", {}).items()
+            },
+            data=_path(mapping.get("data"), "data", base),
+            output=_path(mapping.get("output"), "output", base),
+            engine=build(EngineChoice, mapping.get("engine", {}), "engine"),
+            input=build(InputOptions, mapping.get("input", {}), "input"),
+            release=build(ReleaseOptions, _resolved(mapping.get("release", {}), base), "release"),
+            seed=mapping.get("seed", 0),
+        )
+
+    def to_mapping(self, base: Path | None = None) -> dict[str, Any]:
+        """Return the nested tables of a job file; paths relative to ``base``, nothing defaulted."""
+        mapping: dict[str, Any] = {}
+        if self.data:
+            mapping["data"] = _relative(self.data, base)
+        if self.output:
+            mapping["output"] = _relative(self.output, base)
+        mapping["seed"] = self.seed
+        if self.schema.person:
+            mapping["person"] = self.schema.person
+        mapping["roles"] = self.schema.roles
+        if self.hierarchies:
+            mapping["hierarchies"] = {
+                column: spec.to_toml(base) for column, spec in self.hierarchies.items()
+            }
+        mapping["guarantee"] = {"name": self.guarantee.name, **parameters(self.guarantee)}
+        mapping["method"] = {"name": self.method.name, **parameters(self.method)}
+        mapping["engine"] = parameters(self.engine)
+        for section in ("input", "release"):
+            stated = _changed(getattr(self, section))
+            if section == "release" and "key" in stated:
+                stated["key"] = _relative(Path(stated["key"]), base)
+            if stated:
+                mapping[section] = stated
+        return mapping
+
+    def to_toml(self, base: Path | None = None) -> str:
+        """Return the job as the text of a job file that reproduces it."""
+        import tomli_w
+
+        return tomli_w.dumps(self.to_mapping(base))
+
+
+_TOP_LEVEL = ("data", "output", "seed", "person")
+_SECTIONS = ("roles", "hierarchies", "guarantee", "method", "engine", "input", "release")
+
+
+def read_mapping(path: Path) -> dict[str, Any]:
+    """Read a job file into nested tables."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise JobError(f"{path}: there is no such job file", remedy="Check the path.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise JobError(f"{path}: the job file cannot be read ({type(error).__name__})") from None
+    except tomllib.TOMLDecodeError as error:
+        raise JobError(f"{path}: not TOML: {error}", remedy="Mend the line it names.") from None
+
+
+def parameters(part: Any) -> dict[str, Any]:
+    """Return a part's fields that are set, as plain values for TOML and JSON."""
+    values = {item.name: getattr(part, item.name) for item in fields(part)}
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+def build(kind: type[Any], mapping: Mapping[str, Any], where: str) -> Any:
+    """Build a frozen part from a mapping, refusing unknown names and wrong types."""
+    hints = get_type_hints(kind)
+    known = [item.name for item in fields(kind)]
+    arguments: dict[str, Any] = {}
+    for name, value in mapping.items():
+        if name not in known:
+            raise unknown("field", name, known, where=f"[{where}]")
+        arguments[name] = _typed(value, hints[name], f"[{where}] {name}")
+    return kind(**arguments)
+
+
+def _typed(value: Any, hint: Any, where: str) -> Any:
+    kinds = [kind for kind in (get_args(hint) or (hint,)) if kind is not type(None)]
+    if get_origin(hint) is tuple:
+        if isinstance(value, str):
+            value = [item.strip() for item in value.split(",") if item.strip()]
+        if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        raise JobError(f"{where}: not a list of texts", remedy='Write ["a", "b"].')
+    if value is None or any(type(value) is kind for kind in kinds):
+        return value
+    if float in kinds and type(value) is int:
+        return float(value) if int not in kinds else value
+    names = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+    wanted = " or ".join(names.get(kind, str(kind)) for kind in kinds)
+    raise JobError(f"{where}: {value!r} is not {wanted}", remedy=f"State {wanted}.")
+
+
+def _changed(part: Any) -> dict[str, Any]:
+    default = type(part)()
+    return {
+        name: value
+        for name, value in parameters(part).items()
+        if getattr(part, name) != getattr(default, name)
+    }
+
+
+def _text(value: Any, where: str) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise JobError(f"{where}: not a text", remedy=f'Write {where} = "…".')
+    return value or None
+
+
+def _path(value: Any, where: str, base: Path) -> Path | None:
+    text = _text(value, where)
+    return base / text if text else None
+
+
+def _resolved(section: Mapping[str, Any], base: Path) -> dict[str, Any]:
+    resolved = dict(section)
+    if isinstance(resolved.get("key"), str):
+        resolved["key"] = str(base / resolved["key"])
+    return resolved
+
+
+def _relative(path: Path, base: Path | None) -> str:
+    return os.path.relpath(path, base) if base is not None else str(path)

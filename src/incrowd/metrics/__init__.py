@@ -1,0 +1,1 @@
+"""What a release lost: pure functions of (before, after), listed in ``table.METRICS``."""

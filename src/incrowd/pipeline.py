@@ -1,0 +1,404 @@
+"""The flow, one way: read → encode → search → decode → write → re-read → audit → publish."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import resource
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from incrowd.audit import Audit, Owner, examine
+from incrowd.audit.examine import released_rows
+from incrowd.data.dataset import Rows
+from incrowd.data.encoding import canonical_order, decode, encode, refuse_stars
+from incrowd.data.frames import from_frame, to_frame
+from incrowd.data.hierarchy import Hierarchy
+from incrowd.data.read import formula_cells, read_table
+from incrowd.data.schema import Schema
+from incrowd.data.table import Table
+from incrowd.data.write import format_of_path, write_table
+from incrowd.engines.base import Engine
+from incrowd.engines.table import make_engine
+from incrowd.errors import AuditError, InputError, JobError
+from incrowd.guarantees.k_anonymity import KAnonymity
+from incrowd.guarantees.leaks import insensitive_leaks
+from incrowd.job import Job, parameters
+from incrowd.metrics.table import measure
+from incrowd.progress import Progress, silent
+from incrowd.search_conditions import conditions_of, sensitive_hierarchies_of
+from incrowd.workspace import Workspace, exists, publish
+
+
+@dataclass(frozen=True)
+class Release:
+    """Data that passed its audit, and the audit. ``path`` is set where it was written to a file."""
+
+    data: Any
+    audit: Audit
+    path: Path | None = None
+
+
+@dataclass
+class _Stages:
+    """How long each stage took."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        started = time.perf_counter()
+        yield
+        self.seconds[name] = round(time.perf_counter() - started, 4)
+
+
+@dataclass(frozen=True)
+class _Searched:
+    """A release that nobody has audited yet, with what its audit will need."""
+
+    before: Rows
+    frame: pa.Table
+    original_row: NDArray[np.int64]
+    sensitive_hierarchies: dict[str, Hierarchy]
+    notes: list[str]
+
+
+def run(job: Job, *, force: bool = False, progress: Progress = silent) -> Release:
+    """Anonymize a file: the release appears under its name only if its audit holds.
+
+    Raises InputError (exit 2), InfeasibleError (3) or AuditError (4); then nothing was published.
+    """
+    data, output = _paths(job, force)
+    stages = _Stages()
+    engine = make_engine(job.engine)
+    try:
+        with Workspace(output.parent) as workspace:
+            with stages("read"):
+                table = read_table(
+                    data,
+                    delimiter=job.input.delimiter,
+                    encoding=job.input.encoding,
+                    header=job.input.header,
+                    missing_values=job.input.missing_values,
+                )
+            searched = _search(job, table, engine, stages, progress)
+            with stages("write"):
+                stored = format_of_path(output, table.format)
+                temporary = workspace.file("release" + "".join(output.suffixes[-2:]))
+                write_table(searched.frame, temporary, stored)
+            with stages("audit"):
+                reread = read_table(
+                    temporary,
+                    delimiter=stored.delimiter if stored.kind == "csv" else None,
+                    encoding="utf-8" if stored.kind == "csv" else None,
+                    header=stored.has_header if stored.kind == "csv" else None,
+                    missing_values=job.input.missing_values,
+                )
+                reread = _renamed(reread, searched.frame)
+                audit = _audit(job, table, searched, reread, engine, stages)
+                audit = _signed(audit, file_hash(temporary), file_hash(data))
+            _refuse_broken(audit)
+            key = job.release.key
+            if key:
+                private = workspace.file("key.csv")
+                _write_key(private, searched.original_row)
+                publish(private, Path(key), force=force, private=True)
+            publish(temporary, output, force=force)
+    except OSError as error:
+        raise InputError(
+            f"{output.parent}: writing failed ({os.strerror(error.errno or 0)})",
+            remedy="Nothing was published. Make room or choose another folder with -o.",
+        ) from None
+    finally:
+        engine.close()
+    return Release(None, audit, output)
+
+
+def anonymize(frame: Any, job: Job, *, progress: Progress = silent) -> Release:
+    """Anonymize a pandas, polars or pyarrow frame and hand back the same kind.
+
+    The audit is made on the very frame that is handed out. Raises as ``run`` does.
+    """
+    stages = _Stages()
+    engine = make_engine(job.engine)
+    try:
+        with stages("read"):
+            table, kind = from_frame(frame, missing_values=job.input.missing_values)
+        searched = _search(job, table, engine, stages, progress)
+        with stages("write"):
+            handed_out = to_frame(searched.frame, kind)
+        with stages("audit"):
+            reread, _ = from_frame(handed_out, missing_values=job.input.missing_values)
+            audit = _audit(job, table, searched, reread, engine, stages)
+            audit = _signed(audit, _frame_hash(reread.frame), _frame_hash(table.frame))
+        _refuse_broken(audit)
+    finally:
+        engine.close()
+    return Release(handed_out, audit)
+
+
+def check(
+    released: Any,
+    guarantee: KAnonymity,
+    schema: Schema,
+    *,
+    engine: Engine | None = None,
+    owner: Owner | None = None,
+    sensitive_hierarchies: dict[str, Hierarchy] | None = None,
+    missing_values: tuple[str, ...] = (),
+    accepted: tuple[str, ...] = (),
+    thresholds: Mapping[str, float] | None = None,
+) -> Audit:
+    """Audit a frame, a table or a file from any tool; nothing is written."""
+    started = time.perf_counter()
+    digest = ""
+    if isinstance(released, (str, Path)):
+        digest = file_hash(Path(released))
+        released = read_table(Path(released), missing_values=missing_values)
+    elif not isinstance(released, Table):
+        released, _ = from_frame(released, missing_values=missing_values)
+        digest = _frame_hash(released.frame)
+    wanted = [*schema.published, *([schema.person] if schema.person and owner is None else [])]
+    if guarantee.k_column and (owner is None or owner.original_row is None):
+        wanted.append(guarantee.k_column)
+    released.require(wanted, released.name)
+    working = engine or make_engine()
+    findings = examine(
+        released,
+        schema,
+        guarantee,
+        working,
+        owner=owner,
+        sensitive_hierarchies=sensitive_hierarchies,
+        accepted=accepted,
+        thresholds=thresholds,
+    )
+    first = findings[0].figures
+    return Audit(
+        holds=all(finding.holds is not False for finding in findings),
+        guarantee={"name": guarantee.name, "parameters": parameters(guarantee)},
+        findings=tuple(findings),
+        quasi=schema.quasi,
+        n_rows=released.n_rows,
+        n_groups=int(first.get("n_groups", 0)),
+        smallest_group=int(first.get("smallest_group", 0)),
+        engine=working.describe(),
+        seconds=round(time.perf_counter() - started, 4),
+        peak_memory_bytes=_peak_memory(),
+        release_sha256=digest,
+    )
+
+
+def _paths(job: Job, force: bool) -> tuple[Path, Path]:
+    """Return the job's input and output, refused before anything is read."""
+    if job.data is None:
+        raise JobError("the job names no data", remedy='Write data = "file.csv" in it.')
+    data = job.data
+    output = job.output or default_output(data)
+    if not output.parent.is_dir():
+        raise InputError(f"{output.parent}: no such folder", remedy="Make it, or change -o.")
+    if output.is_dir():
+        raise InputError(f"{output}: is a folder", remedy="Name a file with -o.")
+    written = [output, *([Path(job.release.key)] if job.release.key else [])]
+    inputs = [data, *(spec.path for spec in job.hierarchies.values() if spec.path)]
+    for path in written:
+        for source in inputs:
+            if path.exists() and source.exists() and path.samefile(source):
+                raise InputError(
+                    f"{path}: the output is an input of the job",
+                    remedy="Inputs are never modified: name another file with -o.",
+                )
+        if path.exists() and not force:
+            raise exists(path)
+    if job.release.key and not force:
+        key = Path(job.release.key)
+        if key.resolve().parent == output.resolve().parent:
+            raise InputError(
+                f"{key}: the key would lie in the release's folder",
+                remedy="The key undoes the release: write it elsewhere, or say --force.",
+            )
+    format_of_path(output)
+    return data, output
+
+
+def default_output(data: Path) -> Path:
+    """Return ``census.release.csv.gz`` for ``census.csv.gz``."""
+    suffixes = data.suffixes[-2:] if data.suffix in (".gz", ".zst") else data.suffixes[-1:]
+    ending = "".join(suffixes)
+    return data.with_name(data.name.removesuffix(ending) + ".release" + ending)
+
+
+def _search(
+    job: Job, table: Table, engine: Engine, stages: _Stages, progress: Progress
+) -> _Searched:
+    schema = job.schema
+    table.require([*schema.roles, *([schema.person] if schema.person else [])], table.name)
+    if job.guarantee.k_column:
+        table.require([job.guarantee.k_column], table.name)
+    refuse_stars(table, (*schema.quasi, *schema.sensitive))
+    notes = _notes(job, table)
+    for leak in insensitive_leaks(
+        table.frame, schema.quasi, schema.insensitive, accepted=job.release.accept_insensitive
+    ):
+        if leak.holds is False:
+            raise InputError(
+                f"{table.name}: {leak.summary}",
+                remedy="Leave the column out, make it quasi-identifying, or release it all the "
+                "same with --accept-insensitive COLUMN.",
+            )
+    with stages("encode"):
+        before, said = encode(table, schema.quasi, job.hierarchies)
+        hierarchies = sensitive_hierarchies_of(job, table)
+        conditions = conditions_of(job, table, hierarchies)
+        job.guarantee.refuse_infeasible(
+            table.n_rows,
+            k_of_row=conditions.k_of_row,
+            person_of_row=conditions.person_of_row,
+            sensitive={
+                name: np.bincount(part.codes[part.codes >= 0], minlength=part.n_values)
+                for name, part in zip(schema.sensitive, conditions.sensitive, strict=False)
+            },
+        )
+    with stages("search"):
+        after = job.method.run(before, conditions, engine, job.seed, progress)
+    with stages("decode"):
+        frame, original_row = decode(after, table, schema)
+        if not job.release.keep_order:
+            order = canonical_order(frame)
+            frame = frame.take(pa.array(order)).combine_chunks()
+            original_row = original_row[order]
+    return _Searched(before, frame, original_row, hierarchies, notes + said)
+
+
+def _notes(job: Job, table: Table) -> list[str]:
+    from incrowd.data.proposal import repeating_identifiers
+
+    schema = job.schema
+    notes = []
+    withheld = {schema.person, job.guarantee.k_column}
+    unstated = [name for name in table.columns if name not in schema.roles and name not in withheld]
+    removed = [*schema.identifying, *sorted(name for name in withheld if name)]
+    if removed:
+        notes.append(f"removed as stated: {', '.join(removed)}")
+    if unstated:
+        notes.append(f"removed, since no role is stated: {', '.join(unstated)}")
+    if not schema.person:
+        for name in repeating_identifiers(table):
+            notes.append(
+                f"column {name!r} looks like an identifier and repeats: if it tells people apart, "
+                f"say --person {name}, so that groups count people instead of rows"
+            )
+    for name, n_cells in formula_cells(table).items():
+        if name in schema.published:
+            notes.append(
+                f"column {name!r}: {n_cells} cells would run as formulas in a spreadsheet; "
+                "they are kept as they are"
+            )
+    return notes
+
+
+def _audit(
+    job: Job,
+    table: Table,
+    searched: _Searched,
+    reread: Table,
+    engine: Engine,
+    stages: _Stages,
+) -> Audit:
+    schema, before = job.schema, searched.before
+    findings = examine(
+        reread,
+        schema,
+        job.guarantee,
+        engine,
+        owner=Owner(
+            table,
+            searched.original_row,
+            dict(zip(before.names, before.hierarchies, strict=True)),
+            keeps_order=job.release.keep_order,
+        ),
+        sensitive_hierarchies=searched.sensitive_hierarchies,
+        accepted=job.release.accept_insensitive,
+    )
+    holds = all(finding.holds is not False for finding in findings)
+    losses: dict[str, float] = {}
+    if holds:
+        after = released_rows(before, reread, searched.original_row)
+        losses = measure(before, after, job.guarantee.k)
+    first = findings[0].figures
+    return Audit(
+        holds=holds,
+        guarantee={"name": job.guarantee.name, "parameters": parameters(job.guarantee)},
+        findings=tuple(findings),
+        quasi=schema.quasi,
+        losses=losses,
+        n_rows=reread.n_rows,
+        n_suppressed=table.n_rows - reread.n_rows,
+        n_groups=int(first.get("n_groups", 0)),
+        smallest_group=int(first.get("smallest_group", 0)),
+        method={"name": job.method.name, "parameters": parameters(job.method)},
+        engine=engine.describe(),
+        seed=job.seed,
+        seconds=round(sum(stages.seconds.values()), 4),
+        stages=stages.seconds,
+        peak_memory_bytes=_peak_memory(),
+        notes=tuple(searched.notes),
+    )
+
+
+def _signed(audit: Audit, release_hash: str, input_hash: str) -> Audit:
+    from dataclasses import replace
+
+    return replace(audit, release_sha256=release_hash, input_sha256=input_hash)
+
+
+def _refuse_broken(audit: Audit) -> None:
+    if not audit.holds:
+        reasons = "; ".join(f"{finding.name}: {finding.summary}" for finding in audit.broken)
+        raise AuditError(
+            f"the audit refused the release: {reasons}",
+            audit=audit,
+            remedy="Nothing was published.",
+        )
+
+
+def _renamed(reread: Table, frame: pa.Table) -> Table:
+    """Give a file without a header the names its columns had."""
+    from dataclasses import replace
+
+    if reread.format.kind == "csv" and not reread.format.has_header:
+        return replace(reread, frame=reread.frame.rename_columns(frame.column_names))
+    return reread
+
+
+def _write_key(path: Path, original_row: NDArray[np.int64]) -> None:
+    lines = ["released_row,original_row"]
+    lines += [f"{row + 1},{original + 1}" for row, original in enumerate(original_row.tolist())]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def file_hash(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _frame_hash(frame: pa.Table) -> str:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, frame.schema) as writer:
+        writer.write_table(frame.combine_chunks())
+    return hashlib.sha256(sink.getvalue()).hexdigest()
+
+
+def _peak_memory() -> int:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

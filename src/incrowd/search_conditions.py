@@ -1,0 +1,144 @@
+"""From a guarantee and a table to what every group of a search must meet."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from incrowd.data.builders import hierarchy_for
+from incrowd.data.encoding import coded
+from incrowd.data.hierarchy import STAR, Hierarchy
+from incrowd.data.kinds import labels_of, parse_numbers
+from incrowd.data.table import Table
+from incrowd.errors import DataError, JobError
+from incrowd.job import Job
+from incrowd.methods.conditions import Conditions, SensitiveCondition
+
+
+def conditions_of(
+    job: Job, table: Table, sensitive_hierarchies: dict[str, Hierarchy]
+) -> Conditions:
+    """Translate the job's guarantee into arrays over the table's rows."""
+    guarantee, schema = job.guarantee, job.schema
+    sensitive: tuple[SensitiveCondition, ...] = ()
+    if guarantee.l is not None or guarantee.t is not None:
+        sensitive = tuple(
+            _sensitive_condition(job, table, name, sensitive_hierarchies.get(name))
+            for name in schema.sensitive
+        )
+    return Conditions(
+        k=guarantee.k,
+        k_of_row=personal_k(table, guarantee.k_column) if guarantee.k_column else None,
+        person_of_row=person_numbers(table, schema.person) if schema.person else None,
+        sensitive=sensitive,
+    )
+
+
+def personal_k(table: Table, column: str) -> NDArray[np.int32]:
+    """Return each row's own k: whole numbers of at least 1."""
+    texts = labels_of(table.frame.column(column))
+    is_whole = pc.fill_null(pc.match_substring_regex(texts, r"^[0-9]{1,9}$"), False)
+    wrong = np.flatnonzero(~np.asarray(is_whole.to_numpy(zero_copy_only=False), dtype=np.bool_))
+    if len(wrong) == 0:
+        wishes = pc.cast(texts, pa.int64()).to_numpy(zero_copy_only=False)
+        wrong = np.flatnonzero(wishes < 1)
+    if len(wrong):
+        raise DataError(
+            f"{table.name}, column {column!r}: {len(wrong)} rows hold no whole number of 1 or more "
+            f"(first in row {wrong[0] + 1})",
+            remedy="Every row needs its own k; 1 means no wish.",
+        )
+    return np.asarray(wishes, dtype=np.int32)
+
+
+def person_numbers(table: Table, column: str) -> NDArray[np.int32]:
+    """Return a number per row that tells people apart; a row without a person is an error."""
+    people = coded(table.frame.column(column), table.missing_values)
+    if people.has_missing:
+        rows = np.flatnonzero(people.codes < 0)
+        raise DataError(
+            f"{table.name}, column {column!r}: {len(rows)} rows name no person "
+            f"(first in row {rows[0] + 1})",
+            remedy="Give every row its person, or leave --person out.",
+        )
+    return people.codes
+
+
+def sensitive_hierarchies_of(job: Job, table: Table) -> dict[str, Hierarchy]:
+    """Read or build the hierarchies that hierarchical closeness measures on."""
+    if job.guarantee.t is None or job.guarantee.t_kind != "hierarchical":
+        return {}
+    found = {}
+    for name in job.schema.sensitive:
+        if name not in job.hierarchies:
+            raise JobError(
+                f"column {name!r}: hierarchical t-closeness needs a hierarchy of it",
+                remedy=f"State it: --hierarchy {name}=FILE.",
+            )
+        found[name], _ = hierarchy_for(name, table, job.hierarchies[name])
+    return found
+
+
+def _sensitive_condition(
+    job: Job, table: Table, name: str, hierarchy: Hierarchy | None
+) -> SensitiveCondition:
+    guarantee = job.guarantee
+    values = coded(table.frame.column(name), (*table.missing_values, STAR))
+    codes, labels = values.codes, values.labels
+    if guarantee.t is not None and guarantee.t_kind == "ordered":
+        numbers = parse_numbers(labels)
+        if values.has_missing or bool(np.isnan(numbers).any()):
+            raise JobError(
+                f"column {name!r}: ordered t-closeness needs a number in every row",
+                remedy="Use --t-kind equal (or hierarchical, with a hierarchy).",
+            )
+        distinct, rank = np.unique(numbers, return_inverse=True)
+        codes = rank.astype(np.int32)[codes]
+        labels = [str(number) for number in distinct.tolist()]
+    parent, weight = None, None
+    if guarantee.t is not None:
+        parent, weight = _distance_tree(guarantee.t_kind, labels, hierarchy)
+    return SensitiveCondition(
+        codes=codes,
+        n_values=len(labels),
+        l=guarantee.l or 0.0,
+        l_kind=guarantee.l_kind,
+        c=guarantee.c,
+        t=-1.0 if guarantee.t is None else guarantee.t,
+        tree_parent=parent,
+        tree_weight=weight,
+    )
+
+
+def _distance_tree(
+    kind: str, labels: list[str], hierarchy: Hierarchy | None
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return the tree on which the earth mover's distance is the kind's distance."""
+    n_values = len(labels)
+    parent = np.full(n_values + 1, -1, dtype=np.int32)
+    if kind == "ordered":
+        weight = np.zeros(n_values + 1)
+        parent[: max(0, n_values - 1)] = np.arange(1, max(1, n_values))
+        weight[: max(0, n_values - 1)] = 1.0 / max(1, n_values - 1)
+        return parent, weight
+    if kind == "equal" or hierarchy is None:
+        return parent, np.full(n_values + 1, 0.5)
+    # hierarchical: distance = height(lowest common ancestor) / height(root)
+    top = float(hierarchy.height[hierarchy.root])
+    n_inner = hierarchy.n_nodes - hierarchy.n_leaves
+    shift = n_values + 1 - hierarchy.n_leaves
+    parent = np.full(n_values + 1 + n_inner, -1, dtype=np.int32)
+    weight = np.zeros(n_values + 1 + n_inner)
+    for number, label in enumerate(labels):
+        leaf = hierarchy.leaf_of_value[label]
+        parent[number] = hierarchy.parent[leaf] + shift
+        weight[number] = hierarchy.height[hierarchy.parent[leaf]] / (2 * top)
+    parent[n_values] = hierarchy.root + shift
+    weight[n_values] = 0.5
+    for node in range(hierarchy.n_leaves, hierarchy.n_nodes - 1):
+        above = hierarchy.parent[node]
+        parent[node + shift] = above + shift
+        weight[node + shift] = (hierarchy.height[above] - hierarchy.height[node]) / (2 * top)
+    return parent, weight

@@ -1,0 +1,69 @@
+"""The rooms and the one-way flow, as contracts."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "incrowd"
+
+
+def test_imports_go_one_way():
+    finished = subprocess.run(
+        [Path(sys.executable).parent / "lint-imports", "--no-cache"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert "4 kept, 0 broken" in finished.stdout
+
+
+@pytest.mark.parametrize("heavy", ["numba", "polars", "pyspark", "pandas", "pyarrow"])
+def test_import_and_help_load_nothing_heavy(heavy):
+    """``import incrowd`` and ``--help`` stay quick: heavy parts are loaded when they are needed."""
+    program = (
+        "import sys, incrowd\n"
+        "from incrowd.cli import run_with_status\n"
+        "status = run_with_status(['--help'])\n"
+        f"sys.exit(3 if {heavy!r} in sys.modules else status)"
+    )
+    finished = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+
+
+def test_no_module_is_a_drawer():
+    names = {path.stem for path in SOURCE.rglob("*.py")}
+    assert not names & {"utils", "util", "helpers", "misc", "common"}
+
+
+def test_modules_stay_small():
+    lengths = {
+        path.relative_to(SOURCE): len(path.read_text(encoding="utf-8").splitlines())
+        for path in SOURCE.rglob("*.py")
+    }
+    assert {str(path): length for path, length in lengths.items() if length > 450} == {}
+
+
+def test_every_method_has_notes():
+    methods = [path for path in (SOURCE / "methods").iterdir() if (path / "method.py").exists()]
+    assert methods
+    for method in methods:
+        notes = (method / "NOTES.md").read_text(encoding="utf-8")
+        assert "Deviation" in notes or "deviation" in notes
+        assert re.search(r"guarantee|invariant", notes, re.IGNORECASE)
+
+
+def test_public_names_resolve_and_are_documented():
+    import incrowd
+
+    for name in incrowd.__all__:
+        public = getattr(incrowd, name)
+        if not name.startswith("__"):
+            assert public.__doc__, name
