@@ -77,6 +77,9 @@ class Job:
             for column, spec in self.hierarchies.items()
         }
         object.__setattr__(self, "hierarchies", specs)
+        for name in ("data", "output"):
+            path = getattr(self, name)
+            object.__setattr__(self, name, Path(path) if path is not None else None)
         if not self.schema.quasi:
             raise JobError(
                 "no column is quasi-identifying",
@@ -156,7 +159,9 @@ class Job:
             guarantee=build(GUARANTEES[guarantee_name], guarantee, "guarantee"),
             method=build(METHODS[method_name], method, "method"),
             hierarchies={
-                column: HierarchySpec.from_toml(value, column, base)
+                column: value
+                if isinstance(value, HierarchySpec)
+                else HierarchySpec.from_toml(value, column, base)
                 for column, value in mapping.get("hierarchies", {}).items()
             },
             data=_path(mapping.get("data"), "data", base),

@@ -8,7 +8,7 @@ import resource
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -79,9 +79,11 @@ def run(job: Job, *, force: bool = False, progress: Progress = silent) -> Releas
     """
     data, output = _paths(job, force)
     stages = _Stages()
-    engine = make_engine(job.engine)
     try:
-        with Workspace(output.parent) as workspace:
+        with (
+            Workspace(output.parent) as workspace,
+            closing(make_engine(job.engine, workspace.folder)) as engine,
+        ):
             with stages("read"):
                 table = read_table(
                     data,
@@ -118,8 +120,6 @@ def run(job: Job, *, force: bool = False, progress: Progress = silent) -> Releas
             f"{output.parent}: writing failed ({os.strerror(error.errno or 0)})",
             remedy="Nothing was published. Make room or choose another folder with -o.",
         ) from None
-    finally:
-        engine.close()
     return Release(None, audit, output)
 
 
@@ -129,8 +129,7 @@ def anonymize(frame: Any, job: Job, *, progress: Progress = silent) -> Release:
     The audit is made on the very frame that is handed out. Raises as ``run`` does.
     """
     stages = _Stages()
-    engine = make_engine(job.engine)
-    try:
+    with closing(make_engine(job.engine)) as engine:
         with stages("read"):
             table, kind = from_frame(frame, missing_values=job.input.missing_values)
         searched = _search(job, table, engine, stages, progress)
@@ -141,8 +140,6 @@ def anonymize(frame: Any, job: Job, *, progress: Progress = silent) -> Release:
             audit = _audit(job, table, searched, reread, engine, stages)
             audit = _signed(audit, _frame_hash(reread.frame), _frame_hash(table.frame))
         _refuse_broken(audit)
-    finally:
-        engine.close()
     return Release(handed_out, audit)
 
 

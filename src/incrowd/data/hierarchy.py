@@ -1,7 +1,9 @@
 """Generalization hierarchies: a tree of labels, leaves first, root last.
 
 Node numbers are chosen so that everything is one look-up: leaves are 0 … n_leaves − 1, every
-parent has a larger number than its children, the root is the last node and its own parent.
+parent has a larger number than its children, the root is the last node and its own parent. Inner
+nodes are numbered by height, then by their first leaf, so that one tree with one order of leaves
+has one numbering, however it came about.
 """
 
 from __future__ import annotations
@@ -9,8 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, pairwise
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.errors import HierarchyError
@@ -61,39 +66,69 @@ class Hierarchy:
         that of its only child is the same node. The caller has made sure that it is a tree (the
         doctor names what is not); equal labels on one level are one node.
         """
-        leaves = list(levels[0])
+        groups = []
+        for level in levels[1:]:
+            encoded = pa.array(level, pa.string()).dictionary_encode()
+            groups.append((encoded.indices.to_numpy(), encoded.dictionary.to_pylist()))
+        return cls.from_groups(name, levels[0], groups, values=values, origin=origin)
+
+    @classmethod
+    def from_groups(
+        cls,
+        name: str,
+        leaves: Sequence[str],
+        levels: Sequence[tuple[NDArray[Any], Sequence[str]]],
+        *,
+        values: NDArray[np.float64] | None = None,
+        origin: str = "",
+    ) -> Hierarchy:
+        """Build from ``(group_of_leaf, label_of_group)`` per level above the leaves.
+
+        What ``from_ladder`` says of roots and repeated labels holds here too. O(leaves) per level.
+        """
         n_leaves = len(leaves)
-        ladders = [list(level) for level in levels[1:]]
-        if not ladders or len(set(ladders[-1])) > 1:
-            ladders.append([STAR] * n_leaves)
-        ladders[-1] = [STAR] * n_leaves
-        labels: list[str] = list(leaves)
-        parent: list[int] = [-1] * n_leaves
-        current = list(range(n_leaves))  # current[leaf]: its highest node so far
-        for ladder in ladders:
-            children: dict[str, dict[int, None]] = {}
-            for leaf, label in enumerate(ladder):
-                children.setdefault(label, {})[current[leaf]] = None
-            node_of_label: dict[str, int] = {}
-            for label, below in children.items():
-                only = next(iter(below))
-                if len(below) == 1 and labels[only] == label:
-                    node_of_label[label] = only  # the same node, one level higher
-                    continue
-                node_of_label[label] = len(labels)
-                for child in below:
-                    parent[child] = len(labels)
-                labels.append(label)
-                parent.append(-1)
-            current = [node_of_label[label] for label in ladder]
-        if len(labels) == n_leaves:  # a single leaf that is its own root: give it one
-            parent[0] = len(labels)
-            labels.append(STAR)
-            parent.append(-1)
-        parent[-1] = len(labels) - 1
-        return cls(
-            name, tuple(labels), np.asarray(parent, dtype=np.int32), n_leaves, values, None, origin
-        )
+        if n_leaves == 0:
+            raise HierarchyError(f"column {name!r}: a hierarchy needs at least one value")
+        levels = list(levels)
+        if not levels or len(np.unique(levels[-1][0])) > 1:
+            levels.append((np.zeros(n_leaves, dtype=np.int64), [STAR]))
+        top_group = int(levels[-1][0][0])
+        levels[-1] = (levels[-1][0], [STAR] * (top_group + 1))
+        labels = list(leaves)
+        parent_of = np.full(n_leaves + sum(len(names) for _, names in levels), -1, dtype=np.int64)
+        node_of_leaf = np.arange(n_leaves)  # the highest node of each leaf so far
+        for group_of_leaf, label_of_group in levels:
+            group_of_node = np.full(len(labels), -1, dtype=np.int64)
+            group_of_node[node_of_leaf] = group_of_leaf
+            if not np.array_equal(group_of_node[node_of_leaf], group_of_leaf):
+                raise HierarchyError(
+                    f"column {name!r}: the levels of the hierarchy do not nest",
+                    remedy="Every group of a level must lie within one group of the next.",
+                )
+            children = np.flatnonzero(group_of_node >= 0)
+            group_of_child = group_of_node[children]
+            groups, first, n_children = np.unique(
+                group_of_child, return_index=True, return_counts=True
+            )
+            node_of_group = np.full(int(groups.max()) + 1, -1, dtype=np.int64)
+            for group, position, n_below in zip(
+                groups.tolist(), first.tolist(), n_children.tolist(), strict=True
+            ):
+                only = int(children[position])
+                label = label_of_group[group]
+                if n_below == 1 and labels[only] == label and (only >= n_leaves or label != STAR):
+                    node_of_group[group] = only  # the same node, one level higher
+                else:
+                    node_of_group[group] = len(labels)
+                    labels.append(label)
+            above = node_of_group[group_of_child]
+            is_step = above != children
+            parent_of[children[is_step]] = above[is_step]
+            node_of_leaf = node_of_group[group_of_leaf]
+        root = len(labels) - 1
+        parent = parent_of[: len(labels)]
+        parent[root] = root
+        return _numbered(name, labels, parent, values, None, origin)
 
     @classmethod
     def from_parents(
@@ -102,55 +137,76 @@ class Hierarchy:
         parent_of: Mapping[str, str],
         *,
         weight_of: Mapping[str, float] | None = None,
+        values: NDArray[np.float64] | None = None,
         origin: str = "",
     ) -> Hierarchy:
-        """Build from child → parent by label; the one label without a parent is the root."""
-        inner = set(parent_of.values())
-        roots = sorted(inner - set(parent_of))
-        if len(roots) != 1:
+        """Build from child → parent by label; the one label without a parent is the root.
+
+        A step that ``weight_of`` does not name weighs 1. ``values`` are in the leaves' order,
+        which is their order in ``parent_of``.
+        """
+        labels = list(dict.fromkeys(chain(parent_of, parent_of.values())))
+        number = {label: node for node, label in enumerate(labels)}
+        n_roots = len(labels) - len(parent_of)
+        if n_roots != 1:
             raise HierarchyError(
-                f"column {name!r}: the hierarchy has {len(roots)} roots",
+                f"column {name!r}: the hierarchy has {n_roots} roots",
                 remedy="Give every node but one a parent, up to a single root.",
-                examples=roots,
+                examples=labels[len(parent_of) :],
             )
-        loops = [label for label in parent_of if _climbs_forever(label, parent_of)]
-        if loops:
+        root = len(labels) - 1  # children come first, and the root is no child
+        parent = np.fromiter(
+            chain((number[label] for label in parent_of.values()), [root]), np.int64, len(labels)
+        )
+        top = parent
+        for _ in range(len(labels).bit_length()):
+            top = top[top]
+        in_loop = np.flatnonzero(top != root)
+        if len(in_loop):
             raise HierarchyError(
-                f"column {name!r}: {len(loops)} nodes of the hierarchy climb in a cycle",
+                f"column {name!r}: {len(in_loop)} nodes of the hierarchy climb in a cycle",
                 remedy="Every node must reach the root by climbing to its parent.",
-                examples=loops,
+                examples=[labels[node] for node in in_loop[:3]],
             )
-        leaves = [label for label in parent_of if label not in inner]
-        height = dict.fromkeys(leaves, 0)
-        for leaf in leaves:
-            label, steps = leaf, 0
-            while label in parent_of:
-                label, steps = parent_of[label], steps + 1
-                height[label] = max(height.get(label, 0), steps)
-        above = sorted((label for label in height if label in inner), key=lambda x: height[x])
-        order = leaves + above
-        number = {label: node for node, label in enumerate(order)}
-        parent = [number[parent_of.get(label, label)] for label in order]
         weights = None
         if weight_of:
-            weights = np.asarray([float(weight_of.get(label, 0.0)) for label in order])
-        return cls(
-            name,
-            (*order[:-1], STAR),
-            np.asarray(parent, dtype=np.int32),
-            len(leaves),
-            None,
-            weights,
-            origin,
-        )
+            weights = np.asarray([float(weight_of.get(label, 1.0)) for label in labels])
+        labels[root] = STAR
+        return _numbered(name, labels, parent, values, weights, origin)
+
+    @classmethod
+    def from_paths(
+        cls,
+        name: str,
+        paths: Iterable[Sequence[str]],
+        *,
+        weight_of: Mapping[str, float] | None = None,
+        origin: str = "",
+    ) -> Hierarchy:
+        """Build from the way up of each leaf, leaf first, root last; one label is one node.
+
+        Paths may be of unequal length; a label that repeats the one before it is skipped. The
+        doctor says what is wrong with paths that are refused here.
+        """
+        parent_of: dict[str, str] = {}
+        for path in paths:
+            for child, above in pairwise(path):
+                if child != above and parent_of.setdefault(child, above) != above:
+                    raise HierarchyError(
+                        f"column {name!r}: a label of the hierarchy has two parents",
+                        remedy="Give each label one parent.",
+                        examples=[child],
+                    )
+        return cls.from_parents(name, parent_of, weight_of=weight_of, origin=origin)
 
     def with_leaves(self, extra: Iterable[str]) -> Hierarchy:
         """Return the tree with more leaves directly under its root (for missing-value tokens)."""
-        new = [label for label in extra if label not in self.leaf_of_value]
+        new = [label for label in dict.fromkeys(extra) if label not in self.leaf_of_value]
         if not new:
             return self
         shift = len(new)
-        renumber = np.arange(self.n_nodes) + np.where(np.arange(self.n_nodes) < self.n_leaves, 0, shift)
+        nodes = np.arange(self.n_nodes)
+        renumber = nodes + np.where(nodes < self.n_leaves, 0, shift)
         root = self.n_nodes - 1 + shift
         parent = np.concatenate(
             [
@@ -198,18 +254,14 @@ class Hierarchy:
     @cached_property
     def depth(self) -> NDArray[np.int32]:
         """Steps from each node up to the root."""
-        depth = np.zeros(self.n_nodes, dtype=np.int32)
-        for node in range(self.n_nodes - 2, -1, -1):
-            depth[node] = depth[self.parent[node]] + 1
-        return depth
+        return _depth(self.parent, self.root)
 
     @cached_property
     def height(self) -> NDArray[np.int32]:
         """The longest way from each node down to a leaf."""
         height = np.zeros(self.n_nodes, dtype=np.int32)
-        for node in range(self.n_nodes - 1):
-            above = self.parent[node]
-            height[above] = max(height[above], height[node] + 1)
+        for nodes in self._upwards:
+            np.maximum.at(height, self.parent[nodes], height[nodes] + 1)
         return height
 
     @cached_property
@@ -217,8 +269,8 @@ class Hierarchy:
         """How many leaves lie at or under each node."""
         count = np.zeros(self.n_nodes, dtype=np.int64)
         count[: self.n_leaves] = 1
-        for node in range(self.n_nodes - 1):
-            count[self.parent[node]] += count[node]
+        for nodes in self._upwards:
+            np.add.at(count, self.parent[nodes], count[nodes])
         return count
 
     @cached_property
@@ -232,40 +284,16 @@ class Hierarchy:
         key[: self.n_leaves] = np.arange(self.n_leaves)
         if self.values is not None:
             key[: self.n_leaves] = np.where(np.isnan(self.values), np.inf, self.values)
-        for node in range(self.n_nodes - 1):
-            key[self.parent[node]] = min(key[self.parent[node]], key[node])
-        children: list[list[int]] = [[] for _ in range(self.n_nodes)]
-        for node in range(self.n_nodes - 1):
-            children[self.parent[node]].append(node)
-        order = np.zeros(self.n_leaves, dtype=np.int32)
-        position = 0
-        stack = [self.root]
-        while stack:
-            node = stack.pop()
-            if node < self.n_leaves:
-                order[node] = position
-                position += 1
-                continue
-            stack.extend(sorted(children[node], key=lambda child: (key[child], child), reverse=True))
-        return order
-
-    def ancestors(self, node: int) -> list[int]:
-        """Return the node and everything above it, up to the root."""
-        path = [node]
-        while path[-1] != self.root:
-            path.append(int(self.parent[path[-1]]))
-        return path
-
-    def is_ancestor(
-        self, above: NDArray[np.int32], below: NDArray[np.int32]
-    ) -> NDArray[np.bool_]:
-        """Return, pair by pair, whether ``above`` is ``below`` or one of its ancestors."""
-        found: NDArray[np.bool_] = above == below
-        climbing = below
-        for _ in range(int(self.depth.max(initial=0))):
-            climbing = self.parent[climbing]
-            found = found | (above == climbing)
-        return found
+        self._spread_up(np.minimum, key)
+        start = np.zeros(self.n_nodes, dtype=np.int64)  # the position of a node's first leaf
+        for nodes in reversed(self._upwards):
+            above = self.parent[nodes]
+            walked = nodes[np.lexsort((nodes, key[nodes], above))]
+            above = self.parent[walked]
+            before = np.cumsum(self.leaf_count[walked]) - self.leaf_count[walked]
+            first = np.searchsorted(above, above, side="left")
+            start[walked] = start[above] + before - before[first]
+        return start[: self.n_leaves].astype(np.int32)
 
     @cached_property
     def width(self) -> NDArray[np.float64]:
@@ -275,18 +303,110 @@ class Hierarchy:
         if self.values is not None:
             low[: self.n_leaves] = np.where(np.isnan(self.values), np.inf, self.values)
             high[: self.n_leaves] = np.where(np.isnan(self.values), -np.inf, self.values)
-        for node in range(self.n_nodes - 1):
-            above = self.parent[node]
-            low[above] = min(low[above], low[node])
-            high[above] = max(high[above], high[node])
-        return np.where(high >= low, high - low, 0.0)
+        self._spread_up(np.minimum, low)
+        self._spread_up(np.maximum, high)
+        return np.subtract(high, low, out=np.zeros(self.n_nodes), where=high >= low)
+
+    @cached_property
+    def ladder(self) -> NDArray[np.int32]:
+        """``ladder[level, leaf]``: the leaf's highest node that is at most ``level`` steps high.
+
+        Level 0 is the leaves, the last level is the root, and levels nest: ARX's columns. Where
+        the tree has leaves of unequal depth, a node waits until its parent's level is reached.
+        """
+        climbing = np.arange(self.n_leaves, dtype=np.int32)
+        rungs = [climbing]
+        for level in range(1, int(self.height[self.root]) + 1):
+            above = self.parent[climbing]
+            climbing = np.where(self.height[above] <= level, above, climbing)
+            rungs.append(climbing)
+        return np.stack(rungs)
+
+    def ancestors(self, node: int) -> list[int]:
+        """Return the node and everything above it, up to the root."""
+        path = [node]
+        while path[-1] != self.root:
+            path.append(int(self.parent[path[-1]]))
+        return path
+
+    def is_ancestor(self, above: NDArray[np.int32], below: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Return, pair by pair, whether ``above`` is ``below`` or one of its ancestors."""
+        found: NDArray[np.bool_] = above == below
+        climbing = below
+        for _ in range(int(self.depth.max(initial=0))):
+            climbing = self.parent[climbing]
+            found = found | (above == climbing)
+        return found
+
+    def sum_to_root(self, step: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return, per node, the sum of ``step`` over itself and its ancestors below the root."""
+        total = np.zeros(self.n_nodes)
+        for nodes in reversed(self._upwards):
+            total[nodes] = total[self.parent[nodes]] + step[nodes]
+        return total
+
+    @cached_property
+    def _upwards(self) -> list[NDArray[np.intp]]:
+        """The nodes below the root in groups of equal depth, the deepest first."""
+        return _by_depth(self.depth)
+
+    def _spread_up(self, rule: np.ufunc, number: NDArray[np.float64]) -> None:
+        for nodes in self._upwards:
+            rule.at(number, self.parent[nodes], number[nodes])
 
 
-def _climbs_forever(label: str, parent_of: Mapping[str, str]) -> bool:
-    seen = set()
-    while label in parent_of:
-        if label in seen:
-            return True
-        seen.add(label)
-        label = parent_of[label]
-    return False
+def _depth(parent: NDArray[Any], root: int) -> NDArray[np.int32]:
+    """Return the steps from each node to the root, by jumps that double. O(n log depth)."""
+    depth = np.ones(len(parent), dtype=np.int32)
+    depth[root] = 0
+    jump = parent
+    while bool((jump != root).any()):
+        depth += depth[jump]
+        jump = jump[jump]
+    return depth
+
+
+def _by_depth(depth: NDArray[np.int32]) -> list[NDArray[np.intp]]:
+    order = np.argsort(-depth, kind="stable")
+    cuts = np.flatnonzero(np.diff(depth[order])) + 1
+    return np.split(order, cuts)[:-1]
+
+
+def _numbered(
+    name: str,
+    labels: Sequence[str],
+    parent: NDArray[np.int64],
+    values: NDArray[np.float64] | None,
+    weights: NDArray[np.float64] | None,
+    origin: str,
+) -> Hierarchy:
+    """Return the tree under its one numbering; ``labels`` are in any order, the root last."""
+    n_nodes, root = len(labels), len(labels) - 1
+    is_leaf = np.ones(n_nodes, dtype=np.bool_)
+    is_leaf[parent] = False
+    leaves = np.flatnonzero(is_leaf)
+    height = np.zeros(n_nodes, dtype=np.int32)
+    first_leaf = np.full(n_nodes, n_nodes, dtype=np.int64)
+    first_leaf[leaves] = leaves
+    for nodes in _by_depth(_depth(parent, root)):
+        np.maximum.at(height, parent[nodes], height[nodes] + 1)
+        np.minimum.at(first_leaf, parent[nodes], first_leaf[nodes])
+    inner = np.flatnonzero(~is_leaf)
+    order = np.concatenate([leaves, inner[np.lexsort((first_leaf[inner], height[inner]))]])
+    new_of_old = np.empty(n_nodes, dtype=np.int32)
+    new_of_old[order] = np.arange(n_nodes, dtype=np.int32)
+    shown = tuple(labels[node] for node in order.tolist())
+    if shown.index(STAR) != root:
+        raise HierarchyError(
+            f"column {name!r}: a value or a group below the root is called '*'",
+            remedy="'*' is how a release writes the root: give it another name.",
+        )
+    return Hierarchy(
+        name,
+        shown,
+        new_of_old[parent[order]],
+        len(leaves),
+        values,
+        None if weights is None else weights[order],
+        origin,
+    )

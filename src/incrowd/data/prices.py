@@ -5,31 +5,37 @@ Every metric here is a sum over the steps of a path, so one number per node says
 ``cost(n → a) = cost_to_root[n] − cost_to_root[a]`` for an ancestor a of n.
 
 With L(v) leaves under v, N leaves in all and h the height of the tree, the price of one step from
-a node to its parent is, per metric:
+a node n to its parent p is, per metric:
 
-=========== ============================================================== ==============
+=========== ============================================================== ==================
 metric      price of a step n → p                                          source
-=========== ============================================================== ==============
-distortion  w / (sum of w over all levels), w = 1 / (level from the top)   Li et al. 2006
+=========== ============================================================== ==================
+distortion  w(n) / (sum of w over all levels), w = 1 / (level of p)        Li et al. 2006
 ncp         z(p) − z(n), z(leaf) = 0, else L/N (numbers: range / domain)   Xu et al. 2006
-total       numbers: range / domain; categories: height(p) / h             Byun et al. 2007
+total       z(p) − z(n), z = height / h (numbers: range / domain)          Byun et al. 2007
 loss        (L(p) − L(n)) / (N − 1)                                        Iyengar 2002
 llm         L(p)                                                           reconstructed
 nllm        LLM over the column's dearest leaf-to-root LLM                 reconstructed
 wllm        L(p) times the edge's weight (1 where none is given)           reconstructed
 nwllm       WLLM over the column's dearest leaf-to-root WLLM               reconstructed
-=========== ============================================================== ==============
+weights     the edge's weight (1 where none is given)                      greedy paper, Fig. 3
+=========== ============================================================== ==================
+
+Levels are counted from the root, whose level is 1. Leaves are counted in the hierarchy as given,
+whether or not they occur in the data. "Reconstructed" metrics are named in Djeufack Nanfack et al.
+2024 without a formula; these are the readings that come nearest to its figures.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.data.hierarchy import Hierarchy
-from incrowd.errors import unknown
+from incrowd.errors import HierarchyError, unknown
 
 Array = NDArray[np.float64]
 
@@ -39,6 +45,24 @@ def cost_to_root(hierarchy: Hierarchy, metric: str) -> Array:
     if metric not in PRICES:
         raise unknown("metric", metric, PRICES)
     return PRICES[metric](hierarchy)
+
+
+FIXED_POINT_BITS = 20
+"""The dearest leaf of all columns costs at most two to the power of this, in fixed point."""
+
+
+def fixed_point_costs(hierarchies: Sequence[Hierarchy], metric: str) -> list[NDArray[np.int32]]:
+    """Return every column's cost to the root as whole numbers, on one scale for all columns.
+
+    Sums of whole numbers do not depend on their order, so searches that compare them give the
+    same release everywhere. The scale is a power of two: metrics whose dearest leaf costs 1 are
+    multiplied by 2²⁰. The sum over all columns stays below 2³¹.
+    """
+    tables = [cost_to_root(hierarchy, metric) for hierarchy in hierarchies]
+    dearest = max((float(table.max()) for table in tables), default=0.0)
+    bits = min(FIXED_POINT_BITS, 30 - len(tables).bit_length())
+    scale = 2.0 ** (bits - math.ceil(math.log2(dearest))) if dearest > 0 else 1.0
+    return [np.rint(table * scale).astype(np.int32) for table in tables]
 
 
 def _sum_steps(hierarchy: Hierarchy, step: Array) -> Array:
@@ -55,8 +79,8 @@ def _from_size(hierarchy: Hierarchy, size: Array) -> Array:
 
 
 def _distortion(hierarchy: Hierarchy) -> Array:
-    levels = int(hierarchy.height[hierarchy.root])
-    weight = 1.0 / np.arange(1, levels + 1)  # weight[depth − 1]: the step that ends at that depth
+    levels = max(1, int(hierarchy.height[hierarchy.root]))
+    weight = 1.0 / np.arange(1, levels + 1)  # weight[depth − 1]: the step up from that depth
     steps = np.concatenate([[0.0], np.cumsum(weight)])
     return np.asarray(steps[hierarchy.depth] / weight.sum(), dtype=np.float64)
 
@@ -72,7 +96,7 @@ def _ncp(hierarchy: Hierarchy) -> Array:
 def _total(hierarchy: Hierarchy) -> Array:
     if hierarchy.values is not None and hierarchy.width[hierarchy.root] > 0:
         return _from_size(hierarchy, hierarchy.width / hierarchy.width[hierarchy.root])
-    return _from_size(hierarchy, hierarchy.height / hierarchy.height[hierarchy.root])
+    return _from_size(hierarchy, hierarchy.height / max(1, int(hierarchy.height[hierarchy.root])))
 
 
 def _loss(hierarchy: Hierarchy) -> Array:
@@ -84,19 +108,25 @@ def _llm(hierarchy: Hierarchy) -> Array:
     return _sum_steps(hierarchy, hierarchy.leaf_count[hierarchy.parent].astype(np.float64))
 
 
+def _edge_weights(hierarchy: Hierarchy) -> Array:
+    """Return the user's price of each step up, 1 where the hierarchy has none."""
+    weights = hierarchy.edge_weights
+    if weights is None:
+        return np.ones(hierarchy.n_nodes)
+    if not np.all(np.isfinite(weights)) or np.any(weights < 0):
+        raise HierarchyError(
+            f"column {hierarchy.name!r}: an edge weight of the hierarchy is negative or no number",
+            remedy="Give every step up a weight of 0 or more.",
+        )
+    return weights
+
+
 def _wllm(hierarchy: Hierarchy) -> Array:
-    weights = hierarchy.edge_weights
-    if weights is None:
-        return _llm(hierarchy)
-    return _sum_steps(hierarchy, hierarchy.leaf_count[hierarchy.parent] * weights)
+    return _sum_steps(hierarchy, hierarchy.leaf_count[hierarchy.parent] * _edge_weights(hierarchy))
 
 
-def _weighted(hierarchy: Hierarchy) -> Array:
-    """Prices that are the user's edge weights alone (paper §II-B, Fig. 3)."""
-    weights = hierarchy.edge_weights
-    if weights is None:
-        weights = np.ones(hierarchy.n_nodes)
-    return _sum_steps(hierarchy, weights)
+def _weights(hierarchy: Hierarchy) -> Array:
+    return _sum_steps(hierarchy, _edge_weights(hierarchy))
 
 
 def _normalized(prices: Callable[[Hierarchy], Array]) -> Callable[[Hierarchy], Array]:
@@ -117,5 +147,5 @@ PRICES: dict[str, Callable[[Hierarchy], Array]] = {
     "nllm": _normalized(_llm),
     "wllm": _wllm,
     "nwllm": _normalized(_wllm),
-    "weights": _weighted,
+    "weights": _weights,
 }

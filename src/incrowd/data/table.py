@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pyarrow as pa
 
-from incrowd.errors import unknown
+from incrowd.errors import DataError, unknown
+
+COMPRESSIONS = {".gz": "gz", ".zst": "zst"}
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,45 @@ class Format:
     encoding: str = "utf-8"  # how the input was decoded; releases are written in UTF-8
     has_header: bool = True
     newline: str = "\n"
+    is_stream: bool = False  # arrow only: the streaming format instead of the file format
+
+
+SUFFIXES = {
+    ".csv": Format(),
+    ".tsv": Format(delimiter="\t"),
+    ".txt": Format(),
+    ".parquet": Format("parquet"),
+    ".pq": Format("parquet"),
+    ".arrow": Format("arrow"),
+    ".feather": Format("arrow"),
+    ".ipc": Format("arrow"),
+    ".arrows": Format("arrow", is_stream=True),
+}
+
+
+def format_by_suffix(path: Path) -> Format:
+    """Return what a file's name says of it: kind, compression, and tabs for .tsv.
+
+    Case does not matter. Raises DataError for a name that ends in nothing known.
+    """
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    compression = COMPRESSIONS.get(suffixes[-1], "") if suffixes else ""
+    if compression:
+        suffixes.pop()
+    known = SUFFIXES.get(suffixes[-1]) if suffixes else None
+    if known is None:
+        ending = f"ends in {suffixes[-1]!r}" if suffixes else "has no ending"
+        raise DataError(
+            f"{path}: the name {ending}, which tells no kind of table",
+            remedy=f"Known are {', '.join(SUFFIXES)}; .csv, .tsv and .txt may be followed by "
+            ".gz or .zst. Export a spreadsheet as CSV (UTF-8).",
+        )
+    if compression and known.kind != "csv":
+        raise DataError(
+            f"{path}: {known.kind} files are not compressed as a whole",
+            remedy=f"Leave {path.suffix} off; of an input, unpack it first.",
+        )
+    return replace(known, compression=compression)
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,23 @@
-"""The verbs that methods and audits are written over.
+"""The verbs that methods and audits are written over, and what every engine promises of them.
 
 An engine knows blocks of Arrow tables and nothing of roles, k or hierarchies. A function given to
 ``map_blocks`` or ``map_groups`` must not depend on how rows were split or ordered: it breaks ties
 by value, and what it needs besides its block travels in its closure. It takes and returns
 ``pyarrow.Table``; on a cluster it is shipped to workers, so it must be picklable by reference or
 closure and import kernels by module inside itself.
+
+Blocks hold plain columns: ``load`` decodes dictionaries and forgets metadata and "not null"
+marks, so that a function sees the same types on every engine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
+
+from incrowd.errors import DataError, EngineError, unknown
 
 Blocks = Any
 """An engine's own handle on loaded rows; only that engine looks inside."""
@@ -41,20 +46,98 @@ class Engine(Protocol):
         """Count rows (and distinct values of ``people``) per distinct combination of ``by``.
 
         Returns the columns ``by`` followed by ``n_rows`` (int64) and, with ``people``,
-        ``n_people`` (int64). A null equals a null. The order of the lines is not promised. With
-        no ``by`` there is one line, the whole.
+        ``n_people`` (int64). A null equals a null, also among people: rows whose person is not
+        known count as one person together, so that a crowd is never taken for larger than it is.
+        A NaN equals a NaN, and 0.0 equals −0.0. The order of the lines is not promised. With no
+        ``by`` there is one line, the whole.
         """
 
     def map_blocks(self, blocks: Blocks, function: BlockFunction, schema: pa.Schema) -> Blocks:
-        """Apply a function to every block, however rows were split into them."""
+        """Apply a function to every block, however rows were split into them.
+
+        A block has at least one row: where there are no rows, nothing is called. What the
+        function returns has the columns of ``schema``, in that order, and any number of rows.
+        """
 
     def map_groups(
         self, blocks: Blocks, key: str, function: BlockFunction, schema: pa.Schema
     ) -> Blocks:
-        """Apply a function once to all rows of each value of an integer column ``key``."""
+        """Apply a function once to all rows of each value of an integer column ``key``.
+
+        Rows without a key (null) are a group too. Keys that count up from 0 spread best.
+        """
 
     def describe(self) -> dict[str, object]:
         """Say what ran the job, for the audit: name, threads or master, versions."""
 
     def close(self) -> None:
         """Give back what the engine holds."""
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the schema that blocks have: no dictionaries, no metadata, every column nullable."""
+    return pa.schema([pa.field(field.name, _plain_type(field.type)) for field in schema])
+
+
+def plain_table(table: pa.Table) -> pa.Table:
+    """Return the table as blocks hold it; columns that are plain already are not copied."""
+    if not table.column_names:
+        raise DataError("the table has no columns", remedy="Name the columns that are needed.")
+    repeated = {name for name in table.column_names if table.column_names.count(name) > 1}
+    if repeated:
+        raise DataError(
+            f"column {sorted(repeated)[0]!r} occurs more than once",
+            remedy="Give every column a name of its own.",
+        )
+    return table.cast(plain_schema(table.schema))
+
+
+def require_columns(schema: pa.Schema, names: Iterable[str]) -> None:
+    """Raise unless every name is a column that blocks of this schema have."""
+    for name in names:
+        if name not in schema.names:
+            raise unknown("column", name, schema.names)
+
+
+def require_countable(schema: pa.Schema, by: Sequence[str], people: str | None) -> None:
+    """Raise unless these columns exist and none of them is called like a count."""
+    require_columns(schema, [*by, *([people] if people else [])])
+    for name in (N_ROWS, N_PEOPLE):
+        if name in by:
+            raise DataError(f"column {name!r} has the name of a count", remedy="Rename the column.")
+
+
+def require_integer_key(schema: pa.Schema, key: str) -> None:
+    """Raise unless ``key`` is an integer column."""
+    require_columns(schema, [key])
+    if not pa.types.is_integer(schema.field(key).type):
+        raise EngineError(f"column {key!r} cannot be a key: it does not hold integers")
+
+
+def conformed(result: object, schema: pa.Schema) -> pa.Table:
+    """Return what a block function gave back in the types it declared, or raise.
+
+    A column is cast where no value is lost (int64 to int32, say), never otherwise.
+    """
+    if not isinstance(result, pa.Table):
+        raise EngineError(f"a block function returned {type(result).__name__}, not a table")
+    if result.column_names != schema.names:
+        raise EngineError(
+            f"a block function returned the columns {result.column_names}"
+            f" where it declared {schema.names}"
+        )
+    columns = []
+    for column, field in zip(result.columns, schema, strict=True):
+        try:
+            columns.append(column.cast(field.type))
+        except pa.ArrowException:
+            # Arrow's own message would show the value that did not fit.
+            raise EngineError(
+                f"a block function returned column {field.name!r} as {column.type},"
+                f" which does not fit the declared {field.type}"
+            ) from None
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _plain_type(arrow_type: pa.DataType) -> pa.DataType:
+    return arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type

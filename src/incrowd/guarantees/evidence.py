@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-from incrowd.data.hierarchy import Hierarchy
-from incrowd.engines.base import Blocks, Engine
+    from incrowd.data.hierarchy import Hierarchy
+    from incrowd.engines.base import Blocks, Engine
 
 STARS = ("as-value", "as-wildcard", "excluded")
 """What a ``*`` or missing cell means when crowds are counted."""
+
+MOST_ROWS_NAMED = 20
+"""How many exposed rows a finding names; it counts all of them."""
 
 
 @dataclass(frozen=True)
@@ -51,3 +56,33 @@ class Evidence:
     missing_values: tuple[str, ...] = ()
     sensitive_hierarchies: dict[str, Hierarchy] = field(default_factory=dict)
     frame: pa.Table | None = None
+
+    @classmethod
+    def from_table(
+        cls,
+        table: pa.Table,
+        quasi: Iterable[str],
+        sensitive: Iterable[str] = (),
+        *,
+        person: str | None = None,
+        k_column: str | None = None,
+        missing_values: Iterable[str] = (),
+        sensitive_hierarchies: Mapping[str, Hierarchy] | None = None,
+        engine: Engine | None = None,
+    ) -> Evidence:
+        """Load a table on an engine, the local one unless another is given."""
+        from incrowd.engines.local import LocalEngine
+
+        working = engine or LocalEngine()
+        return cls(
+            engine=working,
+            blocks=working.load(table),
+            n_rows=table.num_rows,
+            quasi=tuple(quasi),
+            sensitive=tuple(sensitive),
+            person=person,
+            k_column=k_column,
+            missing_values=tuple(missing_values),
+            sensitive_hierarchies=dict(sensitive_hierarchies or {}),
+            frame=table,
+        )

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from incrowd.kernels.compile import Whole, compiled_inner
 
 
 class Trees(NamedTuple):
@@ -27,38 +28,46 @@ class Trees(NamedTuple):
 def flat_trees(parents: Sequence[NDArray[np.int32]], costs: Sequence[NDArray[np.int32]]) -> Trees:
     """Put the columns' trees one after the other."""
     start = np.cumsum([0, *(len(parent) for parent in parents)]).astype(np.int64)
-    parent = np.concatenate([above + first for above, first in zip(parents, start, strict=False)])
-    return Trees(start, parent.astype(np.int32), np.concatenate(costs).astype(np.int32))
+    shifted = [parent + first for parent, first in zip(parents, start[:-1], strict=True)]
+    none = np.zeros(0, dtype=np.int32)
+    return Trees(
+        start,
+        np.concatenate([none, *shifted]).astype(np.int32),
+        np.concatenate([none, *costs]).astype(np.int32),
+    )
 
 
-@njit(cache=True, nogil=True)
-def common_ancestor(parent, first, second):  # type: ignore[no-untyped-def]
+@compiled_inner
+def common_ancestor(parent: NDArray[np.int32], first: Whole, second: Whole) -> Whole:
     """Return the lowest node at or above both. O(depth)."""
     while first != second:
         if first < second:
-            first = parent[first]
+            first = np.int64(parent[first])
         else:
-            second = parent[second]
+            second = np.int64(parent[second])
     return first
 
 
-@njit(cache=True, nogil=True)
-def cost_of_meeting(node, start, end, parent, cost_to_root, cost_of_other):  # type: ignore[no-untyped-def]
-    """Set ``cost_of_other[x]`` to the cost to the root from the common ancestor of x and ``node``.
+@compiled_inner
+def price_meetings(
+    node: Whole,
+    start: Whole,
+    end: Whole,
+    parent: NDArray[np.int32],
+    cost_to_root: NDArray[np.int32],
+    cost_of_meeting: NDArray[np.int32],
+) -> None:
+    """Set ``cost_of_meeting[x]`` to the cost to the root from where x and ``node`` meet.
 
     One pass from the root down over a tree's nodes ``start`` … ``end − 1``: a node at or above
     ``node`` is itself the meeting place, any other node meets where its parent does. O(nodes).
     """
-    on_path = end - 1
-    # the path is walked from above: the next node of it is found by its being marked
     for other in range(start, end):
-        cost_of_other[other] = -1
-    on_path = node
-    while True:
-        cost_of_other[on_path] = cost_to_root[on_path]
-        if parent[on_path] == on_path:
-            break
-        on_path = parent[on_path]
+        cost_of_meeting[other] = -1
+    above = node
+    while cost_of_meeting[above] < 0:
+        cost_of_meeting[above] = cost_to_root[above]
+        above = np.int64(parent[above])
     for other in range(end - 1, start - 1, -1):
-        if cost_of_other[other] < 0:
-            cost_of_other[other] = cost_of_other[parent[other]]
+        if cost_of_meeting[other] < 0:
+            cost_of_meeting[other] = cost_of_meeting[parent[other]]

@@ -1,8 +1,9 @@
 """Is a group of rows valid: crowd size, l-diversity, t-closeness.
 
-The rules are those of ``Conditions``; ``limits`` is its packed form. Numbers that come from
-floating point are compared so that a group which is called valid also passes a check with other
-code and a tolerance of 1e-9, while a group that lies exactly on a limit is not lost to rounding.
+The rules are those of ``methods.conditions.Conditions``; ``limits`` is its packed form. Numbers
+that come from floating point are compared so that a group which is called valid also passes a
+check by other code with a tolerance of 1e-9, while a group that lies exactly on a limit is not lost
+to rounding.
 """
 
 from __future__ import annotations
@@ -10,16 +11,18 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from incrowd.kernels.compile import Flag, Whole, compiled, compiled_inner
 
 ROUNDING = 1e-12
 """How far beyond a limit that includes its boundary a computed number may lie."""
 
 MARGIN = 1e-9
-"""How far within a limit that excludes its boundary a computed number must lie."""
+"""How far within a limit that excludes its boundary a count must lie, as a share of it."""
 
 DISTINCT, ENTROPY, RECURSIVE = 1, 2, 3
+"""Places in ``methods.conditions.L_KINDS``."""
 
 
 class Scratch(NamedTuple):
@@ -31,7 +34,7 @@ class Scratch(NamedTuple):
 
 
 def scratch_for(limits: Any) -> Scratch:
-    """Return room to test groups under these packed conditions, one thread at a time."""
+    """Return room to test groups under these packed conditions, for one thread."""
     widest = int(np.diff(limits.tree_start).max(initial=0))
     return Scratch(
         np.zeros(limits.n_people, dtype=np.int64),
@@ -40,14 +43,14 @@ def scratch_for(limits: Any) -> Scratch:
     )
 
 
-@njit(cache=True, nogil=True)
-def _crowd(members, n_members, limits, scratch):  # type: ignore[no-untyped-def]
+@compiled_inner
+def _crowd(members: NDArray[np.int32], n_members: Whole, limits: Any, scratch: Scratch) -> Whole:
     """Return how many people a group has. O(members)."""
     if limits.person_of_row.size == 0:
         return n_members
     scratch.stamp[0] += 1
     stamp = scratch.stamp[0]
-    n_people = 0
+    n_people = np.int64(0)
     for place in range(n_members):
         person = limits.person_of_row[members[place]]
         if scratch.stamp_of_person[person] != stamp:
@@ -56,49 +59,63 @@ def _crowd(members, n_members, limits, scratch):  # type: ignore[no-untyped-def]
     return n_people
 
 
-@njit(cache=True, nogil=True)
-def _is_diverse(counts, l, l_kind, c):  # type: ignore[no-untyped-def]  # noqa: E741
-    """Return whether counts of known values are l-diverse. O(values), recursive O(l · values)."""
-    n_known = 0
-    n_distinct = 0
+@compiled_inner
+def _is_diverse(counts: NDArray[np.int64], least: float, kind: Whole, c: float) -> Flag:
+    """Return whether counts of known values are l-diverse, l being ``least``.
+
+    O(values); the recursive kind O(l · values).
+    """
+    n_known = np.int64(0)
+    n_distinct = np.int64(0)
+    most = np.int64(0)
     for value in range(counts.size):
         if counts[value] > 0:
             n_known += counts[value]
             n_distinct += 1
-    if l_kind == DISTINCT:
-        return n_distinct >= l
+            most = max(most, counts[value])
+    if kind == DISTINCT:
+        return n_distinct >= least
     if n_known == 0:
         return False
-    if l_kind == ENTROPY:
+    if kind == ENTROPY:
         entropy = 0.0
         for value in range(counts.size):
             if counts[value] > 0:
                 share = counts[value] / n_known
                 entropy -= share * np.log(share)
-        return entropy >= np.log(l) - ROUNDING
-    if n_distinct < l:
+        return entropy >= np.log(least) - ROUNDING
+    if n_distinct < least:
         return False
     # the tail is everything but the l − 1 most frequent values, found one after the other
     tail = n_known
-    most = np.int64(0)
-    last_count, last_value = n_known + 1, -1
-    for _ in range(int(np.ceil(l)) - 1):
-        next_count, next_value = np.int64(0), -1
+    last_count = n_known + 1
+    last_value: Whole = np.int64(-1)
+    for _ in range(np.int64(np.ceil(least)) - 1):
+        next_count = np.int64(0)
+        next_value: Whole = np.int64(-1)
         for value in range(counts.size):
             is_further = counts[value] < last_count or value > last_value
             if counts[value] <= last_count and is_further and counts[value] > next_count:
-                next_count, next_value = counts[value], value
+                next_count = counts[value]
+                next_value = value
         tail -= next_count
-        most = max(most, next_count)
-        last_count, last_value = next_count, next_value
-    if most == 0:  # l is 1: nothing is cut off
-        most = counts.max()
+        last_count = next_count
+        last_value = next_value
     return most + MARGIN * most <= c * tail
 
 
-@njit(cache=True, nogil=True)
-def _distance(counts, n_members, parent, weight, share):  # type: ignore[no-untyped-def]
-    """Return the tree's distance of a group from all rows; counts climb to inner nodes. O(tree)."""
+@compiled_inner
+def _distance(
+    counts: NDArray[np.int64],
+    n_members: Whole,
+    parent: NDArray[np.int32],
+    weight: NDArray[np.float64],
+    share: NDArray[np.float64],
+) -> float:
+    """Return how far a group is from all rows on a tree of values. O(nodes).
+
+    ``counts`` of values climb to the inner nodes, whose counts must be zero before.
+    """
     distance = 0.0
     for node in range(parent.size):
         if parent[node] >= 0:
@@ -107,17 +124,16 @@ def _distance(counts, n_members, parent, weight, share):  # type: ignore[no-unty
     return distance
 
 
-@njit(cache=True, nogil=True)
-def is_valid(members, n_members, limits, scratch):  # type: ignore[no-untyped-def]
+@compiled
+def is_valid(members: NDArray[np.int32], n_members: Whole, limits: Any, scratch: Scratch) -> Flag:
     """Return whether rows ``members[:n_members]`` form a valid group.
 
-    O(members + nodes of the trees of values). The cheapest test comes first.
+    O(members + nodes of the trees of values); the cheapest test comes first.
     """
     if n_members == 0:
         return False
     needed = limits.k
     if limits.k_of_row.size > 0:
-        needed = np.int64(0)
         for place in range(n_members):
             needed = max(needed, np.int64(limits.k_of_row[members[place]]))
     if n_members < needed or _crowd(members, n_members, limits, scratch) < needed:

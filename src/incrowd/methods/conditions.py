@@ -44,7 +44,7 @@ class SensitiveCondition:
     tree_weight: NDArray[np.float64] | None = None
 
     def tree(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return the tree's parents and weights, those of the equal distance where none is given."""
+        """Return the tree's parents and weights; without a tree, those of the equal distance."""
         if self.tree_parent is None or self.tree_weight is None:
             return np.full(self.n_values + 1, -1, dtype=np.int32), np.full(self.n_values + 1, 0.5)
         parent = np.asarray(self.tree_parent, dtype=np.int32)
@@ -60,8 +60,8 @@ class PackedConditions(NamedTuple):
     """Conditions as flat arrays of fixed types, so that kernels compile once for all of them.
 
     Absent parts have length 0. ``code_of_row[sensitive, row]`` is n_values where the value is
-    missing. The trees of the sensitive columns lie one after the other:
-    ``tree_start[sensitive]`` is where a column's tree begins, and ``tree_parent`` counts from there.
+    missing. The trees of the sensitive columns lie one after the other; a column's begins at
+    ``tree_start[sensitive]``, and its parents are counted from there.
     """
 
     k: int
@@ -100,7 +100,7 @@ class Conditions:
     """A group is valid when its crowd is large enough and its sensitive values are mixed enough.
 
     The crowd counts rows, or distinct ``person_of_row`` where that is given; it must reach ``k``,
-    or the largest ``k_of_row`` of the group's rows where those are given.
+    and the largest ``k_of_row`` of the group's rows where those are given.
     """
 
     k: int

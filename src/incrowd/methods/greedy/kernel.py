@@ -1,8 +1,8 @@
 """The merging loop of GkAA: the smallest group that is not valid meets its cheapest partner.
 
-Groups are numbered as they come to be: the distinct rows in the order given, then each merged group. They lie
-in *slots* in the order of their numbers; a merged group takes the next free slot, the slots of the
-dead are closed up now and then.
+Groups are numbered as they come to be: the distinct rows in the order given, then each merged
+group. They lie in *slots* in the order of their numbers; a merged group takes the next free slot,
+and the slots of the dead are closed up now and then.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from incrowd.kernels.trees import Trees, common_ancestor, cost_of_meeting
+from incrowd.kernels.compile import Flag, Whole, compiled, compiled_inner
+from incrowd.kernels.trees import Trees, common_ancestor, price_meetings
 from incrowd.kernels.validity import Scratch, is_valid, scratch_for
 
 BLOCK = 1024
@@ -89,8 +89,8 @@ def start(
     )
 
 
-@njit(cache=True, nogil=True)
-def _push(heap, n_entries, entry):  # type: ignore[no-untyped-def]
+@compiled_inner
+def _push(heap: NDArray[np.int64], n_entries: Whole, entry: Whole) -> Whole:
     """Add an entry to a heap, the least on top; return how many there are. O(log)."""
     place = n_entries
     while place > 0:
@@ -103,8 +103,8 @@ def _push(heap, n_entries, entry):  # type: ignore[no-untyped-def]
     return n_entries + 1
 
 
-@njit(cache=True, nogil=True)
-def _drop_top(heap, n_entries):  # type: ignore[no-untyped-def]
+@compiled_inner
+def _drop_top(heap: NDArray[np.int64], n_entries: Whole) -> Whole:
     """Take the least entry off a heap; return how many are left. O(log)."""
     n_entries -= 1
     entry = heap[n_entries]
@@ -123,12 +123,20 @@ def _drop_top(heap, n_entries):  # type: ignore[no-untyped-def]
     return n_entries
 
 
-@njit(cache=True, nogil=True)
-def _is_group_valid(group, size, groups, limits, is_size_only, members, scratch):  # type: ignore[no-untyped-def]
+@compiled_inner
+def _is_group_valid(
+    group: Whole,
+    size: Whole,
+    groups: Groups,
+    limits: Any,
+    is_size_only: Flag,
+    members: NDArray[np.int32],
+    scratch: Scratch,
+) -> Flag:
     """Return whether a group is valid, by its size alone where that decides. O(size)."""
     if is_size_only:
         return size >= limits.k
-    n_members = 0
+    n_members = np.int64(0)
     distinct = groups.first_of_group[group]
     while distinct >= 0:
         for place in range(groups.run_start[distinct], groups.run_start[distinct + 1]):
@@ -138,37 +146,44 @@ def _is_group_valid(group, size, groups, limits, is_size_only, members, scratch)
     return is_valid(members, n_members, limits, scratch)
 
 
-@njit(cache=True, nogil=True)
-def _cheapest_partner(groups, n_slots, size, cost_of_meeting_at, sums):  # type: ignore[no-untyped-def]
+@compiled_inner
+def _cheapest_partner(
+    node_of_slot: NDArray[np.uint32],
+    size_of_slot: NDArray[np.int64],
+    cost_of_slot: NDArray[np.int64],
+    is_alive: NDArray[np.bool_],
+    n_slots: Whole,
+    size: Whole,
+    cost_of_meeting: NDArray[np.int32],
+    sums: NDArray[np.int32],
+) -> Whole:
     """Return the slot of the cheapest partner, the first of equals. O(slots · columns).
 
     Merging C and D costs |C|·c(C) + |D|·c(D) − (|C| + |D|)·c(where they meet), c being the cost
     to the root; the first term is the same for every D and left out.
     """
-    n_columns = groups.node_of_slot.shape[0]
+    n_columns = node_of_slot.shape[0]
     least = np.int64(9223372036854775807)
-    partner = -1
+    partner: Whole = np.int64(-1)
     for first in range(0, n_slots, BLOCK):
         n_block = min(BLOCK, n_slots - first)
-        nodes = groups.node_of_slot[0, first : first + n_block]
         for place in range(n_block):
-            sums[place] = cost_of_meeting_at[nodes[place]]
+            sums[place] = cost_of_meeting[node_of_slot[0, first + place]]
         for column in range(1, n_columns):
-            nodes = groups.node_of_slot[column, first : first + n_block]
             for place in range(n_block):
-                sums[place] += cost_of_meeting_at[nodes[place]]
-        sizes = groups.size_of_slot[first : first + n_block]
-        costs = groups.cost_of_slot[first : first + n_block]
+                sums[place] += cost_of_meeting[node_of_slot[column, first + place]]
         for place in range(n_block):
-            cost = sizes[place] * costs[place] - (size + sizes[place]) * np.int64(sums[place])
-            if cost < least and groups.is_alive[first + place]:
+            slot = first + place
+            cost = size_of_slot[slot] * cost_of_slot[slot]
+            cost -= (size + size_of_slot[slot]) * np.int64(sums[place])
+            if cost < least and is_alive[slot]:
                 least = cost
-                partner = first + place
+                partner = slot
     return partner
 
 
-@njit(cache=True, nogil=True)
-def _close_up(groups, n_slots):  # type: ignore[no-untyped-def]
+@compiled_inner
+def _close_up(groups: Groups, n_slots: Whole) -> Whole:
     """Close up the slots of dead groups, the order of numbers kept; return the slots in use."""
     n_columns = groups.node_of_slot.shape[0]
     kept = 0
@@ -189,8 +204,16 @@ def _close_up(groups, n_slots):  # type: ignore[no-untyped-def]
     return kept
 
 
-@njit(cache=True, nogil=True)
-def merge_slice(n_merges, groups, trees, limits, is_size_only, members, scratch):  # type: ignore[no-untyped-def]
+@compiled
+def merge_slice(
+    n_merges: Whole,
+    groups: Groups,
+    trees: Trees,
+    limits: Any,
+    is_size_only: Flag,
+    members: NDArray[np.int32],
+    scratch: Scratch,
+) -> Whole:
     """Make up to ``n_merges`` merges; return RUNNING, DONE or STUCK (one group, not valid).
 
     O(groups alive · columns) a merge.
@@ -198,12 +221,12 @@ def merge_slice(n_merges, groups, trees, limits, is_size_only, members, scratch)
     n_columns = groups.node_of_slot.shape[0]
     n_slots, n_alive, next_group, n_entries, n_made = groups.counters
     if n_entries < 0:  # the first slice: queue what is not valid, in order of numbers
-        n_entries = 0
+        n_entries = np.int64(0)
         for group in range(n_alive):
             size = groups.size_of_slot[group]
             if not _is_group_valid(group, size, groups, limits, is_size_only, members, scratch):
                 n_entries = _push(groups.heap, n_entries, (size << 32) | group)
-    cost_of_meeting_at = np.empty(trees.parent.size, dtype=np.int32)
+    cost_of_meeting = np.empty(trees.parent.size, dtype=np.int32)
     sums = np.empty(BLOCK, dtype=np.int32)
     state = RUNNING
     for _ in range(n_merges):
@@ -220,19 +243,28 @@ def merge_slice(n_merges, groups, trees, limits, is_size_only, members, scratch)
         small_slot = groups.slot_of_group[small]
         small_size = groups.size_of_slot[small_slot]
         for column in range(n_columns):
-            cost_of_meeting(
+            price_meetings(
                 np.int64(groups.node_of_slot[column, small_slot]),
                 trees.start[column],
                 trees.start[column + 1],
                 trees.parent,
                 trees.cost_to_root,
-                cost_of_meeting_at,
+                cost_of_meeting,
             )
         groups.is_alive[small_slot] = False
-        slot = _cheapest_partner(groups, n_slots, small_size, cost_of_meeting_at, sums)
+        slot = _cheapest_partner(
+            groups.node_of_slot,
+            groups.size_of_slot,
+            groups.cost_of_slot,
+            groups.is_alive,
+            n_slots,
+            small_size,
+            cost_of_meeting,
+            sums,
+        )
         partner = groups.group_of_slot[slot]
         groups.is_alive[slot] = False
-        merged_cost = np.int64(0)
+        merged_cost: Whole = np.int64(0)
         for column in range(n_columns):
             node = common_ancestor(
                 trees.parent,
@@ -271,10 +303,10 @@ def merge_slice(n_merges, groups, trees, limits, is_size_only, members, scratch)
 def released_nodes(groups: Groups, trees: Trees) -> NDArray[np.int32]:
     """Return ``nodes[column, distinct]``: what each distinct row is released as."""
     n_distinct = len(groups.next_of_distinct)
-    last = groups.merged_into.copy()
-    for group in range(int(groups.counters[2]) - 1, -1, -1):
-        above = groups.merged_into[group]
-        last[group] = group if above < 0 else last[above]
+    numbers = np.arange(len(groups.merged_into), dtype=np.int32)
+    last = np.where(groups.merged_into < 0, numbers, groups.merged_into)
+    while np.any(groups.merged_into[last] >= 0):
+        last = last[last]
     slots = groups.slot_of_group[last[:n_distinct]]
     nodes = groups.node_of_slot[:, slots].astype(np.int64) - trees.start[:-1, None]
     return nodes.astype(np.int32)

@@ -1,0 +1,261 @@
+"""The hierarchy of a column: read from a file or built from its values.
+
+Built groups stand on grids that are fixed beforehand (multiples of a width, calendar months,
+leading characters), never on the least or largest value of the data: a range drawn to the data
+would put a real person on each of its edges.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from incrowd.data.doctor import counted, examine, refuse
+from incrowd.data.groupings import Levels, by_frequency, calendar, intervals, nice_widths, prefixes
+from incrowd.data.hierarchy import STAR, Hierarchy
+from incrowd.data.hierarchy_files import hierarchy_of, read_paths
+from incrowd.data.kinds import ColumnKind, kind_of, labels_of, parse_dates, parse_numbers
+from incrowd.data.specs import DEFAULT_DATE_UNITS, HierarchySpec
+from incrowd.data.table import Table
+from incrowd.errors import DataError, HierarchyError
+
+FEW = 4  # up to as many values are not grouped further
+SHORT_CODE = 8  # characters up to which automatic prefixes have a level for each
+LONGEST_CODE = 64
+NUMBERS = ("integer", "decimal")
+
+
+def hierarchy_for(
+    column: str, table: Table, spec: HierarchySpec | None = None
+) -> tuple[Hierarchy, list[str]]:
+    """Return the column's hierarchy, with a leaf for every cell, and notes on how it came about.
+
+    Without a spec one is built (``auto``). A missing cell is a leaf of its own directly under the
+    root, unless a file says otherwise: the empty cell's label is ``""``, a token's is the token.
+    Raises where a value has no leaf, is literally ``*``, or has the label of a group.
+    """
+    table.require([column], "hierarchies")
+    spec = spec or HierarchySpec()
+    values = ColumnValues.of(column, table)
+    if spec.path is not None:
+        tree, notes = _from_file(spec, column, values)
+    elif not values.labels:
+        tree = Hierarchy.from_groups(column, values.missing or [""], [], origin="flat")
+        return tree, [f"column {column!r}: every cell is missing"]
+    else:
+        tree = build(spec, column, values.labels, values.kind, values.counts)
+        notes = []
+        if spec.kind == "auto":
+            notes.append(f"column {column!r}: no hierarchy was stated; built {tree.origin}")
+    outside = [label for label in values.missing if label not in tree.leaf_of_value]
+    if outside:
+        tree = tree.with_leaves(outside)
+        notes.append(
+            f"column {column!r}: {values.n_missing:,} missing cells are a value of their own, "
+            "directly under the root" + (" (an empty cell stays empty)" if "" in outside else "")
+        )
+        _refuse_shared_labels(tree)
+    return tree, notes
+
+
+@dataclass(frozen=True)
+class ColumnValues:
+    """The distinct values of a column that are not missing, sorted, and what is missing."""
+
+    labels: list[str]
+    counts: NDArray[np.int64]
+    kind: ColumnKind
+    missing: list[str]
+    n_missing: int
+
+    @classmethod
+    def of(cls, column: str, table: Table) -> ColumnValues:
+        """Count a column's values; raise where one is literally ``*``."""
+        cells = table.frame.column(column)
+        counted_values = pc.value_counts(labels_of(cells))
+        labels = [label or "" for label in counted_values.field("values").to_pylist()]
+        counts = counted_values.field("counts").to_pylist()
+        rows_of: dict[str, int] = {}  # an empty cell is null or "", which are one value
+        for label, n_rows in sorted(zip(labels, counts, strict=True)):
+            rows_of[label] = rows_of.get(label, 0) + n_rows
+        if STAR in rows_of:
+            raise DataError(
+                f"{table.name}, column {column!r}: {rows_of[STAR]:,} cells are already '*', "
+                "which is how a release writes a suppressed cell",
+                remedy="Replace them in the data by another token, such as 'unknown'.",
+            )
+        missing = [label for label in rows_of if label in ("", *table.missing_values)]
+        n_missing = sum(rows_of.pop(label) for label in missing)
+        kind = kind_of(cells, table.missing_values)
+        return cls(
+            list(rows_of), np.asarray(list(rows_of.values()), np.int64), kind, missing, n_missing
+        )
+
+
+def _from_file(
+    spec: HierarchySpec, column: str, values: ColumnValues
+) -> tuple[Hierarchy, list[str]]:
+    assert spec.path is not None
+    said = read_paths(spec.path)
+    where = spec.path.name
+    ailments = examine(said.paths, column, values.labels, where=where, is_ladder=said.is_ladder)
+    is_lenient = spec.missing == "suppress"
+    refuse([found for found in ailments if not (is_lenient and found.name == "missing-value")])
+    notes = [found.what for found in ailments if found.severity == "warning"]
+    tree = hierarchy_of(said, column, origin=where)
+    absent = [label for label in values.labels if label not in tree.leaf_of_value]
+    if absent:
+        notes.append(
+            f"column {column!r}: {counted(absent, 'value')} without a leaf in {where}, put "
+            "directly under the root"
+        )
+    return tree.with_leaves(absent), notes
+
+
+# ── building ────────────────────────────────────────────────────────────────────────────────
+
+
+def build(
+    spec: HierarchySpec,
+    column: str,
+    labels: Sequence[str],
+    kind: ColumnKind,
+    counts: NDArray[np.int64] | None = None,
+) -> Hierarchy:
+    """Build a hierarchy of distinct values that are not missing.
+
+    ``counts`` says how many rows hold each, which ``auto`` groups categories by. The leaves are in
+    the order of their numbers or days, or else of their labels, whatever order they came in.
+    """
+    if counts is None:
+        counts = np.ones(len(labels), dtype=np.int64)
+    order = sorted(range(len(labels)), key=labels.__getitem__)
+    labels, counts = [labels[place] for place in order], counts[order]
+    plan = spec
+    if spec.kind == "auto":
+        plan = _automatic(spec, column, labels, kind, counts)
+    numbers = _numbers_behind(plan, labels, kind)
+    outside: list[str] = []
+    if numbers is not None:
+        has_none = np.isnan(numbers)
+        if has_none.any() and plan.missing == "refuse" and plan.kind in ("intervals", "dates"):
+            raise _odd_values(plan.kind, column, int(counts[has_none].sum()), kind)
+        outside = [labels[place] for place in np.flatnonzero(has_none)]
+        inside = np.argsort(numbers, kind="stable")[: len(labels) - len(outside)]
+        labels, counts, numbers = [labels[p] for p in inside], counts[inside], numbers[inside]
+    if not labels:
+        raise _odd_values(plan.kind, column, kind.n_values, kind)
+    tree = Hierarchy.from_groups(
+        column,
+        labels,
+        _levels(plan, column, labels, numbers, kind, counts),
+        values=numbers,
+        origin=plan.text() if plan.kind != "auto" else "groups by frequency",
+    )
+    tree = tree.with_leaves(outside)
+    _refuse_shared_labels(tree)
+    return tree
+
+
+def _automatic(
+    spec: HierarchySpec,
+    column: str,
+    labels: list[str],
+    kind: ColumnKind,
+    counts: NDArray[np.int64],
+) -> HierarchySpec:
+    """Return the plan for a column's kind; ``auto`` again means groups by frequency."""
+    kept = spec.missing
+    if kind.nearly and kept == "refuse":
+        raise _odd_values("dates" if kind.nearly == "date" else "intervals", column, 0, kind)
+    what = kind.nearly or kind.kind
+    if len(labels) <= FEW or what == "boolean":
+        return HierarchySpec("flat", missing=kept)
+    if what == "date":
+        return HierarchySpec("dates", units=DEFAULT_DATE_UNITS, missing=kept)
+    if what in NUMBERS:
+        numbers = parse_numbers(labels)
+        order = np.argsort(numbers, kind="stable")[: int((~np.isnan(numbers)).sum())]
+        if np.ptp(numbers[order]) == 0:
+            return HierarchySpec("flat", missing=kept)
+        widths = nice_widths(numbers[order], counts[order], is_whole=what == "integer")
+        return HierarchySpec("intervals", widths=widths, missing=kept)
+    if what == "code":
+        longest = max(len(label) for label in labels)
+        step = math.ceil(longest / SHORT_CODE)
+        drops = () if step == 1 else tuple(range(step, longest, step))
+        return HierarchySpec("prefix", drops=drops, missing=kept)
+    return HierarchySpec("auto", missing=kept)
+
+
+def _numbers_behind(
+    plan: HierarchySpec, labels: list[str], kind: ColumnKind
+) -> NDArray[np.float64] | None:
+    """Return the number or day behind each label, where the plan groups by it or order helps."""
+    what = kind.nearly or kind.kind
+    if plan.kind == "dates" or (plan.kind == "flat" and what == "date"):
+        days = parse_dates(labels)
+        return np.asarray([math.nan if day is None else float(day.toordinal()) for day in days])
+    if plan.kind == "intervals" or (plan.kind == "flat" and what in NUMBERS):
+        return parse_numbers(labels)
+    return None
+
+
+def _levels(
+    plan: HierarchySpec,
+    column: str,
+    labels: list[str],
+    numbers: NDArray[np.float64] | None,
+    kind: ColumnKind,
+    counts: NDArray[np.int64],
+) -> Levels:
+    if plan.kind == "flat":
+        return []
+    if plan.kind == "intervals" and numbers is not None:
+        is_whole = (kind.nearly or kind.kind) in ("integer", "code")
+        return intervals(
+            column, numbers, plan.widths, lower=plan.lower, upper=plan.upper, is_whole=is_whole
+        )
+    if plan.kind == "dates":
+        days = [day for day in parse_dates(labels) if day is not None]
+        return calendar(days, plan.units or DEFAULT_DATE_UNITS)
+    if plan.kind == "prefix":
+        longest = max(len(label) for label in labels)
+        if longest > LONGEST_CODE and not plan.drops:
+            raise HierarchyError(
+                f"column {column!r}: its values are up to {longest} characters long, too long for "
+                "a level per character",
+                remedy="State how many characters each level masks:  prefix:10,20.",
+            )
+        return prefixes(labels, plan.drops or range(1, longest))
+    return by_frequency(labels, counts)
+
+
+def _odd_values(grouped_by: str, column: str, n_rows: int, kind: ColumnKind) -> DataError:
+    noun = "date" if grouped_by == "dates" else "number"
+    rows = ", ".join(str(row) for row in kind.odd_rows)
+    shown = f" (row {rows}{', …' if kind.n_odd > len(kind.odd_rows) else ''})" if rows else ""
+    return DataError(
+        f"column {column!r}: {kind.n_odd or n_rows:,} rows hold no {noun}{shown}",
+        remedy="If they mean missing, say so:  --missing-values '?,NA'.  Or group nothing:  "
+        f'{column} = "flat".  Or put them directly under the root:  '
+        f'{column} = {{ {grouped_by} = […], missing = "suppress" }}.',
+        examples=kind.odd_examples,
+    )
+
+
+def _refuse_shared_labels(tree: Hierarchy) -> None:
+    groups = set(tree.labels[tree.n_leaves :])
+    shared = [label for label in tree.labels[: tree.n_leaves] if label in groups]
+    if shared or len(groups) < tree.n_nodes - tree.n_leaves:
+        raise HierarchyError(
+            f"column {tree.name!r}: {counted(shared, 'value')} with the label of a group, so that "
+            "a released cell could mean either",
+            remedy="Give these values another name in the data, or the groups in the hierarchy.",
+            examples=shared,
+        )

@@ -1,0 +1,259 @@
+"""How a user states a column's hierarchy: a file, a builder, or "find one"."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from incrowd.errors import JobError, unknown
+
+KINDS = ("auto", "flat", "intervals", "prefix", "dates", "file")
+DATE_UNITS = ("day", "month", "quarter", "year", "decade")
+DEFAULT_DATE_UNITS = ("month", "year", "decade")
+MISSING = ("refuse", "suppress")
+FILE_ENDINGS = (".csv", ".tsv", ".txt", ".json", ".toml")
+
+Number = int | float
+
+
+@dataclass(frozen=True)
+class HierarchySpec:
+    """What was asked for as a column's hierarchy, before any data is read.
+
+    ``widths`` are those of ``intervals``, each a multiple of the one before; ``lower`` starts
+    their grid and ``upper`` ends it, with open bins beyond. ``drops`` says how many characters of
+    the longest code each level of ``prefix`` masks, ``units`` the levels of ``dates``. With
+    ``missing = "suppress"`` a value that has no place goes directly under the root.
+
+    >>> HierarchySpec.parse("intervals:5,10,20").widths
+    (5, 10, 20)
+    >>> HierarchySpec.parse("intervals:5,10,20").to_toml()
+    {'intervals': [5, 10, 20]}
+    """
+
+    kind: str = "auto"
+    widths: tuple[Number, ...] = ()
+    lower: Number | None = None
+    upper: Number | None = None
+    drops: tuple[int, ...] = ()
+    units: tuple[str, ...] = ()
+    path: Path | None = None
+    missing: str = "refuse"
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise unknown("hierarchy", self.kind, KINDS)
+        if self.missing not in MISSING:
+            raise unknown("choice of missing", str(self.missing), MISSING)
+        if self.kind == "intervals":
+            self._check_intervals()
+        if self.kind == "prefix" and not _rises(self.drops, at_least=1):
+            raise JobError(
+                "prefix: the numbers of masked characters must be whole and rise",
+                remedy="State them as  prefix:1,3  or leave them out for a level per character.",
+            )
+        for unit in self.units:
+            if unit not in DATE_UNITS:
+                raise unknown("level of dates", unit, DATE_UNITS)
+        if list(self.units) != sorted(set(self.units), key=DATE_UNITS.index):
+            raise JobError(
+                "dates: the levels must go from fine to coarse, each once",
+                remedy=f"Their order is {', '.join(DATE_UNITS)}.",
+            )
+        if (self.kind == "file") != (self.path is not None):
+            raise JobError("a hierarchy from a file needs the file's path, and no other has one")
+
+    def _check_intervals(self) -> None:
+        remedy = "State rising widths, each a multiple of the one before:  intervals:5,10,20."
+        if not self.widths or not all(_is_number(width) and width > 0 for width in self.widths):
+            raise JobError("intervals: needs at least one width above 0", remedy=remedy)
+        exact = [Fraction(str(width)) for width in self.widths]
+        for narrow, wide in pairwise(exact):
+            if wide <= narrow or (wide / narrow).denominator != 1:
+                raise JobError(
+                    f"intervals: {_text(wide)} is no multiple of {_text(narrow)}", remedy=remedy
+                )
+        for bound in (self.lower, self.upper):
+            if bound is not None and not _is_number(bound):
+                raise JobError("intervals: from and to must be numbers", remedy=remedy)
+        if self.lower is not None and self.upper is not None and self.lower >= self.upper:
+            raise JobError("intervals: from must lie below to", remedy="Swap the two bounds.")
+
+    # ── as text ─────────────────────────────────────────────────────────────────────────────
+
+    @classmethod
+    def parse(cls, text: str, base: Path | None = None) -> HierarchySpec:
+        """Read the form of the command line; a file's path is relative to ``base``.
+
+        ``auto``, ``flat``, ``prefix``, ``prefix:1,3``, ``dates:month,year``, ``intervals:5,10,20``,
+        ``intervals:5,10,from=20,to=80``, or a file; each may end in ``,missing=suppress``.
+        """
+        stated = text.strip()
+        missing = "refuse"
+        if ",missing=" in stated:
+            stated, _, missing = stated.rpartition(",missing=")
+        kind, colon, rest = stated.partition(":")
+        if kind not in KINDS or kind == "file":
+            if stated.lower().endswith(FILE_ENDINGS) or "/" in stated or os.sep in stated:
+                return cls("file", path=(base or Path()) / stated, missing=missing)
+            raise _not_understood(stated)
+        words = [word.strip() for word in rest.split(",")] if colon else []
+        bounds = dict(word.split("=", 1) for word in words if "=" in word)
+        plain = [word for word in words if "=" not in word]
+        takes = {"intervals": ("from", "to")}.get(kind, ())
+        for name in bounds:
+            if name not in takes:
+                raise unknown("setting", name, [*takes, "missing"], where=f"hierarchy {text!r}")
+        if kind == "intervals":
+            return cls(
+                kind,
+                widths=tuple(_number(word, text) for word in plain),
+                lower=_number(bounds["from"], text) if "from" in bounds else None,
+                upper=_number(bounds["to"], text) if "to" in bounds else None,
+                missing=missing,
+            )
+        if kind == "prefix":
+            return cls(kind, drops=tuple(_whole(word, text) for word in plain), missing=missing)
+        if kind == "dates":
+            return cls(kind, units=tuple(plain), missing=missing)
+        if colon:
+            raise JobError(f"hierarchy {text!r}: {kind} takes no numbers", remedy=f"State  {kind}.")
+        return cls(kind, missing=missing)
+
+    def text(self) -> str:
+        """Return the form of the command line."""
+        if self.kind == "file":
+            stated = str(self.path)
+        else:
+            words = [_text(width) for width in (*self.widths, *self.drops)] + list(self.units)
+            if self.lower is not None:
+                words.append(f"from={_text(self.lower)}")
+            if self.upper is not None:
+                words.append(f"to={_text(self.upper)}")
+            stated = f"{self.kind}:{','.join(words)}" if words else self.kind
+        return stated if self.missing == "refuse" else f"{stated},missing={self.missing}"
+
+    # ── as TOML ─────────────────────────────────────────────────────────────────────────────
+
+    @classmethod
+    def from_toml(cls, value: Any, column: str, base: Path | None = None) -> HierarchySpec:
+        """Read a value of a job's ``[hierarchies]``: a text as above, or a table of one builder.
+
+        ``{ intervals = [5, 10], from = 20, to = 80 }``, ``{ prefix = true }``, ``{ prefix = [1, 3]
+        }``, ``{ dates = ["month", "year"] }``, ``{ file = "x.csv", missing = "suppress" }``.
+        """
+        try:
+            if isinstance(value, str):
+                return cls.parse(value, base)
+            if isinstance(value, Mapping):
+                return cls._from_table(dict(value), base)
+        except JobError as error:
+            raise JobError(f"column {column!r}: {error.what}", remedy=error.remedy) from None
+        raise JobError(
+            f"column {column!r}: its hierarchy is neither a text nor a table",
+            remedy='Write  age = "auto"  or  age = { intervals = [5, 10, 20] }.',
+        )
+
+    @classmethod
+    def _from_table(cls, table: dict[str, Any], base: Path | None) -> HierarchySpec:
+        missing = table.pop("missing", "refuse")
+        kinds = [name for name in table if name in KINDS]
+        if len(kinds) != 1:
+            raise JobError(
+                f"its hierarchy names {len(kinds)} builders",
+                remedy=f"State one of {', '.join(KINDS)}.",
+            )
+        (kind,) = kinds
+        stated = table.pop(kind)
+        lower, upper = None, None
+        if kind == "intervals":
+            lower, upper = table.pop("from", None), table.pop("to", None)
+        for name in table:
+            raise unknown("setting", name, [kind, "missing", "from", "to"], where="its hierarchy")
+        if kind == "file":
+            if not isinstance(stated, str) or not stated:
+                raise JobError("file is not a path", remedy='Write  { file = "x.csv" }.')
+            return cls(kind, path=(base or Path()) / stated, missing=missing)
+        if stated is True and kind != "intervals":
+            stated = []
+        listed = tuple(stated) if isinstance(stated, (list, tuple)) else (stated,)
+        if kind == "intervals":
+            return cls(kind, widths=listed, lower=lower, upper=upper, missing=missing)
+        if kind == "prefix":
+            return cls(kind, drops=listed, missing=missing)
+        if kind == "dates" and all(isinstance(unit, str) for unit in listed):
+            return cls(kind, units=listed, missing=missing)
+        if listed:
+            raise JobError(f"{kind} cannot be {stated!r}", remedy=f"Write  {{ {kind} = true }}.")
+        return cls(kind, missing=missing)
+
+    def to_toml(self, base: Path | None = None) -> str | dict[str, Any]:
+        """Return the value for a job's ``[hierarchies]``; a path relative to ``base``."""
+        table: dict[str, Any] = {self.kind: True}
+        if self.path is not None:
+            table["file"] = os.path.relpath(self.path, base) if base else str(self.path)
+        elif self.widths or self.drops or self.units:
+            table[self.kind] = list(self.widths or self.drops or self.units)
+        if self.lower is not None:
+            table["from"] = self.lower
+        if self.upper is not None:
+            table["to"] = self.upper
+        if self.missing != "refuse":
+            table["missing"] = self.missing
+        if len(table) == 1 and self.kind in ("auto", "flat"):
+            return self.kind
+        if len(table) == 1 and self.path is not None and _is_plainly_a_file(table["file"]):
+            return str(table["file"])
+        return table
+
+
+def _not_understood(text: str) -> JobError:
+    builders = [kind for kind in KINDS if kind != "file"]
+    error = unknown("hierarchy", text.partition(":")[0], builders)
+    error.remedy += f" Or state a file ending in {', '.join(FILE_ENDINGS)}."
+    return error
+
+
+def _is_plainly_a_file(text: str) -> bool:
+    try:
+        return HierarchySpec.parse(text).path == Path(text)
+    except JobError:
+        return False
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
+
+
+def _rises(numbers: tuple[Any, ...], at_least: int) -> bool:
+    if not all(type(number) is int and number >= at_least for number in numbers):
+        return False
+    return all(low < high for low, high in pairwise(numbers))
+
+
+def _number(word: str, text: str) -> Number:
+    try:
+        return int(word)
+    except ValueError:
+        pass
+    try:
+        return float(word)
+    except ValueError:
+        raise JobError(
+            f"hierarchy {text!r}: {word!r} is no number", remedy="Write  intervals:5,10,20."
+        ) from None
+
+
+def _whole(word: str, text: str) -> int:
+    if not word.isdecimal():
+        raise JobError(f"hierarchy {text!r}: {word!r} is no whole number", remedy="prefix:1,3")
+    return int(word)
+
+
+def _text(number: Number | Fraction) -> str:
+    return str(int(number)) if number == int(number) else str(float(number))

@@ -1,0 +1,148 @@
+"""Write a release: the same rows give the same bytes, and the file holds nothing besides them."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from incrowd.data.kinds import labels_of
+from incrowd.data.table import Format, format_by_suffix
+from incrowd.data.typed import BLOCK_ROWS, fresh
+
+_BLOCK_BYTES = 1 << 27  # of cells that are turned into text at a time
+_ALWAYS_QUOTED = ('"', "\r", "\n", "\ufeff")  # a byte order mark must not begin a file
+
+
+def format_of_path(path: str | os.PathLike[str], like: Format | None = None) -> Format:
+    """Return the format that an output's name asks for; text keeps the dialect of ``like``.
+
+    Releases are UTF-8 whatever the input was. Raises DataError for an ending that is not known.
+    """
+    asked = format_by_suffix(Path(path))
+    if like is None or like.kind != asked.kind:
+        return asked
+    if asked.kind == "arrow":
+        return replace(asked, is_stream=asked.is_stream or like.is_stream)
+    delimiter = asked.delimiter if asked.delimiter == "\t" else like.delimiter
+    return replace(like, compression=asked.compression, delimiter=delimiter, encoding="utf-8")
+
+
+def write_table(frame: pa.Table, path: str | os.PathLike[str], format: Format) -> None:
+    """Write a table so that it reads back the same; on disk when this returns.
+
+    Text is UTF-8 and quoted only where it must be; a null is an empty cell. Parquet and Arrow
+    files are written from fresh arrays, without metadata of their origin. Raises OSError as the
+    system does (no space left, no right to write); what was written by then is the caller's.
+    """
+    with Path(path).open("wb") as file:
+        if format.kind == "csv":
+            with _packed(file, format.compression) as packed:
+                for block in _text_blocks(frame, format):
+                    packed.write(block)
+        elif format.kind == "parquet":
+            _write_parquet(frame, file)
+        elif format.kind == "arrow":
+            _write_arrow(frame, file, format.is_stream)
+        else:
+            raise ValueError(f"no table is stored as {format.kind!r}")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def _packed(file: Any, compression: str) -> Iterator[Any]:
+    """Yield a file whose content is packed into ``file``, with neither name nor time."""
+    if compression == "gz":
+        with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
+            yield packed
+    elif compression == "zst":
+        # pyarrow closes what it packs into, and the caller still has to flush to the disk
+        with (
+            os.fdopen(os.dup(file.fileno()), "wb") as same_file,
+            pa.CompressedOutputStream(same_file, "zstd") as packed,
+        ):
+            yield packed
+    else:
+        yield file
+
+
+# ── text ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _text_blocks(frame: pa.Table, stored: Format) -> Iterator[Any]:
+    if stored.has_header:
+        names = _quoted(pa.array(frame.column_names, pa.string()), stored.delimiter, False)
+        yield (stored.delimiter.join(names.to_pylist()) + stored.newline).encode()
+    for start in range(0, frame.num_rows, BLOCK_ROWS):
+        for block in _cut(frame.slice(start, BLOCK_ROWS)):
+            cells = [
+                _quoted(labels_of(column), stored.delimiter, frame.num_columns == 1)
+                for column in block.columns
+            ]
+            lines = pc.binary_join_element_wise(*cells, stored.delimiter)
+            ended = pc.binary_join_element_wise(lines, stored.newline, "")
+            yield _together(ended)
+
+
+def _cut(block: pa.Table) -> list[pa.Table]:
+    """Halve a block of wide or long cells until one Arrow string can hold its text."""
+    n_bytes = block.nbytes + 32 * block.num_rows * block.num_columns
+    if n_bytes <= _BLOCK_BYTES or block.num_rows == 1:
+        return [block]
+    half = block.num_rows // 2
+    return [*_cut(block.slice(0, half)), *_cut(block.slice(half))]
+
+
+def _quoted(cells: pa.Array, delimiter: str, is_alone: bool) -> pa.Array:
+    """Quote the cells that would not read back otherwise, and write nulls as nothing.
+
+    Those hold the delimiter, a quote, a line end or a byte order mark. Nothing at all on a line
+    would be no row to most readers, so a null in the only column is a quoted nothing.
+    """
+    cells = pc.fill_null(cells, "")
+    content = _together(cells).to_pybytes()
+    special = [mark for mark in (delimiter, *_ALWAYS_QUOTED) if mark.encode() in content]
+    if special:  # rare in most columns, and dear to look for cell by cell
+        needs_quotes = pc.match_substring(cells, special[0])
+        for mark in special[1:]:
+            needs_quotes = pc.or_(needs_quotes, pc.match_substring(cells, mark))
+        doubled = pc.replace_substring(cells, '"', '""')
+        quoted = pc.binary_join_element_wise('"', doubled, '"', "")
+        cells = pc.if_else(needs_quotes, quoted, cells)
+    return pc.if_else(pc.equal(cells, ""), '""', cells) if is_alone else cells
+
+
+def _together(texts: pa.Array) -> pa.Buffer:
+    """Return the bytes of all texts, one after the other."""
+    whole = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts)
+    return pc.binary_join(whole, "")[0].as_buffer()
+
+
+# ── typed ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _write_parquet(frame: pa.Table, file: Any) -> None:
+    from pyarrow import parquet
+
+    plain = fresh(frame)
+    with parquet.ParquetWriter(
+        file, plain.schema, version="2.6", data_page_version="1.0", compression="snappy"
+    ) as writer:
+        for start in range(0, plain.num_rows, BLOCK_ROWS * 16):
+            writer.write_table(plain.slice(start, BLOCK_ROWS * 16).combine_chunks())
+
+
+def _write_arrow(frame: pa.Table, file: Any, is_stream: bool) -> None:
+    plain = fresh(frame)
+    new_writer = pa.ipc.new_stream if is_stream else pa.ipc.new_file
+    with new_writer(file, plain.schema) as writer:
+        for start in range(0, plain.num_rows, BLOCK_ROWS):
+            writer.write_table(plain.slice(start, BLOCK_ROWS).combine_chunks())

@@ -1,0 +1,355 @@
+"""Spark sessions: start one that keeps people's rows to itself, and say what another leaves open.
+
+Shuffle, spill and worker files of Spark hold raw rows, its logs and its web page hold literals.
+A session that we start encrypts what it writes and sends, asks every process for a secret, has no
+web page and no event log, and keeps its files and its log in a directory that only this user can
+read and that is removed with the session.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from incrowd.errors import EngineError
+
+OLDEST_JAVA = 17
+OLDEST_PYSPARK = 4
+JVM_STOP_SECONDS = 20
+BATCH_ROWS = 100_000
+
+INSTALL_PYSPARK = 'pip install "incrowd[spark]"'
+INSTALL_JAVA = (
+    "Install one and try again, on Debian or Ubuntu:  apt-get install openjdk-17-jre-headless\n"
+    "(elsewhere: any Java 17 or 21, found through JAVA_HOME or PATH)."
+)
+
+# What of Spark may keep or show rows, its safe value, its value where nothing is set, and what
+# it means when it is not safe.
+_PRIVACY = (
+    (
+        "spark.io.encryption.enabled",
+        "true",
+        "false",
+        "shuffle and spill files on the workers' disks are not encrypted",
+    ),
+    (
+        "spark.authenticate",
+        "true",
+        "false",
+        "Spark's processes do not ask each other for a secret",
+    ),
+    (
+        "spark.network.crypto.enabled",
+        "true",
+        "false",
+        "rows travel between Spark's processes without encryption",
+    ),
+    ("spark.ui.enabled", "false", "true", "Spark's web page shows plans and errors"),
+    ("spark.eventLog.enabled", "false", "false", "an event log keeps plans and errors"),
+)
+
+# Ours alone, on a session of our own or on a copy of somebody's session.
+SQL_SETTINGS = {
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH_ROWS),
+    # Rows as a value of the query plan would be shown with the plan, and are slow.
+    "spark.sql.execution.arrow.localRelationThreshold": "0",
+}
+
+
+@dataclass(frozen=True)
+class StartedSession:
+    """A session of our own, with what must be given back when it ends."""
+
+    session: Any
+    gateway: Any
+    directory: Path
+
+    def stop(self) -> None:
+        """Stop the session and its Java process, and remove their directory."""
+        from pyspark import SparkContext
+
+        try:
+            # A Java process that has died already has nothing left to stop.
+            with contextlib.suppress(Exception):
+                self.session.stop()
+            _stop_gateway(self.gateway)
+        finally:
+            SparkContext._gateway = None
+            SparkContext._jvm = None
+            # Spark put a folder of the session on the path; a removed one must not stay there.
+            sys.path[:] = [entry for entry in sys.path if not _is_inside(entry, self.directory)]
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def unavailable() -> EngineError | None:
+    """Return why no session can be started on this machine, None where one can."""
+    return _missing_pyspark() or _missing_java()
+
+
+def active_session() -> Any:
+    """Return the session that already runs in this process, or None."""
+    missing = _missing_pyspark()
+    if missing:
+        raise missing
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    if SparkContext._active_spark_context is None:
+        return None
+    return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+
+
+def start_session(
+    master: str, memory: int | None = None, directory: Path | None = None
+) -> StartedSession:
+    """Start a session whose files, messages and processes are closed to others.
+
+    ``memory`` is the Java heap in bytes, by default half of what the machine has; ``directory``
+    is where the session's private directory is made.
+    """
+    missing = unavailable()
+    if missing:
+        raise missing
+    private = Path(tempfile.mkdtemp(prefix="incrowd-spark-", dir=directory))
+    try:
+        with _interrupt_handler_kept(), _environment(_environment_of(master, private)):
+            return _start(master, memory, private)
+    except BaseException as error:
+        told = _tail_of_log(private)
+        shutil.rmtree(private, ignore_errors=True)
+        if isinstance(error, EngineError) or not isinstance(error, Exception):
+            raise
+        # No data has been loaded yet, so Java's own words can be shown.
+        raise EngineError(
+            f"Spark did not start on {master!r}: {told or type(error).__name__}",
+            remedy="Check the master's address, or pass a session of your own.",
+        ) from None
+
+
+def private_copy(session: Any) -> Any:
+    """Return a session on the same context whose settings are ours; the given one stays as is."""
+    copy = session.newSession()
+    for key, value in SQL_SETTINGS.items():
+        copy.conf.set(key, value)
+    return copy
+
+
+def privacy_notes(session: Any) -> list[str]:
+    """Return what this session leaves open to others, a sentence each; none is best."""
+    notes = []
+    for key, safe, default, meaning in _PRIVACY:
+        if str(session.conf.get(key, default)).lower() != safe:
+            notes.append(f"{meaning} ({key} is not {safe})")
+    return notes
+
+
+def _start(master: str, memory: int | None, private: Path) -> StartedSession:
+    from pyspark import SparkConf, SparkContext, java_gateway
+    from pyspark.sql import SparkSession
+
+    if SparkContext._gateway is not None:
+        raise EngineError(
+            "a Java process of an earlier Spark session is still part of this program",
+            remedy="Pass a session of your own, or run incrowd in a new process.",
+        )
+    settings = _settings(master, memory, private)
+    visible = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+    with _log_path(private).open("wb") as log:
+        launch: Any = java_gateway.launch_gateway
+        gateway = launch(visible, {"stdout": log, "stderr": log})
+    try:
+        conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+        if master.startswith("local-cluster"):
+            # Set only now: what is launched with shows in the list of processes.
+            conf.set("spark.authenticate.secret", secrets.token_hex(32))
+        context = SparkContext(conf=conf, gateway=gateway)
+        return StartedSession(SparkSession(context), gateway, private)
+    except BaseException:
+        _stop_gateway(gateway)
+        SparkContext._gateway = None
+        SparkContext._jvm = None
+        raise
+
+
+def _settings(master: str, memory: int | None, private: Path) -> dict[str, str]:
+    files = {"java.io.tmpdir": private, "log4j2.configurationFile": _write_log_settings(private)}
+    java_options = " ".join(f'"-D{key}={path}"' for key, path in files.items())
+    settings = {
+        "spark.master": master,
+        "spark.app.name": "incrowd",
+        "spark.log.level": "ERROR",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": f"{(memory or _half_of_memory()) >> 20}m",
+        # The whole result comes to this process in any case.
+        "spark.driver.maxResultSize": "0",
+        "spark.driver.extraJavaOptions": f'{java_options} "-XX:ErrorFile={private}/crash.log"',
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": str(private / "warehouse"),
+        **{key: safe for key, safe, _, _ in _PRIVACY},
+        **SQL_SETTINGS,
+    }
+    if is_local(master):
+        settings["spark.driver.host"] = "127.0.0.1"
+        settings["spark.driver.bindAddress"] = "127.0.0.1"
+        settings["spark.local.dir"] = str(private)
+        settings["spark.sql.shuffle.partitions"] = str(4 * (os.cpu_count() or 1))
+    numba_cache = os.environ.get("NUMBA_CACHE_DIR", "")
+    if not numba_cache and not is_local(master):
+        # Below an executor's own working directory: a worker may have no home to cache in.
+        numba_cache = "numba-cache"
+    if numba_cache:
+        settings["spark.executorEnv.NUMBA_CACHE_DIR"] = numba_cache
+    return settings
+
+
+def is_local(master: str) -> bool:
+    """Whether every process of the session is on this machine."""
+    return master.startswith("local")
+
+
+def _environment_of(master: str, private: Path) -> dict[str, str]:
+    if not is_local(master):
+        # On a cluster the path of Python may be another one; whoever set it knows.
+        return {"PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable)}
+    return {
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        # Where it is set, it would win over spark.local.dir.
+        "SPARK_LOCAL_DIRS": str(private),
+    }
+
+
+def _write_log_settings(private: Path) -> Path:
+    """Log errors only, and none of tasks: those come back as exceptions, without values."""
+    quiet = ("executor.Executor", "scheduler.TaskSetManager")
+    lines = [
+        "rootLogger.level = error",
+        "rootLogger.appenderRef.stderr.ref = stderr",
+        "appender.console.type = Console",
+        "appender.console.name = stderr",
+        "appender.console.target = SYSTEM_ERR",
+        "appender.console.layout.type = PatternLayout",
+        "appender.console.layout.pattern = %p %c{1}: %m%n",
+    ]
+    for number, name in enumerate(quiet):
+        lines += [
+            f"logger.l{number}.name = org.apache.spark.{name}",
+            f"logger.l{number}.level = off",
+        ]
+    path = private / "log4j2.properties"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def _log_path(private: Path) -> Path:
+    path = private / "java.log"
+    path.touch(mode=0o600)
+    return path
+
+
+def _tail_of_log(private: Path) -> str:
+    """Return the last line of Java's messages that tells of an error."""
+    try:
+        lines = (private / "java.log").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    telling = [line.strip() for line in lines if re.search(r"Exception|ERROR|[Ee]rror:", line)]
+    return telling[-1][:300] if telling else ""
+
+
+def _stop_gateway(gateway: Any) -> None:
+    """End the Java process that we launched; it ends by itself when its input is closed."""
+    with contextlib.suppress(Exception):
+        gateway.shutdown()
+    process = gateway.proc
+    process.stdin.close()
+    try:
+        process.wait(JVM_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+@contextlib.contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables while a session starts, and put back what was there."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+@contextlib.contextmanager
+def _interrupt_handler_kept() -> Iterator[None]:
+    """Keep the program's own answer to Ctrl-C: starting a session would replace it."""
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if handler is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, handler)
+
+
+def _half_of_memory() -> int:
+    """Return half of the memory that this process may use, in bytes."""
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with contextlib.suppress(OSError, ValueError):
+        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")
+        physical = min(physical, int(limit))
+    return max(1 << 30, physical // 2)
+
+
+def _missing_pyspark() -> EngineError | None:
+    try:
+        import pyspark
+    except ImportError:
+        return EngineError("the Spark engine needs pyspark", remedy=INSTALL_PYSPARK)
+    found: str = pyspark.__version__
+    if int(found.split(".")[0]) < OLDEST_PYSPARK:
+        return EngineError(
+            f"the Spark engine needs pyspark {OLDEST_PYSPARK}, this is {found}",
+            remedy=INSTALL_PYSPARK,
+        )
+    return None
+
+
+def _missing_java() -> EngineError | None:
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if not java:
+        return EngineError("the Spark engine needs Java, and there is none", remedy=INSTALL_JAVA)
+    try:
+        told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    except OSError:
+        return EngineError("JAVA_HOME names a folder without bin/java", remedy=INSTALL_JAVA)
+    found = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
+    if not found or int(found[1]) < OLDEST_JAVA:
+        has = f"this is Java {found[1]}" if found else "this Java does not tell its version"
+        return EngineError(
+            f"the Spark engine needs Java {OLDEST_JAVA} or newer, {has}", remedy=INSTALL_JAVA
+        )
+    return None
+
+
+def _is_inside(entry: str, directory: Path) -> bool:
+    return bool(entry) and Path(entry).is_relative_to(directory)

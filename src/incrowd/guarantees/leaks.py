@@ -1,0 +1,252 @@
+"""What a released table gives away beside its quasi-identifying columns.
+
+Looks at the table alone, on purpose with plain counting of its own: columns that number the rows,
+insensitive columns that single people out or stand in for a quasi-identifying one, the order of
+the rows, and cells that a spreadsheet would run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from incrowd.guarantees.cells import shows_nothing, to_frame
+from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Finding
+from incrowd.guarantees.row_order import find_order
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DETERMINED = 0.95
+"""The share of rows whose quasi-identifying value an insensitive column gives away from which on
+it stands in for it …"""
+
+LEAST_GAIN = 0.5
+"""… if it also halves the mistakes of somebody who always guesses the commonest value."""
+
+FEWEST_NUMBERED = 10
+"""In a shorter table a sensitive column may hold the numbers from 1 to n by chance."""
+
+FORMULA = r"^[=+\-@\t\r]."
+NUMBER = r"^\s*[+-]?([0-9]+([.,][0-9]*)*|[.,][0-9]+)([eE][+-]?[0-9]+)?\s*%?\s*$"
+
+
+def find_leaks(
+    frame: pa.Table,
+    quasi: Sequence[str],
+    sensitive: Sequence[str],
+    insensitive: Sequence[str],
+    original: pa.Table | None = None,
+    *,
+    accepted: Sequence[str] = (),
+) -> list[Finding]:
+    """Look for everything above; with the original also for rows that kept their order."""
+    findings = [_row_numbers(frame, quasi, sensitive, insensitive, accepted)]
+    findings += insensitive_leaks(frame, quasi, insensitive, accepted)
+    findings += find_order(frame, original)
+    findings += _formula_cells(frame)
+    stated = {*quasi, *sensitive, *insensitive}
+    unstated = [name for name in frame.column_names if name not in stated]
+    if unstated:
+        findings.append(
+            Finding(
+                "unstated columns",
+                None,
+                f"no role is stated for {_listed(unstated)}: not looked at",
+                {"columns": unstated},
+            )
+        )
+    return findings
+
+
+def insensitive_leaks(
+    frame: pa.Table,
+    quasi: Sequence[str],
+    insensitive: Sequence[str],
+    accepted: Sequence[str] = (),
+) -> list[Finding]:
+    """Look for insensitive columns that single rows out or give a quasi-identifying one away.
+
+    Columns in ``accepted`` only inform, on their own and together with one another; columns that
+    are not accepted must be harmless alone and together.
+    """
+    if not insensitive:
+        return []
+    codes = _codes(frame, [*quasi, *insensitive])
+    refused = [name for name in insensitive if name not in accepted]
+    findings = []
+    for names, holds in ((refused, False), (list(insensitive), None)):
+        # the second round, with the accepted columns too, is only for information
+        if names and (holds is False or len(names) > len(refused)):
+            findings.append(_unique_rows(codes, names, holds))
+    for name in insensitive:
+        findings += _stand_ins(codes, [name], quasi, None if name in accepted else False)
+    if len(refused) > 1:
+        alone = {finding.figures["quasi"] for finding in findings if finding.name == "stand-in"}
+        rest = [name for name in quasi if name not in alone]
+        findings += _stand_ins(codes, refused, rest, False)
+    if not any(finding.name == "stand-in" for finding in findings):
+        findings.append(
+            Finding(
+                "stand-in",
+                True,
+                "no insensitive column nearly determines a quasi-identifying one",
+                {"threshold": DETERMINED},
+            )
+        )
+    return findings
+
+
+def _codes(frame: pa.Table, names: Sequence[str]) -> pl.DataFrame:
+    """Return the columns as numbers of their distinct values; null where a cell shows nothing."""
+    names = list(dict.fromkeys(names))
+    plain = to_frame(frame.select(names), names)
+    return plain.select(
+        pl.when(~shows_nothing(name, plain.schema[name], ()))
+        .then(pl.col(name).rank("dense"))
+        .alias(name)
+        for name in names
+    )
+
+
+def _unique_rows(codes: pl.DataFrame, names: Sequence[str], holds: bool | None) -> Finding:
+    """Count rows that no other row equals on the given columns together."""
+    is_unique = codes.select(pl.struct(list(names)).is_unique()).to_series().to_numpy()
+    n_unique = int(is_unique.sum())
+    figures = {"columns": list(names), "n_exposed": n_unique}
+    if not n_unique:
+        summary = f"no row is alone with its values of {_listed(names)}"
+        return Finding("unique rows", True, summary, figures)
+    summary = f"{n_unique} rows are alone with their values of the insensitive {_listed(names)}"
+    if holds is None:
+        summary += " (accepted)"
+    return Finding("unique rows", holds, summary, figures, _first_rows(is_unique))
+
+
+def _stand_ins(
+    codes: pl.DataFrame, given: Sequence[str], quasi: Sequence[str], holds: bool | None
+) -> list[Finding]:
+    """Find the quasi-identifying columns whose value the given columns nearly determine.
+
+    The measure is the share of rows (among those that show a quasi-identifying value) that are
+    guessed right by taking the commonest value per combination of the given ones. A column that is
+    nearly unique guesses nearly everything right, and is meant to be found.
+    """
+    findings = []
+    for name in quasi:
+        if name in given:
+            continue
+        shown = codes.filter(pl.col(name).is_not_null())
+        if not shown.height:
+            continue
+        counts = shown.group_by([*given, name]).len("n")
+        right = counts.group_by(list(given)).agg(pl.col("n").max())["n"].sum() / shown.height
+        commonest = shown.group_by(name).len("n")["n"].to_numpy().max() / shown.height
+        if commonest == 1.0 or right < DETERMINED:
+            continue
+        gain = (right - commonest) / (1.0 - commonest)
+        if gain < LEAST_GAIN:
+            continue
+        figures = {
+            "columns": list(given),
+            "quasi": name,
+            "guessed_right": float(right),
+            "commonest": float(commonest),
+            "threshold": DETERMINED,
+        }
+        summary = (
+            f"the insensitive {_listed(given)} gives the quasi-identifying {name!r} away in "
+            f"{right:.1%} of the rows (guessing without it: {commonest:.1%})"
+        )
+        if holds is None:
+            summary += " (accepted)"
+        findings.append(Finding("stand-in", holds, summary, figures))
+    return findings
+
+
+def _row_numbers(
+    frame: pa.Table,
+    quasi: Sequence[str],
+    sensitive: Sequence[str],
+    insensitive: Sequence[str],
+    accepted: Sequence[str],
+) -> Finding:
+    """Find columns that number the rows, or are different in every row.
+
+    Nobody is assumed to know sensitive values, so a sensitive column that merely differs in every
+    row only informs; consecutive numbers are a numbering whatever the column is called.
+    """
+    n_rows = frame.num_rows
+    numbering: list[str] = []
+    differing: list[str] = []
+    sensitive_only: list[str] = []
+    for name in (*quasi, *sensitive, *insensitive):
+        column = to_frame(frame.select([name]), ["c"])["c"]
+        if n_rows < 2 or column.null_count() or column.n_unique() < n_rows:
+            continue
+        is_consecutive = _is_consecutive(column)
+        if name in sensitive and not (is_consecutive and n_rows >= FEWEST_NUMBERED):
+            sensitive_only.append(name)
+        elif name not in accepted:
+            (numbering if is_consecutive else differing).append(name)
+    figures = {
+        "numbering": numbering,
+        "differing": differing,
+        "differing_sensitive": sensitive_only,
+        "n_exposed": n_rows if numbering or differing else 0,
+    }
+    if numbering or differing:
+        parts = []
+        if numbering:
+            parts.append(f"rows are numbered by {_listed(numbering)}")
+        if differing:
+            parts.append(f"no two rows agree in {_listed(differing)}")
+        rows = tuple(range(1, min(n_rows, MOST_ROWS_NAMED) + 1))
+        return Finding("row numbers", False, " and ".join(parts), figures, rows)
+    if sensitive_only:
+        summary = f"no two rows agree in the sensitive {_listed(sensitive_only)}"
+        return Finding("row numbers", None, summary, figures)
+    return Finding("row numbers", True, "no column numbers the rows", figures)
+
+
+def _is_consecutive(column: pl.Series) -> bool:
+    """Return whether a column of distinct values is some order of a, a + 1, …, a + n − 1."""
+    if column.dtype == pl.String:
+        if not column.str.contains(r"^\s*[0-9]{1,18}\s*$").all():
+            return False
+        numbers = column.str.strip_chars().cast(pl.Int64).to_numpy()
+    elif column.dtype.is_integer():
+        numbers = column.cast(pl.Int64).to_numpy()
+    else:
+        return False
+    is_gapless = int(numbers.max()) - int(numbers.min()) == len(numbers) - 1
+    return is_gapless and len(np.unique(numbers)) == len(numbers)
+
+
+def _formula_cells(frame: pa.Table) -> list[Finding]:
+    """Count cells that begin like a formula and are no number."""
+    n_cells = {}
+    for name in frame.column_names:
+        column = to_frame(frame.select([name]), ["c"])["c"]
+        if column.dtype == pl.String:
+            is_formula = column.str.contains(FORMULA) & ~column.str.contains(NUMBER)
+            if is_formula.any():
+                n_cells[name] = int(is_formula.sum())
+    if not n_cells:
+        return []
+    n_all = sum(n_cells.values())
+    summary = f"{n_all} cells of {_listed(n_cells)} would run as formulas in a spreadsheet"
+    return [Finding("formula cells", None, summary, {"n_cells": n_cells})]
+
+
+def _first_rows(is_chosen: NDArray[np.bool_]) -> tuple[int, ...]:
+    return tuple((np.flatnonzero(is_chosen)[:MOST_ROWS_NAMED] + 1).tolist())
+
+
+def _listed(names: Sequence[str] | dict[str, int]) -> str:
+    quoted = ", ".join(repr(name) for name in names)
+    return f"column {quoted}" if len(names) == 1 else f"columns {quoted}"

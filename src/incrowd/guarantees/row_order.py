@@ -1,0 +1,183 @@
+"""What the order of a release's rows gives away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from incrowd.guarantees.cells import blanked, to_frame
+from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Finding
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LEAST_EXCESS = 0.5
+"""Agreement by position above chance, as a share of what chance leaves, that is an order kept …"""
+
+LEAST_DEVIATIONS = 4.0
+"""… if it also lies that many standard deviations above chance (short tables agree by luck)."""
+
+LONGER_THAN_CHANCE = 2.0
+"""How many times longer than the original a chance walk through it must be, on average, for a
+complete walk in the original's order to mean something."""
+
+NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
+
+
+def find_order(frame: pa.Table, original: pa.Table | None) -> list[Finding]:
+    """Say whether rows lie in the order of their content; else whether they kept the original's."""
+    is_canonical = is_in_canonical_order(frame)
+    summary = (
+        "rows lie in the order of their released content, which carries nothing"
+        if is_canonical
+        else "rows do not lie in the order of their released content, so it may tell something"
+    )
+    findings = [
+        Finding(
+            "canonical order", True if is_canonical else None, summary, {"is_sorted": is_canonical}
+        )
+    ]
+    if original is not None:
+        findings.append(_kept_order(frame, original, is_canonical))
+    return findings
+
+
+def is_in_canonical_order(frame: pa.Table) -> bool:
+    """Return whether rows are sorted by their cells from left to right.
+
+    Text is compared as text; a file whose numbers were numbers when it was sorted is accepted too,
+    and so are missing cells that all lie first or all lie last.
+    """
+    if frame.num_rows < 2 or not frame.num_columns:
+        return True
+    content = to_frame(frame, [f"c{place}" for place in range(frame.num_columns)])
+    readings = [content, _with_numbers(content)]
+    return any(
+        _is_sorted(reading, nulls_last=nulls_last)
+        for reading in readings
+        for nulls_last in (False, True)
+    )
+
+
+def _with_numbers(content: pl.DataFrame) -> pl.DataFrame:
+    """Return the frame with columns of number texts as numbers."""
+    texts = [name for name, kind in content.schema.items() if kind == pl.String]
+    numeric = [name for name in texts if content[name].drop_nulls().str.contains(NUMBER).all()]
+    return content.with_columns(pl.col(numeric).str.strip_chars().cast(pl.Float64))
+
+
+def _is_sorted(content: pl.DataFrame, *, nulls_last: bool) -> bool:
+    undecided = np.ones(content.height, dtype=np.bool_)  # rows that equal the one before, so far
+    undecided[0] = False
+    for name in content.columns:
+        cell, before = pl.col(name), pl.col(name).shift(1)
+        falls_to_null = cell.is_not_null() & before.is_null()
+        if not nulls_last:
+            falls_to_null = cell.is_null() & before.is_not_null()
+        steps = content.select(
+            falls=(cell < before).fill_null(False) | falls_to_null,
+            stays=cell.eq_missing(before),
+        )
+        if (undecided & steps["falls"].to_numpy()).any():
+            return False
+        undecided &= steps["stays"].to_numpy()
+    return True
+
+
+def _kept_order(frame: pa.Table, original: pa.Table, is_canonical: bool) -> Finding:
+    shared = [name for name in frame.column_names if name in original.column_names]
+    figures: dict[str, object] = {"is_canonical": is_canonical, "columns": shared}
+    name = "row order"
+    if is_canonical:
+        summary = "rows are ordered by their content, not as in the original"
+        return Finding(name, True, summary, figures, is_public=False)
+    kept = []
+    verbatim = [column for column in shared if _is_verbatim(frame, original, column)]
+    if frame.num_rows == original.num_rows:
+        kept = [column for column in shared if _agrees_by_position(frame, original, [column])]
+        if not kept and verbatim and _agrees_by_position(frame, original, verbatim):
+            kept = verbatim
+    elif verbatim and _walks_in_order(frame, original, verbatim):
+        kept = verbatim
+    figures["kept_in"] = kept
+    if kept:
+        listed = ", ".join(repr(column) for column in kept)
+        summary = f"rows lie in the original's order (seen in {listed}): position names people"
+        figures["n_exposed"] = frame.num_rows
+        rows = tuple(range(1, min(frame.num_rows, MOST_ROWS_NAMED) + 1))
+        return Finding(name, False, summary, figures, rows, is_public=False)
+    summary = "rows follow the original's order no more than by chance"
+    return Finding(name, True, summary, figures, is_public=False)
+
+
+def _agrees_by_position(frame: pa.Table, original: pa.Table, columns: list[str]) -> bool:
+    """Return whether columns agree with the original's, row by row, far beyond chance.
+
+    Only cells that occur in the original can agree; stars and generalized cells say nothing.
+    """
+    released, source = _common_codes(frame, original, columns)
+    n_source = np.bincount(source, minlength=int(released.max(initial=0)) + 1)
+    can_agree = (released > 0) & (n_source[released] > 0)
+    n_cells = int(can_agree.sum())
+    if n_cells == 0:
+        return False
+    agreed = float((released == source)[can_agree].mean())
+    chances = n_source[released[can_agree]] / len(source)
+    chance = float(chances.mean())
+    if chance >= 1.0:
+        return False
+    deviation = float(np.sqrt((chances * (1.0 - chances)).sum())) / n_cells
+    is_beyond_luck = agreed - chance >= LEAST_DEVIATIONS * deviation
+    return is_beyond_luck and (agreed - chance) / (1.0 - chance) >= LEAST_EXCESS
+
+
+def _walks_in_order(frame: pa.Table, original: pa.Table, verbatim: list[str]) -> bool:
+    """Return whether the released rows can be met one after the other going down the original.
+
+    A row that is a share s of the original is met every 1/s rows by chance, so the walk of an
+    unrelated order would need the sum of these, and that must be well beyond the original's length.
+    """
+    released, source = _common_codes(frame, original, verbatim)
+    n_source = np.bincount(source, minlength=int(released.max(initial=0)) + 1)
+    if (n_source[released] == 0).any():
+        return False
+    expected = float((len(source) / n_source[released]).sum())
+    if expected < LONGER_THAN_CHANCE * len(source):
+        return False
+    wanted = released.tolist()
+    met = 0
+    for row in source.tolist():
+        if row == wanted[met]:
+            met += 1
+            if met == len(wanted):
+                return True
+    return False
+
+
+def _is_verbatim(frame: pa.Table, original: pa.Table, column: str) -> bool:
+    """Return whether every released cell of a column is one of the original's."""
+    released, source = _common_codes(frame, original, [column])
+    return bool(np.isin(released, source).all())
+
+
+def _common_codes(
+    frame: pa.Table, original: pa.Table, columns: list[str]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Number both tables' rows by their cells in some columns, from 1; 0 where all are blank."""
+    names = [f"c{place}" for place in range(len(columns))]
+    texts = [
+        to_frame(table.select(columns), names).with_columns(pl.all().cast(pl.String))
+        for table in (frame, original)
+    ]
+    both = blanked(pl.concat(texts), names, ())
+    groups = both.with_row_index("row").group_by(names, maintain_order=True).agg(pl.col("row"))
+    is_blank = groups.select(pl.all_horizontal(pl.col(names).is_null())).to_series().to_numpy()
+    code_of_group = np.where(is_blank, 0, np.arange(1, groups.height + 1))
+    n_members = groups["row"].list.len().to_numpy()
+    codes = np.zeros(both.height, dtype=np.int64)
+    flat = groups["row"].explode(empty_as_null=False).to_numpy()
+    codes[flat] = np.repeat(code_of_group, n_members)
+    return codes[: frame.num_rows], codes[frame.num_rows :]

@@ -1,0 +1,54 @@
+"""Rows in an order that their content decides: equal rows stand together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.data.hierarchy import Hierarchy
+
+_ROOM = 1 << 62
+
+
+def rank_of_node(hierarchy: Hierarchy) -> NDArray[np.int64]:
+    """Return each node's place in a walk of the tree, a node before what lies under it.
+
+    Values that share an ancestor stand together; numbers stand in their numeric order.
+    """
+    first = np.full(hierarchy.n_nodes, hierarchy.n_leaves, dtype=np.int64)
+    first[: hierarchy.n_leaves] = hierarchy.leaf_order
+    for node in range(hierarchy.n_nodes - 1):
+        above = hierarchy.parent[node]
+        first[above] = min(first[above], first[node])
+    order = np.lexsort([-np.arange(hierarchy.n_nodes), first])
+    rank = np.empty(hierarchy.n_nodes, dtype=np.int64)
+    rank[order] = np.arange(hierarchy.n_nodes)
+    return rank
+
+
+def sort_key(
+    columns: Sequence[NDArray[np.int64]], n_values: Sequence[int], n_rows: int
+) -> NDArray[np.int64]:
+    """Return one number per row that orders rows as the columns do, the first column first.
+
+    ``columns[c]`` holds numbers from 0 to ``n_values[c] − 1``. Equal numbers mean equal rows.
+    """
+    key = np.zeros(n_rows, dtype=np.int64)
+    used = 1
+    for column, count in zip(columns, n_values, strict=True):
+        if used * count >= _ROOM:  # number the combinations that do occur, and go on from there
+            distinct, key = np.unique(key, return_inverse=True)
+            used = len(distinct)
+        key = key * count + column
+        used *= count
+    return key
+
+
+def sorted_runs(key: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows sorted by their key, where each run of equal keys starts, and the end."""
+    rows = np.argsort(key, kind="stable")
+    changes = np.flatnonzero(np.diff(key[rows])) + 1
+    starts = np.concatenate([[0], changes, [len(key)]]) if len(key) else np.zeros(1)
+    return rows, starts.astype(np.int64)

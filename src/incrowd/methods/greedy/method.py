@@ -1,0 +1,138 @@
+"""The greedy method: its settings, and the way from rows to released rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from incrowd.fields import option
+from incrowd.methods.options import KEEPS, METRICS
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from incrowd.data.dataset import Rows
+    from incrowd.engines.base import Engine
+    from incrowd.methods.conditions import Conditions
+    from incrowd.methods.greedy.search import Plan
+    from incrowd.progress import Progress
+
+REORGANIZE = ("levels-first", "values-first", "none")
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """Merge the smallest group that is not valid with its cheapest partner until all are valid.
+
+    Follows GkAA and, in partitions, PGPkAA (Djeufack Nanfack et al. 2024, Algorithms 1, 2 and 5).
+    Deviations: ties are settled (least size, then least number; least cost, then least number);
+    prices are whole numbers; a partition too small or too uniform to be released by itself is
+    joined to its neighbour. Groups are tested for l, t, k per person and people where the paper
+    tests their size. Equal rows stay together. O(distinct rows² · columns) per partition.
+    """
+
+    name: ClassVar[str] = "greedy"
+    keeps: ClassVar[frozenset[str]] = KEEPS
+
+    metric: str = option(
+        "nllm",
+        help="what generalizing costs: the search keeps this loss low",
+        choices=METRICS,
+    )
+    partitions: int = option(
+        0,
+        help="parts searched on their own; 0 takes one up to 40,000 distinct rows, "
+        "then one per 20,000",
+        minimum=0,
+    )
+    reorganize: str = option(
+        "levels-first",
+        help="how rows are sorted before they are cut into partitions: fewest hierarchy levels "
+        "first, fewest values first, or as they stand in the file",
+        choices=REORGANIZE,
+    )
+
+    def run(
+        self,
+        rows: Rows,
+        conditions: Conditions,
+        engine: Engine,
+        seed: int,  # noqa: ARG002
+        progress: Progress,
+    ) -> Rows:
+        """Return the rows generalized so that rows with equal nodes form valid groups.
+
+        Suppressed rows are left out of every group and come back at the roots. There is no chance
+        in this search: the seed changes nothing.
+        """
+        from incrowd.methods.greedy.search import Plan, merge_rows
+        from incrowd.methods.kept import kept_rows, put_back
+
+        kept, limits = kept_rows(rows, conditions)
+        if kept.n_rows == 0:
+            return put_back(rows, kept.nodes)
+        plan = Plan.of(kept, self.metric, limits, conditions.is_size_only)
+        partition_of_row = self._partition_of_row(kept, plan)
+        if partition_of_row is None:
+            return put_back(rows, merge_rows(kept.nodes, plan, limits, progress))
+        return put_back(rows, _merge_partitions(kept, plan, partition_of_row, engine, progress))
+
+    def _partition_of_row(self, rows: Rows, plan: Plan) -> NDArray[np.int64] | None:
+        """Return every row's partition, or None where there is one partition only."""
+        import numpy as np
+
+        from incrowd.methods.distinct import sorted_runs
+        from incrowd.methods.greedy.reorganize import automatic_partitions, column_order, cut
+        from incrowd.methods.kept import Validity
+
+        if self.partitions == 1:
+            return None
+        columns = column_order(rows, self.reorganize)
+        sorted_rows, run_start = sorted_runs(plan.key_of_row(rows.nodes, tuple(columns)))
+        if self.reorganize == "none":  # runs of equal rows in the order of their first rows
+            sizes = np.diff(run_start)
+            by_first_row = np.argsort(sorted_rows[run_start[:-1]])
+            rank = np.empty(len(sizes), dtype=np.int64)
+            rank[by_first_row] = np.arange(len(sizes))
+            key = np.empty(rows.n_rows, dtype=np.int64)
+            key[sorted_rows] = np.repeat(rank, sizes)
+            sorted_rows, run_start = sorted_runs(key)
+        n_partitions = self.partitions or automatic_partitions(len(run_start) - 1)
+        if n_partitions == 1:
+            return None
+        starts = cut(run_start, n_partitions, Validity(sorted_rows, plan.limits).of_span)
+        if len(starts) == 2:
+            return None
+        partition_of_row = np.empty(rows.n_rows, dtype=np.int64)
+        partition_of_row[sorted_rows] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        return partition_of_row
+
+
+def _merge_partitions(
+    rows: Rows,
+    plan: Plan,
+    partition_of_row: NDArray[np.int64],
+    engine: Engine,
+    progress: Progress,
+) -> NDArray[np.int32]:
+    """Search every partition on the engine; return the released nodes of all rows."""
+    import numpy as np
+
+    from incrowd.errors import EngineError
+    from incrowd.methods.greedy.search import STAGE, MergePartition, block_table
+
+    n_partitions = int(partition_of_row.max()) + 1
+    progress(STAGE, 0, n_partitions)
+    function = MergePartition(plan.without_rows())
+    # one line per row: its number, its partition, its nodes and what the conditions look at
+    blocks = engine.load(block_table(rows.nodes, partition_of_row, plan.limits))
+    merged = engine.collect(engine.map_groups(blocks, "partition", function, function.schema))
+    numbers = merged.column("row").to_numpy()
+    if not np.array_equal(np.sort(numbers), np.arange(rows.n_rows)):
+        raise EngineError(f"{engine.name}: rows were lost or doubled on the way back")
+    released = np.empty_like(rows.nodes)
+    for column in range(rows.n_columns):
+        released[column, numbers] = merged.column(f"c{column}").to_numpy()
+    progress(STAGE, n_partitions, n_partitions)
+    return released

@@ -1,0 +1,65 @@
+"""Data reorganization: the order in which rows are cut into partitions (paper §III-B)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.data.dataset import Rows
+
+LARGEST_WHOLE = 40_000
+"""Tables of up to this many distinct rows are searched whole unless partitions are asked for."""
+
+DISTINCT_PER_PARTITION = 20_000
+"""How many distinct rows a partition of a larger table has, about."""
+
+
+def column_order(rows: Rows, reorganize: str) -> list[int]:
+    """Return the columns, the primary sort key first.
+
+    ``levels-first``: fewest hierarchy levels, then fewest values (what generalizes dearest stays
+    together); ``values-first``: fewest values, then fewest levels. Values are those that occur.
+    Columns that tie keep their order.
+    """
+    levels = [int(hierarchy.height[hierarchy.root]) for hierarchy in rows.hierarchies]
+    values = [
+        int(np.count_nonzero(np.bincount(nodes, minlength=1))) if nodes.size else 0
+        for nodes in rows.nodes
+    ]
+    if reorganize == "values-first":
+        return sorted(range(rows.n_columns), key=lambda column: (values[column], levels[column]))
+    return sorted(range(rows.n_columns), key=lambda column: (levels[column], values[column]))
+
+
+def automatic_partitions(n_distinct: int) -> int:
+    """Return how many partitions keep a plain scan quick: its cost grows with their square."""
+    return 1 if n_distinct <= LARGEST_WHOLE else -(-n_distinct // DISTINCT_PER_PARTITION)
+
+
+def cut(
+    run_start: NDArray[np.int64], n_partitions: int, is_valid: Callable[[int, int], bool]
+) -> NDArray[np.int64]:
+    """Return where each partition starts among sorted rows, and the end.
+
+    Partitions are of nearly equal size, cut only where a run of equal rows ends, and each is
+    valid as one group, ``is_valid(start, end)``, so that merging inside it can always end: a part
+    that is not is joined to the next, a last one to those before it.
+    """
+    n_rows = int(run_start[-1])
+    part_of_run = run_start[:-1] * n_partitions // max(1, n_rows)
+    first_runs = np.flatnonzero(np.diff(part_of_run, prepend=-1))
+    edges = [*run_start[first_runs].tolist(), n_rows]
+    starts = []
+    start = 0
+    for end in edges[1:]:
+        if is_valid(start, end):
+            starts.append(start)
+            start = end
+    while start < n_rows and starts:
+        start = starts.pop()
+        if is_valid(start, n_rows):
+            starts.append(start)
+            break
+    return np.asarray([*starts, n_rows] if starts else [0, n_rows], dtype=np.int64)

@@ -1,0 +1,158 @@
+"""One run of GkAA over the rows of a table, or of one partition of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from incrowd.data.dataset import Rows
+from incrowd.data.prices import fixed_point_costs
+from incrowd.errors import InfeasibleError
+from incrowd.methods.conditions import PackedConditions
+from incrowd.methods.distinct import rank_of_node, sort_key, sorted_runs
+from incrowd.methods.greedy.reorganize import column_order
+from incrowd.progress import Progress, silent
+
+STAGE = "merging groups"
+
+CANDIDATES_PER_SLICE = 20_000_000
+"""How many cells are priced between two reports of progress: some hundredths of a second."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Everything but the rows: trees, prices, the order of distinct rows, what groups must meet.
+
+    Plain arrays alone, so that it can be sent to workers; ``limits`` has the distribution of the
+    whole table, whatever rows it is used on.
+    """
+
+    parents: tuple[NDArray[np.int32], ...]
+    costs: tuple[NDArray[np.int32], ...]
+    ranks: tuple[NDArray[np.int64], ...]
+    columns: tuple[int, ...]
+    limits: PackedConditions
+    is_size_only: bool
+
+    @classmethod
+    def of(cls, rows: Rows, metric: str, limits: PackedConditions, is_size_only: bool) -> Plan:
+        """Return the plan for a table."""
+        return cls(
+            tuple(hierarchy.parent for hierarchy in rows.hierarchies),
+            tuple(fixed_point_costs(rows.hierarchies, metric)),
+            tuple(rank_of_node(hierarchy) for hierarchy in rows.hierarchies),
+            tuple(column_order(rows, "levels-first")),
+            limits,
+            is_size_only,
+        )
+
+    def without_rows(self) -> Plan:
+        """Return the plan without what it holds per row, to be sent to workers."""
+        none = np.zeros(0, dtype=np.int32)
+        codes = np.zeros((len(self.limits.l), 0), dtype=np.int32)
+        return replace(self, limits=self.limits.of_rows(none, none, codes))
+
+    def key_of_row(
+        self, nodes: NDArray[np.int32], columns: tuple[int, ...] | None = None
+    ) -> NDArray[np.int64]:
+        """Return a number per row that sorts rows by their content, equal for equal rows."""
+        order = self.columns if columns is None else columns
+        return sort_key(
+            [self.ranks[column][nodes[column]] for column in order],
+            [len(self.ranks[column]) for column in order],
+            nodes.shape[1],
+        )
+
+
+def merge_rows(
+    nodes: NDArray[np.int32], plan: Plan, limits: PackedConditions, progress: Progress = silent
+) -> NDArray[np.int32]:
+    """Return ``nodes[column, row]`` generalized so that every group is valid.
+
+    ``limits`` speak of these rows. Distinct rows are numbered in an order that their content
+    decides, so the result does not depend on the order of rows.
+    """
+    from incrowd.kernels.trees import flat_trees
+    from incrowd.methods.greedy import kernel
+
+    n_columns, n_rows = nodes.shape
+    rows, run_start = sorted_runs(plan.key_of_row(nodes))
+    trees = flat_trees(plan.parents, plan.costs)
+    groups = kernel.start(nodes[:, rows[run_start[:-1]]], rows, run_start, trees)
+    members, scratch = kernel.room(limits, n_rows)
+    n_distinct = len(run_start) - 1
+    # groups end at about one and a half times their least size
+    expected = max(1, n_distinct - int(n_rows / (1.5 * max(1, limits.k))))
+    state = kernel.RUNNING
+    while state == kernel.RUNNING:
+        n_alive, n_made = int(groups.counters[1]), int(groups.counters[4])
+        progress(STAGE, n_made, max(expected, n_made + 1))
+        n_merges = 1 + CANDIDATES_PER_SLICE // (n_alive * max(1, n_columns))
+        state = kernel.merge_slice(
+            n_merges, groups, trees, limits, plan.is_size_only, members, scratch
+        )
+    if state == kernel.STUCK:
+        raise InfeasibleError(
+            f"all {n_rows} rows in one group do not meet the conditions",
+            remedy="Lower k or l, raise t, or leave out the rows that ask for too much.",
+        )
+    n_made = int(groups.counters[4])
+    progress(STAGE, n_made, n_made)
+    released = np.empty_like(nodes)
+    released[:, rows] = np.repeat(kernel.released_nodes(groups, trees), np.diff(run_start), axis=1)
+    return released
+
+
+def block_table(
+    nodes: NDArray[np.int32], partition_of_row: NDArray[np.int64], limits: PackedConditions
+) -> pa.Table:
+    """Return rows for an engine: number, partition, nodes, and what the conditions look at."""
+    columns = {"row": np.arange(nodes.shape[1]), "partition": partition_of_row}
+    columns |= {f"c{column}": node_of_row for column, node_of_row in enumerate(nodes)}
+    if limits.k_of_row.size:
+        columns["k"] = limits.k_of_row
+    if limits.person_of_row.size:
+        columns["person"] = limits.person_of_row
+    columns |= {f"s{place}": codes for place, codes in enumerate(limits.code_of_row)}
+    return pa.table(columns)
+
+
+@dataclass(frozen=True, eq=False)
+class MergePartition:
+    """Merge the rows of one partition: a block of ``block_table`` in, its released nodes out."""
+
+    plan: Plan
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of what comes out: the row's number and its nodes."""
+        nodes = [(f"c{column}", pa.int32()) for column in range(len(self.plan.parents))]
+        return pa.schema([("row", pa.int64()), *nodes])
+
+    def __call__(self, block: pa.Table) -> pa.Table:
+        """Return the block's rows with the nodes that they are released as."""
+        # rows of a block come in any order: put them in the table's
+        block = block.sort_by("row")
+        n_columns, n_sensitive = len(self.plan.parents), len(self.plan.limits.l)
+        none = np.zeros(0, dtype=np.int32)
+        names = set(block.column_names)
+        limits = self.plan.limits.of_rows(
+            block.column("k").to_numpy() if "k" in names else none,
+            block.column("person").to_numpy() if "person" in names else none,
+            _matrix(block, [f"s{place}" for place in range(n_sensitive)]),
+        )
+        nodes = _matrix(block, [f"c{column}" for column in range(n_columns)])
+        released = merge_rows(nodes, self.plan, limits)
+        arrays = [block.column("row").to_numpy(), *released]
+        return pa.table([pa.array(array) for array in arrays], schema=self.schema)
+
+
+def _matrix(block: pa.Table, names: list[str]) -> NDArray[np.int32]:
+    """Return the named columns as one matrix, a line per column."""
+    matrix = np.empty((len(names), block.num_rows), dtype=np.int32)
+    for line, name in enumerate(names):
+        matrix[line] = block.column(name).to_numpy()
+    return matrix

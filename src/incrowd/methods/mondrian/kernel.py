@@ -1,0 +1,353 @@
+"""The cutting loop of Mondrian: parts of the table on a stack, each cut in two or released.
+
+A part is a span of ``order``. Its box is, per column, the lowest node above all of its rows. Leaves
+have positions such that every node's leaves are a run of positions: the node above a part is the
+one above its least and its greatest position, and a cut between two children of a node is a cut
+between two positions.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.kernels.compile import Flag, Whole, compiled, compiled_inner
+from incrowd.kernels.trees import common_ancestor
+from incrowd.kernels.validity import Scratch, is_valid, scratch_for
+
+__all__ = ["Boxes", "Parts", "cut_slice", "scratch_for", "start"]
+
+MOST_TRIED = 32
+"""How many cuts of a column are tested where more than their sizes must be looked at."""
+
+
+class Boxes(NamedTuple):
+    """The columns' trees, one after the other.
+
+    ``leaf_at[start + position]`` is the leaf at a position, ``first[node]`` the position at which
+    a node's leaves begin, ``width[node]`` how much is lost at it, from 0 to 1.
+    """
+
+    start: NDArray[np.int64]
+    parent: NDArray[np.int32]
+    leaf_at: NDArray[np.int32]
+    first: NDArray[np.int32]
+    width: NDArray[np.float64]
+
+
+class Parts(NamedTuple):
+    """The state of a run between two slices of it.
+
+    ``order`` holds the rows, each part a span of it whose rows stand in the order they were
+    given in; ``spans`` the parts that are still to be looked at; ``released[row, column]`` the
+    nodes of parts that are done. ``spare``, ``keys`` and ``count_at`` are room to work in.
+    ``counters``: parts on the stack, rows done.
+    """
+
+    order: NDArray[np.int32]
+    spare: NDArray[np.int32]
+    keys: NDArray[np.int32]
+    count_at: NDArray[np.int32]
+    spans: NDArray[np.int64]
+    released: NDArray[np.int32]
+    counters: NDArray[np.int64]
+
+
+def start(order: NDArray[np.int64], n_columns: int, n_positions: int) -> Parts:
+    """Return the state in which all rows are one part; positions are below ``n_positions``."""
+    n_rows = len(order)
+    # parts on the stack are disjoint spans, so there are never more than rows
+    spans = np.zeros((n_rows + 1, 2), dtype=np.int64)
+    spans[0, 1] = n_rows
+    return Parts(
+        order.astype(np.int32),
+        np.empty(n_rows, dtype=np.int32),
+        np.empty(n_rows, dtype=np.int32),
+        np.zeros(n_positions, dtype=np.int32),
+        spans,
+        np.zeros((n_rows, n_columns), dtype=np.int32),
+        np.asarray([1, 0], dtype=np.int64),
+    )
+
+
+@compiled_inner
+def _sort(
+    keys: NDArray[np.int32], n_keys: Whole, low: Whole, high: Whole, count_at: NDArray[np.int32]
+) -> None:
+    """Sort keys that lie between ``low`` and ``high``; ``count_at`` is zero before and after.
+
+    By counting, O(keys + high − low), where keys are dense enough for it; else by Shell's sort.
+    """
+    if 4 * n_keys >= high - low:
+        for place in range(n_keys):
+            count_at[keys[place]] += 1
+        place = np.int64(0)
+        for key in range(low, high + 1):
+            for _ in range(count_at[key]):
+                keys[place] = key
+                place += 1
+            count_at[key] = 0
+        return
+    gap = n_keys // 2
+    while gap > 0:
+        for place in range(gap, n_keys):
+            key = keys[place]
+            hole = place
+            while hole >= gap and keys[hole - gap] > key:
+                keys[hole] = keys[hole - gap]
+                hole -= gap
+            keys[hole] = key
+        gap = 1 if gap == 2 else gap * 5 // 11
+
+
+@compiled_inner
+def _split(
+    order: NDArray[np.int32],
+    spare: NDArray[np.int32],
+    first: Whole,
+    end: Whole,
+    position: NDArray[np.int32],
+    column: Whole,
+    pivot: Whole,
+    n_at_pivot: Whole,
+) -> Whole:
+    """Put rows below ``pivot``, and the first ``n_at_pivot`` at it, before the others in ``spare``.
+
+    Both sides keep their order. Returns where the second side begins. O(rows).
+    """
+    n_left = np.int64(0)
+    for place in range(first, end):
+        n_left += position[order[place], column] < pivot
+    n_left += n_at_pivot
+    left: Whole = first
+    right: Whole = first + n_left
+    for place in range(first, end):
+        row = order[place]
+        here = position[row, column]
+        is_left = here < pivot
+        if here == pivot and n_at_pivot > 0:
+            is_left = True
+            n_at_pivot -= 1
+        if is_left:
+            spare[left] = row
+            left += 1
+        else:
+            spare[right] = row
+            right += 1
+    return first + n_left
+
+
+@compiled_inner
+def _are_sides_valid(
+    spare: NDArray[np.int32],
+    first: Whole,
+    middle: Whole,
+    end: Whole,
+    limits: Any,
+    is_size_only: Flag,
+    scratch: Scratch,
+) -> Flag:
+    """Return whether both sides of a cut are valid. O(rows)."""
+    if middle - first < limits.k or end - middle < limits.k:
+        return False
+    if is_size_only:
+        return True
+    return is_valid(spare[first:middle], middle - first, limits, scratch) and is_valid(
+        spare[middle:end], end - middle, limits, scratch
+    )
+
+
+@compiled_inner
+def _cut_strict(
+    parts: Parts,
+    first: Whole,
+    end: Whole,
+    node: Whole,
+    most: Whole,
+    column: Whole,
+    position: NDArray[np.int32],
+    boxes: Boxes,
+    limits: Any,
+    is_size_only: Flag,
+    scratch: Scratch,
+) -> Whole:
+    """Cut between two children of ``node``, as near the median as is valid; −1 if none is.
+
+    ``most`` is the greatest position. Rows of the two sides are left in ``spare``. O(rows · depth), and O(rows) per cut tested.
+    """
+    order = parts.order
+    keys = parts.keys
+    n_rows = end - first
+    offset = boxes.start[column]
+    for place in range(n_rows):
+        child = boxes.leaf_at[offset + position[order[first + place], column]]
+        while boxes.parent[child] != node:
+            child = boxes.parent[child]
+        keys[place] = boxes.first[child]
+    _sort(keys, n_rows, np.int64(boxes.first[node]), most, parts.count_at)
+    # the boundary at or above the median, and the one below it; then outwards from there
+    above: Whole = n_rows // 2
+    while above < n_rows and above > 0 and keys[above] == keys[above - 1]:
+        above += 1
+    below: Whole = min(n_rows // 2, above - 1)
+    while below > 0 and keys[below] == keys[below - 1]:
+        below -= 1
+    n_tried = 0
+    while n_tried < MOST_TRIED:
+        can_below = below >= limits.k and n_rows - below >= limits.k and below > 0
+        can_above = above < n_rows and above >= limits.k and n_rows - above >= limits.k
+        if not can_below and not can_above:
+            break
+        is_below = can_below and (not can_above or n_rows - 2 * below <= 2 * above - n_rows)
+        n_left = below if is_below else above
+        middle = _split(
+            order, parts.spare, first, end, position, column, np.int64(keys[n_left]), np.int64(0)
+        )
+        n_tried += 1
+        if _are_sides_valid(parts.spare, first, middle, end, limits, is_size_only, scratch):
+            return middle
+        if is_below:
+            below -= 1
+            while below > 0 and keys[below] == keys[below - 1]:
+                below -= 1
+        else:
+            above += 1
+            while above < n_rows and keys[above] == keys[above - 1]:
+                above += 1
+    return np.int64(-1)
+
+
+@compiled_inner
+def _cut_relaxed(
+    parts: Parts,
+    first: Whole,
+    end: Whole,
+    least: Whole,
+    most: Whole,
+    column: Whole,
+    position: NDArray[np.int32],
+    limits: Any,
+    is_size_only: Flag,
+    scratch: Scratch,
+) -> Whole:
+    """Cut at the median row, through equal values if need be; −1 if that is not valid.
+
+    Positions lie between ``least`` and ``most``. Rows of the two sides are left in ``spare``.
+    O(rows · log rows).
+    """
+    keys = parts.keys
+    n_rows = end - first
+    for place in range(n_rows):
+        keys[place] = position[parts.order[first + place], column]
+    _sort(keys, n_rows, least, most, parts.count_at)
+    half = n_rows // 2
+    pivot = np.int64(keys[half])
+    n_at_pivot: Whole = np.int64(0)
+    while n_at_pivot < half and keys[half - 1 - n_at_pivot] == pivot:
+        n_at_pivot += 1
+    middle = _split(parts.order, parts.spare, first, end, position, column, pivot, n_at_pivot)
+    if _are_sides_valid(parts.spare, first, middle, end, limits, is_size_only, scratch):
+        return middle
+    return np.int64(-1)
+
+
+@compiled
+def cut_slice(
+    n_looked_at: Whole,
+    parts: Parts,
+    position: NDArray[np.int32],
+    boxes: Boxes,
+    limits: Any,
+    is_size_only: Flag,
+    is_strict: Flag,
+    scratch: Scratch,
+) -> Flag:
+    """Cut parts until about ``n_looked_at`` rows were looked at; return whether all is done."""
+    n_columns = position.shape[1]
+    node_of_column = np.empty(n_columns, dtype=np.int64)
+    least_of_column = np.empty(n_columns, dtype=np.int64)
+    most_of_column = np.empty(n_columns, dtype=np.int64)
+    is_open = np.empty(n_columns, dtype=np.bool_)
+    order = parts.order
+    n_parts, n_done = parts.counters
+    while n_parts > 0 and n_looked_at > 0:
+        n_parts -= 1
+        first = parts.spans[n_parts, 0]
+        end = parts.spans[n_parts, 1]
+        n_looked_at -= end - first
+        for column in range(n_columns):
+            least = position[order[first], column]
+            most = least
+            for place in range(first + 1, end):
+                here = position[order[place], column]
+                least = min(least, here)
+                most = max(most, here)
+            offset = boxes.start[column]
+            node = common_ancestor(
+                boxes.parent,
+                np.int64(boxes.leaf_at[offset + least]),
+                np.int64(boxes.leaf_at[offset + most]),
+            )
+            node_of_column[column] = node
+            least_of_column[column] = least
+            most_of_column[column] = most
+            is_open[column] = least != most and end - first >= 2 * limits.k
+        middle: Whole = np.int64(-1)
+        while middle < 0:
+            widest: Whole = np.int64(-1)
+            for column in range(n_columns):
+                if is_open[column] and (
+                    widest < 0
+                    or boxes.width[node_of_column[column]] > boxes.width[node_of_column[widest]]
+                ):
+                    widest = np.int64(column)
+            if widest < 0:
+                break
+            is_open[widest] = False
+            n_looked_at -= end - first
+            if is_strict:
+                middle = _cut_strict(
+                    parts,
+                    first,
+                    end,
+                    node_of_column[widest],
+                    most_of_column[widest],
+                    widest,
+                    position,
+                    boxes,
+                    limits,
+                    is_size_only,
+                    scratch,
+                )
+            else:
+                middle = _cut_relaxed(
+                    parts,
+                    first,
+                    end,
+                    least_of_column[widest],
+                    most_of_column[widest],
+                    widest,
+                    position,
+                    limits,
+                    is_size_only,
+                    scratch,
+                )
+        if middle < 0:
+            for place in range(first, end):
+                for column in range(n_columns):
+                    node = node_of_column[column] - boxes.start[column]
+                    parts.released[order[place], column] = node
+            n_done += end - first
+            continue
+        for place in range(first, end):
+            order[place] = parts.spare[place]
+        parts.spans[n_parts, 0] = middle
+        parts.spans[n_parts, 1] = end
+        parts.spans[n_parts + 1, 0] = first
+        parts.spans[n_parts + 1, 1] = middle
+        n_parts += 2
+    parts.counters[0] = n_parts
+    parts.counters[1] = n_done
+    return n_parts == 0

@@ -1,0 +1,129 @@
+"""One run of Mondrian over the rows of a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.data.dataset import Rows
+from incrowd.data.hierarchy import Hierarchy
+from incrowd.data.prices import cost_to_root
+from incrowd.errors import InfeasibleError
+from incrowd.methods.conditions import PackedConditions
+from incrowd.methods.distinct import sort_key
+from incrowd.methods.kept import Validity
+from incrowd.progress import Progress
+
+if TYPE_CHECKING:
+    from incrowd.methods.mondrian.kernel import Boxes
+
+STAGE = "cutting groups"
+
+ROWS_PER_SLICE = 2_000_000
+"""How many rows are looked at between two reports of progress: some hundredths of a second."""
+
+
+def cut_rows(
+    rows: Rows,
+    limits: PackedConditions,
+    is_size_only: bool,
+    metric: str,
+    is_strict: bool,
+    progress: Progress,
+) -> NDArray[np.int32]:
+    """Return ``nodes[column, row]`` generalized so that every group is valid.
+
+    Every node must be a leaf. The result does not depend on the order of rows.
+    """
+    from incrowd.methods.mondrian import kernel
+
+    leaves = np.asarray([[hierarchy.n_leaves] for hierarchy in rows.hierarchies])
+    if rows.n_columns and np.any(rows.nodes >= leaves):
+        raise ValueError("Mondrian cuts rows of leaves, and some nodes are above them")
+    position = np.empty((rows.n_rows, rows.n_columns), dtype=np.int32)
+    for column, hierarchy in enumerate(rows.hierarchies):
+        position[:, column] = hierarchy.leaf_order[rows.nodes[column]]
+    order = _content_order(position, rows, limits)
+    if not Validity(order, limits).of_span(0, rows.n_rows):
+        raise InfeasibleError(
+            f"all {rows.n_rows} rows in one group do not meet the conditions",
+            remedy="Lower k or l, raise t, or leave out the rows that ask for too much.",
+        )
+    boxes = _boxes(rows.hierarchies, metric)
+    parts = kernel.start(order, rows.n_columns, int(leaves.max(initial=0)))
+    scratch = kernel.scratch_for(limits)
+    is_done = False
+    while not is_done:
+        progress(STAGE, int(parts.counters[1]), rows.n_rows)
+        is_done = bool(
+            kernel.cut_slice(
+                ROWS_PER_SLICE, parts, position, boxes, limits, is_size_only, is_strict, scratch
+            )
+        )
+    progress(STAGE, rows.n_rows, rows.n_rows)
+    return np.ascontiguousarray(parts.released.T)
+
+
+def _content_order(
+    position: NDArray[np.int32], rows: Rows, limits: PackedConditions
+) -> NDArray[np.int64]:
+    """Return the rows sorted by all that a cut or a condition looks at, then by number.
+
+    Rows that are cut apart although their quasi-identifying values are equal are so by their
+    other content; only rows that are equal in everything are told apart by their number.
+    """
+    keys = [position[:, column].astype(np.int64) for column in range(rows.n_columns)]
+    keys += [codes.astype(np.int64) for codes in limits.code_of_row]
+    n_values = [hierarchy.n_leaves for hierarchy in rows.hierarchies]
+    n_values += [int(count) + 1 for count in limits.n_values]
+    if limits.k_of_row.size:
+        keys.append(limits.k_of_row.astype(np.int64))
+        n_values.append(int(limits.k_of_row.max()) + 1)
+    if limits.person_of_row.size:
+        keys.append(limits.person_of_row.astype(np.int64))
+        n_values.append(limits.n_people)
+    return np.argsort(sort_key(keys, n_values, rows.n_rows), kind="stable")
+
+
+def _boxes(hierarchies: tuple[Hierarchy, ...], metric: str) -> Boxes:
+    """Return the columns' trees as a cut needs them."""
+    from incrowd.kernels.trees import flat_trees
+    from incrowd.methods.mondrian.kernel import Boxes
+
+    unpriced = [np.zeros(hierarchy.n_nodes, dtype=np.int32) for hierarchy in hierarchies]
+    trees = flat_trees([hierarchy.parent for hierarchy in hierarchies], unpriced)
+    leaf_at = np.zeros(len(trees.parent), dtype=np.int32)
+    first = np.zeros(len(trees.parent), dtype=np.int32)
+    width = np.zeros(len(trees.parent))
+    for start, hierarchy in zip(trees.start[:-1], hierarchies, strict=True):
+        leaves = np.arange(hierarchy.n_leaves, dtype=np.int32)
+        leaf_at[start + hierarchy.leaf_order] = start + leaves
+        end = start + hierarchy.n_nodes
+        first[start:end] = _first_position(hierarchy)
+        width[start:end] = _width(hierarchy, metric)
+    return Boxes(trees.start, trees.parent, leaf_at, first, width)
+
+
+def _first_position(hierarchy: Hierarchy) -> NDArray[np.int32]:
+    """Return where the run of each node's leaves begins in the order of leaves."""
+    first = np.full(hierarchy.n_nodes, hierarchy.n_leaves, dtype=np.int32)
+    first[: hierarchy.n_leaves] = hierarchy.leaf_order
+    for node in range(hierarchy.n_nodes - 1):
+        above = hierarchy.parent[node]
+        first[above] = min(first[above], first[node])
+    return first
+
+
+def _width(hierarchy: Hierarchy, metric: str) -> NDArray[np.float64]:
+    """Return how wide each node is: the dearest way up to it, as a share of that to the root."""
+    cost = cost_to_root(hierarchy, metric)
+    dearest = np.full(hierarchy.n_nodes, -np.inf)
+    dearest[: hierarchy.n_leaves] = cost[: hierarchy.n_leaves]
+    for node in range(hierarchy.n_nodes - 1):
+        above = hierarchy.parent[node]
+        dearest[above] = max(dearest[above], dearest[node])
+    width = dearest - cost
+    whole = width[hierarchy.root]
+    return np.asarray(width / whole if whole > 0 else np.zeros_like(width), dtype=np.float64)

@@ -1,0 +1,12 @@
+"""The methods of tables by name: where a new one is listed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from incrowd.methods.greedy.method import Greedy
+from incrowd.methods.mondrian.method import Mondrian
+
+METHODS: dict[str, type[Any]] = {Greedy.name: Greedy, Mondrian.name: Mondrian}
+
+DEFAULT_METHOD = Greedy.name

@@ -1,0 +1,40 @@
+"""The engines that tests run on, as fixtures."""
+
+import os
+
+import pytest
+
+from incrowd.engines.local import LocalEngine
+
+
+def pytest_configure(config):
+    # PySpark leaves sockets of this machine to the garbage collector, whenever that comes by.
+    config.addinivalue_line("filterwarnings", "ignore:unclosed <socket.*127.0.0.1:ResourceWarning")
+
+
+@pytest.fixture(scope="session")
+def spark_engine():
+    """One Spark session on this machine for the whole run of the tests."""
+    from incrowd.engines.spark import SparkEngine
+    from incrowd.engines.spark_session import unavailable
+
+    missing = unavailable()
+    if missing and os.environ.get("INCROWD_REQUIRE_SPARK") == "1":
+        pytest.fail(f"INCROWD_REQUIRE_SPARK is 1, and {missing}")
+    if missing:
+        pytest.skip(str(missing))
+    engine = SparkEngine("local[2]", memory=1 << 30)
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(
+    params=["local-small-blocks", "local", pytest.param("spark", marks=pytest.mark.spark)]
+)
+def engine(request):
+    """Every engine in turn; ``-m "not spark"`` leaves Spark out."""
+    if request.param == "spark":
+        return request.getfixturevalue("spark_engine")
+    if request.param == "local-small-blocks":
+        return LocalEngine(threads=1, block_rows=3)
+    return LocalEngine()

@@ -1,0 +1,160 @@
+"""Killed at any moment, a run leaves no file under the final name and no trace after the next."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+FLAGS = ["--k", "5", "--quasi", "age,sex,zip", "--sensitive", "diagnosis", "--method", "mondrian"]
+
+DRIVER = """
+import os, signal, sys
+from incrowd.cli import run_with_status
+
+die_at, how, arguments = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
+folder, seen = os.getcwd(), 0
+
+def hook(event, details):
+    # every file-system operation in the user's folder is one possible moment of death
+    global seen
+    if event.split(".")[0] not in ("open", "os", "shutil", "tempfile"):
+        return
+    place = next((str(d) for d in details if isinstance(d, (str, bytes, os.PathLike))), "")
+    if folder in place or ".incrowd-" in place or "release" in place or event == "os.link":
+        seen += 1
+        if seen == die_at:
+            if how == "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise KeyboardInterrupt if how == "interrupt" else MemoryError
+
+sys.addaudithook(hook)
+status = run_with_status(arguments)
+print("moments", seen, file=sys.stderr)
+sys.exit(status)
+"""
+
+
+def die(desk, moment, how):
+    return subprocess.run(
+        [sys.executable, "-c", DRIVER, str(moment), how, "run", "census.csv", *FLAGS],
+        cwd=desk.folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def leftovers(desk):
+    return [name for name in os.listdir(desk.folder) if name.startswith(".incrowd-")]
+
+
+@pytest.fixture
+def moments(desk):
+    finished = die(desk, -1, "kill")
+    assert finished.returncode == 0, finished.stderr
+    count = int(finished.stderr.rsplit("moments", 1)[1])
+    (desk / "census.release.csv").unlink()
+    assert count > 10
+    return count
+
+
+def test_kill_at_every_moment(desk, moments):
+    original = (desk / "census.csv").read_bytes()
+    complete = None
+    n_killed = 0
+    for moment in range(1, moments + 1, max(1, moments // 16)):
+        finished = die(desk, moment, "kill")
+        n_killed += finished.returncode == -signal.SIGKILL
+        assert (desk / "census.csv").read_bytes() == original
+        released = desk / "census.release.csv"
+        if released.exists():  # killed after publication: then it is whole
+            text = released.read_bytes()
+            complete = complete or text
+            assert text == complete
+            assert len(text.splitlines()) == 1_501
+            released.unlink()
+        for leftover in leftovers(desk):
+            assert (desk / leftover).stat().st_mode & 0o077 == 0
+    assert n_killed > 8
+    finished = desk.incrowd("run", "census.csv", *FLAGS)
+    assert finished.status == 0, finished.err
+    for name in leftovers(desk):  # only one that died before it had a lock may wait a minute
+        assert os.listdir(desk / name) == []
+
+
+@pytest.mark.parametrize("how", ["interrupt", "fail"])
+def test_interrupted_or_failing_runs_clean_up(desk, moments, how):
+    before = desk.files()
+    for moment in range(2, moments, max(1, moments // 6)):
+        finished = die(desk, moment, how)
+        if finished.returncode == 0:  # the moment lay in the clean-up of a published run
+            (desk / "census.release.csv").unlink()
+        else:
+            assert finished.returncode in (2, 70, 130)
+        files = {name: text for name, text in desk.files().items() if ".incrowd-" not in name}
+        files.pop("census.release.csv", None)
+        assert files == before
+
+
+def test_a_living_run_is_left_alone(desk):
+    from incrowd.workspace import Workspace, sweep
+
+    with Workspace(desk.folder) as workspace:
+        sweep(desk.folder)
+        assert workspace.folder.is_dir()
+        assert workspace.folder.stat().st_mode & 0o777 == 0o700
+        assert workspace.file("x").stat().st_mode & 0o777 == 0o600
+    assert not workspace.folder.exists()
+
+
+def test_ctrl_c_answers_130_and_terminate_cleans_up(desk):
+    header, *lines = (desk / "census.csv").read_text().splitlines()
+    big = [header, *lines * 200]
+    (desk / "big.csv").write_text("\n".join(big) + "\n")
+    before = set(os.listdir(desk.folder))
+    flags = ["--k", "5", "--quasi", "age,sex,zip,education,occupation", "--partitions", "1"]
+    for number, status in [(signal.SIGINT, 130), (signal.SIGTERM, 143)]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "incrowd", "run", "big.csv", *flags],
+            cwd=desk.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        deadline = time.monotonic() + 60
+        while not leftovers(desk) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.3)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+        if process.returncode == 0:
+            pytest.skip("the run was over before the signal came")
+        assert process.returncode == status, err.decode()
+        assert set(os.listdir(desk.folder)) == before
+
+
+def test_full_disk(desk):
+    """A limit on file sizes stands for a full disk: writing fails in the middle of the release."""
+    program = (
+        "import resource, sys\n"
+        "from incrowd.cli import run_with_status\n"
+        "import incrowd.pipeline, incrowd.methods.mondrian.kernel\n"
+        "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
+        "sys.exit(run_with_status(sys.argv[1:]))"
+    )
+    before = desk.files()
+    finished = subprocess.run(
+        [sys.executable, "-c", program, "run", "census.csv", *FLAGS],
+        cwd=desk.folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+    )
+    assert finished.returncode == 2, finished.stderr
+    assert "Nothing was published" in finished.stderr
+    assert desk.files() == before
+    assert leftovers(desk) == []

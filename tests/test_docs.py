@@ -1,0 +1,134 @@
+"""Every example of the docs is run, every link leads somewhere, every field is documented."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from incrowd.data.samples import write_sample
+from incrowd.engines.table import EngineChoice
+from incrowd.guarantees.k_anonymity import KAnonymity
+from incrowd.job import InputOptions, Job, ReleaseOptions
+from incrowd.methods.table import METHODS
+from incrowd.metrics.table import METRICS
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
+
+
+def blocks(page, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_sample(tmp_path, 1_200, 5)
+    return tmp_path
+
+
+def run(command, folder):
+    return subprocess.run(
+        command,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_python_examples_run(page, folder):
+    examples = blocks(page, "python")
+    for example in examples:
+        finished = run([sys.executable, "-W", "error::SyntaxWarning", "-c", example], folder)
+        assert finished.returncode == 0, f"{example}\n{finished.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_console_examples_run(page, folder):
+    """A line ``$ incrowd …  # exit 1`` says its exit status; without, it must be 0."""
+    for block in blocks(page, "console"):
+        for line in block.splitlines():
+            if not line.startswith("$ ") or line.startswith("$ ./dev"):
+                continue
+            words = shlex.split(line[2:], comments=True)
+            stated = re.search(r"# exit (\d+)", line)
+            finished = run(words, folder)
+            expected = int(stated[1]) if stated else 0
+            assert finished.returncode == expected, f"{line}\n{finished.stdout}\n{finished.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_job_examples_parse(page):
+    import tomllib
+
+    for block in blocks(page, "toml"):
+        mapping = tomllib.loads(block)
+        if "roles" in mapping:
+            Job.from_mapping(mapping)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), target
+
+
+def test_every_page_is_linked_from_the_readme_or_start():
+    linked = set()
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)", page.read_text("utf-8")):
+            linked.add((page.parent / target).resolve())
+    assert [name for page, name in zip(PAGES[1:], NAMES[1:], strict=True) if page not in linked] == []
+
+
+def test_every_field_of_a_job_is_documented():
+    text = (ROOT / "docs" / "job-file.md").read_text("utf-8")
+    parts = [KAnonymity, EngineChoice, InputOptions, ReleaseOptions, *METHODS.values()]
+    for part in parts:
+        for item in fields(part):
+            row = re.search(rf"^\| `{item.name}` \|.*$", text, re.M)
+            assert row, f"{part.__name__}.{item.name}"
+            assert item.metadata["help"] in text, f"{part.__name__}.{item.name}"
+
+
+def test_every_loss_is_documented():
+    text = (ROOT / "docs" / "losses.md").read_text("utf-8")
+    for name, metric in METRICS.items():
+        assert re.search(rf"`{name}`", text), name
+        assert metric.direction in text
+
+
+def test_docstring_examples_of_the_public_names():
+    import doctest
+
+    import incrowd
+    import incrowd.data.schema
+    import incrowd.data.specs
+    import incrowd.engines.table
+    import incrowd.guarantees.k_anonymity
+    import incrowd.job
+
+    n_tried = 0
+    for module in [
+        incrowd,
+        incrowd.job,
+        incrowd.data.schema,
+        incrowd.data.specs,
+        incrowd.engines.table,
+        incrowd.guarantees.k_anonymity,
+    ]:
+        result = doctest.testmod(module)
+        assert result.failed == 0, module.__name__
+        n_tried += result.attempted
+    assert n_tried > 8
+
+
