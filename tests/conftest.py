@@ -1,10 +1,15 @@
-"""The engines that tests run on, as fixtures."""
+"""The engines that tests run on, as fixtures, and how hypothesis runs."""
 
 import os
 
 import pytest
+from hypothesis import settings
 
 from incrowd.engines.local import LocalEngine
+
+# A deadline per example would measure the machine's load, not the code.
+settings.register_profile("incrowd", deadline=None)
+settings.load_profile("incrowd")
 
 
 def pytest_configure(config):
@@ -23,7 +28,10 @@ def spark_engine():
         pytest.fail(f"INCROWD_REQUIRE_SPARK is 1, and {missing}")
     if missing:
         pytest.skip(str(missing))
-    engine = SparkEngine("local[2]", memory=1 << 30)
+    with pytest.MonkeyPatch.context() as patch:
+        # Many small jobs: Java's slower, better compiler never earns back what it costs.
+        patch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
+        engine = SparkEngine("local[2]", memory=1 << 30)
     yield engine
     engine.close()
 

@@ -87,7 +87,9 @@ def test_every_page_is_linked_from_the_readme_or_start():
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#]+)", page.read_text("utf-8")):
             linked.add((page.parent / target).resolve())
-    assert [name for page, name in zip(PAGES[1:], NAMES[1:], strict=True) if page not in linked] == []
+    assert [
+        name for page, name in zip(PAGES[1:], NAMES[1:], strict=True) if page not in linked
+    ] == []
 
 
 def test_every_field_of_a_job_is_documented():
@@ -130,5 +132,3 @@ def test_docstring_examples_of_the_public_names():
         assert result.failed == 0, module.__name__
         n_tried += result.attempted
     assert n_tried > 8
-
-

@@ -65,7 +65,29 @@ _HOME = {
     "write_hierarchy": "incrowd.data.hierarchy_files",
 }
 
-__all__ = ["__version__", *sorted(_HOME)]  # noqa: PLE0604
+__all__ = [
+    "__version__",
+    "Audit",
+    "AuditError",
+    "Finding",
+    "Greedy",
+    "Hierarchy",
+    "IncrowdError",
+    "InfeasibleError",
+    "InputError",
+    "Job",
+    "KAnonymity",
+    "Mondrian",
+    "Owner",
+    "Release",
+    "Schema",
+    "anonymize",
+    "check",
+    "read_hierarchy",
+    "run",
+    "sample_census",
+    "write_hierarchy",
+]
 
 
 def __getattr__(name: str) -> Any:

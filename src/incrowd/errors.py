@@ -7,7 +7,7 @@
     │   ├── HierarchyError                 a generalization hierarchy
     │   └── EngineError                    an engine that cannot start or do its work
     ├── InfeasibleError          exit 3    no release can satisfy it; names the nearest that could
-    └── AuditError               exit 4    a release was made, its audit refused it, nothing was published
+    └── AuditError               exit 4    the audit refused a release; nothing was published
 
 A message says where and what, ``remedy`` how to mend it. Values of people's data never stand in
 the message itself: they go into ``examples``, which are shown only to somebody who may see them.

@@ -9,13 +9,13 @@ from typing import Any
 def option(
     default: Any = MISSING,
     *,
-    help: str,  # noqa: A002
+    help: str,
     flag: str = "",
     choices: tuple[str, ...] = (),
     minimum: float | None = None,
     maximum: float | None = None,
 ) -> Any:
-    """Return a dataclass field with its help, its flag where that is not its name, and its bounds."""
+    """Return a dataclass field that carries its help, its flag (if not its name) and bounds."""
     metadata = {"help": help, "flag": flag, "choices": choices, "min": minimum, "max": maximum}
     if isinstance(default, (dict, list)):
         return field(default_factory=type(default), metadata=metadata)

@@ -118,7 +118,10 @@ class Job:
         for column in self.release.accept_insensitive:
             if column not in self.schema.insensitive:
                 raise unknown(
-                    "insensitive column", column, self.schema.insensitive, where="accept_insensitive"
+                    "insensitive column",
+                    column,
+                    self.schema.insensitive,
+                    where="accept_insensitive",
                 )
         if not isinstance(self.seed, int) or isinstance(self.seed, bool) or self.seed < 0:
             raise JobError("seed: not a whole number of 0 or more", remedy="State --seed 0.")
@@ -140,7 +143,9 @@ class Job:
             if name not in known:
                 raise unknown("field", name, known, where="job")
             if name in _SECTIONS and not isinstance(value, Mapping):
-                raise JobError(f"job: [{name}] is not a table", remedy=f"Write [{name}] key = value.")
+                raise JobError(
+                    f"job: [{name}] is not a table", remedy=f"Write [{name}] key = value."
+                )
         guarantee = dict(mapping.get("guarantee", {}))
         guarantee_name = guarantee.pop("name", KAnonymity.name)
         if guarantee_name not in GUARANTEES:

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,18 +25,19 @@ from incrowd.data.frames import from_frame, to_frame
 from incrowd.data.hierarchy import Hierarchy
 from incrowd.data.read import formula_cells, read_table
 from incrowd.data.schema import Schema
-from incrowd.data.table import Table
+from incrowd.data.table import Format, Table
 from incrowd.data.write import format_of_path, write_table
 from incrowd.engines.base import Engine
 from incrowd.engines.table import make_engine
-from incrowd.errors import AuditError, InputError, JobError
+from incrowd.errors import AuditError, InputError
 from incrowd.guarantees.k_anonymity import KAnonymity
 from incrowd.guarantees.leaks import insensitive_leaks
-from incrowd.job import Job, parameters
+from incrowd.job import InputOptions, Job, parameters
 from incrowd.metrics.table import measure
+from incrowd.outputs import file_hash, guarded_paths, write_key
 from incrowd.progress import Progress, silent
 from incrowd.search_conditions import conditions_of, sensitive_hierarchies_of
-from incrowd.workspace import Workspace, exists, publish
+from incrowd.workspace import Workspace, publish
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def run(job: Job, *, force: bool = False, progress: Progress = silent) -> Releas
 
     Raises InputError (exit 2), InfeasibleError (3) or AuditError (4); then nothing was published.
     """
-    data, output = _paths(job, force)
+    data, output = guarded_paths(job, force)
     stages = _Stages()
     try:
         with (
@@ -85,34 +86,21 @@ def run(job: Job, *, force: bool = False, progress: Progress = silent) -> Releas
             closing(make_engine(job.engine, workspace.folder)) as engine,
         ):
             with stages("read"):
-                table = read_table(
-                    data,
-                    delimiter=job.input.delimiter,
-                    encoding=job.input.encoding,
-                    header=job.input.header,
-                    missing_values=job.input.missing_values,
-                )
+                table = read_input(data, job.input)
             searched = _search(job, table, engine, stages, progress)
             with stages("write"):
                 stored = format_of_path(output, table.format)
                 temporary = workspace.file("release" + "".join(output.suffixes[-2:]))
                 write_table(searched.frame, temporary, stored)
             with stages("audit"):
-                reread = read_table(
-                    temporary,
-                    delimiter=stored.delimiter if stored.kind == "csv" else None,
-                    encoding="utf-8" if stored.kind == "csv" else None,
-                    header=stored.has_header if stored.kind == "csv" else None,
-                    missing_values=job.input.missing_values,
-                )
-                reread = _renamed(reread, searched.frame)
+                reread = _reread(temporary, stored, searched.frame, job.input.missing_values)
                 audit = _audit(job, table, searched, reread, engine, stages)
                 audit = _signed(audit, file_hash(temporary), file_hash(data))
             _refuse_broken(audit)
             key = job.release.key
             if key:
                 private = workspace.file("key.csv")
-                _write_key(private, searched.original_row)
+                write_key(private, searched.original_row)
                 publish(private, Path(key), force=force, private=True)
             publish(temporary, output, force=force)
     except OSError as error:
@@ -121,6 +109,17 @@ def run(job: Job, *, force: bool = False, progress: Progress = silent) -> Releas
             remedy="Nothing was published. Make room or choose another folder with -o.",
         ) from None
     return Release(None, audit, output)
+
+
+def read_input(path: Path, options: InputOptions) -> Table:
+    """Read a table as the user says it is written."""
+    return read_table(
+        path,
+        delimiter=options.delimiter,
+        encoding=options.encoding,
+        header=options.header,
+        missing_values=options.missing_values,
+    )
 
 
 def anonymize(frame: Any, job: Job, *, progress: Progress = silent) -> Release:
@@ -154,6 +153,7 @@ def check(
     missing_values: tuple[str, ...] = (),
     accepted: tuple[str, ...] = (),
     thresholds: Mapping[str, float] | None = None,
+    measures: bool = False,
 ) -> Audit:
     """Audit a frame, a table or a file from any tool; nothing is written."""
     started = time.perf_counter()
@@ -178,11 +178,12 @@ def check(
         sensitive_hierarchies=sensitive_hierarchies,
         accepted=accepted,
         thresholds=thresholds,
+        measures=measures,
     )
     first = findings[0].figures
     return Audit(
         holds=all(finding.holds is not False for finding in findings),
-        guarantee={"name": guarantee.name, "parameters": parameters(guarantee)},
+        guarantee=_promise(guarantee),
         findings=tuple(findings),
         quasi=schema.quasi,
         n_rows=released.n_rows,
@@ -193,45 +194,6 @@ def check(
         peak_memory_bytes=_peak_memory(),
         release_sha256=digest,
     )
-
-
-def _paths(job: Job, force: bool) -> tuple[Path, Path]:
-    """Return the job's input and output, refused before anything is read."""
-    if job.data is None:
-        raise JobError("the job names no data", remedy='Write data = "file.csv" in it.')
-    data = job.data
-    output = job.output or default_output(data)
-    if not output.parent.is_dir():
-        raise InputError(f"{output.parent}: no such folder", remedy="Make it, or change -o.")
-    if output.is_dir():
-        raise InputError(f"{output}: is a folder", remedy="Name a file with -o.")
-    written = [output, *([Path(job.release.key)] if job.release.key else [])]
-    inputs = [data, *(spec.path for spec in job.hierarchies.values() if spec.path)]
-    for path in written:
-        for source in inputs:
-            if path.exists() and source.exists() and path.samefile(source):
-                raise InputError(
-                    f"{path}: the output is an input of the job",
-                    remedy="Inputs are never modified: name another file with -o.",
-                )
-        if path.exists() and not force:
-            raise exists(path)
-    if job.release.key and not force:
-        key = Path(job.release.key)
-        if key.resolve().parent == output.resolve().parent:
-            raise InputError(
-                f"{key}: the key would lie in the release's folder",
-                remedy="The key undoes the release: write it elsewhere, or say --force.",
-            )
-    format_of_path(output)
-    return data, output
-
-
-def default_output(data: Path) -> Path:
-    """Return ``census.release.csv.gz`` for ``census.csv.gz``."""
-    suffixes = data.suffixes[-2:] if data.suffix in (".gz", ".zst") else data.suffixes[-1:]
-    ending = "".join(suffixes)
-    return data.with_name(data.name.removesuffix(ending) + ".release" + ending)
 
 
 def _search(
@@ -334,7 +296,7 @@ def _audit(
     first = findings[0].figures
     return Audit(
         holds=holds,
-        guarantee={"name": job.guarantee.name, "parameters": parameters(job.guarantee)},
+        guarantee=_promise(job.guarantee),
         findings=tuple(findings),
         quasi=schema.quasi,
         losses=losses,
@@ -352,9 +314,15 @@ def _audit(
     )
 
 
-def _signed(audit: Audit, release_hash: str, input_hash: str) -> Audit:
-    from dataclasses import replace
+def _promise(guarantee: KAnonymity) -> dict[str, Any]:
+    return {
+        "name": guarantee.name,
+        "claim": guarantee.claim,
+        "parameters": parameters(guarantee),
+    }
 
+
+def _signed(audit: Audit, release_hash: str, input_hash: str) -> Audit:
     return replace(audit, release_sha256=release_hash, input_sha256=input_hash)
 
 
@@ -368,25 +336,20 @@ def _refuse_broken(audit: Audit) -> None:
         )
 
 
-def _renamed(reread: Table, frame: pa.Table) -> Table:
-    """Give a file without a header the names its columns had."""
-    from dataclasses import replace
-
-    if reread.format.kind == "csv" and not reread.format.has_header:
-        return replace(reread, frame=reread.frame.rename_columns(frame.column_names))
-    return reread
-
-
-def _write_key(path: Path, original_row: NDArray[np.int64]) -> None:
-    lines = ["released_row,original_row"]
-    lines += [f"{row + 1},{original + 1}" for row, original in enumerate(original_row.tolist())]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def file_hash(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _reread(path: Path, stored: Format, frame: pa.Table, missing_values: tuple[str, ...]) -> Table:
+    """Read a release back; a file without a header gets the names its columns had."""
+    if stored.kind != "csv":
+        return read_table(path, missing_values=missing_values)
+    table = read_table(
+        path,
+        delimiter=stored.delimiter,
+        encoding="utf-8",
+        header=stored.has_header,
+        missing_values=missing_values,
+    )
+    if stored.has_header:
+        return table
+    return replace(table, frame=table.frame.rename_columns(frame.column_names))
 
 
 def _frame_hash(frame: pa.Table) -> str:

@@ -338,6 +338,7 @@ def test_an_empty_column_is_removed_and_odd_cells_are_told() -> None:
         ("distance", numbers(3, 0, 40), "intervals:2,4,8"),
         ("distance", numbers(3, 0, 90_000) * 2, "intervals:5000,10000,20000"),
         ("distance", [*[0] * 390, *range(10)], "auto"),
+        ("distance", [*numbers(3, 0, 40), 5_000, 9_000], "auto"),  # a long tail
         ("distance", [number / 1000 for number in range(0, 999, 3)] * 2, "intervals:0.05,0.1,0.2"),
         ("zip", numbers(4, 10_000, 10_300), "prefix"),
         ("value", [f"{number:05d}" for number in range(300)] * 2, "prefix"),

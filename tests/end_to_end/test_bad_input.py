@@ -62,9 +62,7 @@ def test_bad_files_name_the_place_and_the_remedy(desk):
     assert "--missing-values" in message
     assert "41" in message
     assert "thirty" not in message  # values are for those who ask for them
-    shown = refused(
-        desk, "run", table(desk, FILES["one text among numbers"]), *OK, "--show-values"
-    )
+    shown = refused(desk, "run", table(desk, FILES["one text among numbers"]), *OK, "--show-values")
     assert "thirty" in shown
 
 

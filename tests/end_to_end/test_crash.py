@@ -48,7 +48,7 @@ def die(desk, moment, how):
 
 
 def leftovers(desk):
-    return [name for name in os.listdir(desk.folder) if name.startswith(".incrowd-")]
+    return [path for path in desk.folder.iterdir() if path.name.startswith(".incrowd-")]
 
 
 @pytest.fixture
@@ -77,12 +77,12 @@ def test_kill_at_every_moment(desk, moments):
             assert len(text.splitlines()) == 1_501
             released.unlink()
         for leftover in leftovers(desk):
-            assert (desk / leftover).stat().st_mode & 0o077 == 0
+            assert leftover.stat().st_mode & 0o077 == 0
     assert n_killed > 8
     finished = desk.incrowd("run", "census.csv", *FLAGS)
     assert finished.status == 0, finished.err
-    for name in leftovers(desk):  # only one that died before it had a lock may wait a minute
-        assert os.listdir(desk / name) == []
+    for leftover in leftovers(desk):  # only one that died before it had a lock may wait a minute
+        assert list(leftover.iterdir()) == []
 
 
 @pytest.mark.parametrize("how", ["interrupt", "fail"])
@@ -114,7 +114,7 @@ def test_ctrl_c_answers_130_and_terminate_cleans_up(desk):
     header, *lines = (desk / "census.csv").read_text().splitlines()
     big = [header, *lines * 200]
     (desk / "big.csv").write_text("\n".join(big) + "\n")
-    before = set(os.listdir(desk.folder))
+    before = set(desk.folder.iterdir())
     flags = ["--k", "5", "--quasi", "age,sex,zip,education,occupation", "--partitions", "1"]
     for number, status in [(signal.SIGINT, 130), (signal.SIGTERM, 143)]:
         process = subprocess.Popen(
@@ -132,7 +132,7 @@ def test_ctrl_c_answers_130_and_terminate_cleans_up(desk):
         if process.returncode == 0:
             pytest.skip("the run was over before the signal came")
         assert process.returncode == status, err.decode()
-        assert set(os.listdir(desk.folder)) == before
+        assert set(desk.folder.iterdir()) == before
 
 
 def test_full_disk(desk):

@@ -102,9 +102,23 @@ def test_flags_override_a_job(desk):
 def test_json_has_the_contract(desk):
     audit = desk.incrowd("run", "census.csv", "--k", 3, *FLAGS, "--json").json
     for name in [
-        "holds", "guarantee", "findings", "losses", "n_rows", "n_suppressed", "n_groups",
-        "smallest_group", "method", "engine", "seed", "seconds", "peak_memory_bytes",
-        "release_sha256", "input_sha256", "incrowd_version", "edition",
+        "holds",
+        "guarantee",
+        "findings",
+        "losses",
+        "n_rows",
+        "n_suppressed",
+        "n_groups",
+        "smallest_group",
+        "method",
+        "engine",
+        "seed",
+        "seconds",
+        "peak_memory_bytes",
+        "release_sha256",
+        "input_sha256",
+        "incrowd_version",
+        "edition",
     ]:
         assert name in audit
     sizes = desk.group_sizes("census.release.csv", QUASI)
@@ -134,7 +148,7 @@ def test_formats_come_back_as_they_were(desk):
     assert text.replace(",", "\t") == (desk / "census.release.tsv").read_text().replace(",", "\t")
     table = pq.read_table(desk / "census.release.parquet")
     assert table.column_names == ["age", "sex", "zip", "education", "diagnosis"]
-    assert not (table.schema.metadata or {})
+    assert not table.schema.metadata
 
 
 def test_nothing_unreleased_hides_in_the_container(desk):

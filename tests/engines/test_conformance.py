@@ -48,6 +48,18 @@ def table(request):
     return TABLES[request.param]
 
 
+# One block, blocks without rows, more blocks than rows: whatever can go wrong in the meeting.
+SPLITS = [
+    ("no rows", 1),
+    ("no rows", 4),
+    ("one row", 1),
+    ("two rows", 5),
+    ("heavy duplicates", 1),
+    ("half in one value", 4),
+    ("nulls", 4),
+]
+
+
 def split(engine, table, n_parts):
     """Load a table as ``n_parts`` blocks; blocks without rows come up where rows are fewer."""
     blocks = engine.load(table)
@@ -70,8 +82,9 @@ def counted(lines, by):
     return found
 
 
-@pytest.mark.parametrize("n_parts", [1, 9])
-def test_count_is_the_oracles(engine, table, n_parts):
+@pytest.mark.parametrize(("name", "n_parts"), SPLITS)
+def test_count_is_the_oracles(engine, name, n_parts):
+    table = TABLES[name]
     blocks = split(engine, table, n_parts)
     rows = table.to_pylist()
     lines = engine.count(blocks, ["zip", "age"], "person")
@@ -119,13 +132,14 @@ def test_load_refuses_repeated_and_no_columns(engine):
 
 
 def test_collect_brings_every_row_back(engine, table):
-    collected = engine.collect(split(engine, table, 9))
+    collected = engine.collect(engine.load(table))
     assert collected.schema == table.schema
     assert as_bag(collected.to_pylist()) == as_bag(table.to_pylist())
 
 
-@pytest.mark.parametrize("n_parts", [1, 9])
-def test_map_blocks_maps_every_row_once(engine, table, n_parts):
+@pytest.mark.parametrize(("name", "n_parts"), SPLITS)
+def test_map_blocks_maps_every_row_once(engine, name, n_parts):
+    table = TABLES[name]
     schema = pa.schema({"zip": pa.string(), "older": pa.int64()})
 
     def one_year_later(block):
@@ -154,8 +168,9 @@ def test_map_blocks_may_return_nothing(engine):
     assert engine.count(mapped, ["age"]).num_rows == 0
 
 
-@pytest.mark.parametrize("n_parts", [1, 9])
-def test_map_groups_sees_all_rows_of_a_key_at_once(engine, table, n_parts):
+@pytest.mark.parametrize(("name", "n_parts"), SPLITS)
+def test_map_groups_sees_all_rows_of_a_key_at_once(engine, name, n_parts):
+    table = TABLES[name]
     schema = pa.schema({"part": pa.int32(), "members": pa.string()})
 
     def members(group):
@@ -292,15 +307,9 @@ def test_a_function_keeps_to_its_schema(engine):
     declared = pa.schema({"age": pa.int16()})
     mapped = engine.map_blocks(blocks, narrower, declared)
     assert engine.collect(mapped) == pa.table({"age": [300, 300]}, schema=declared)
-    for wrong, message in [
-        (pa.schema({"age": pa.int8()}), "does not fit the declared int8"),
-        (pa.schema({"years": pa.int64()}), "columns .'age'. where it declared .'years'."),
-    ]:
-        with pytest.raises(EngineError, match=message) as raised:
-            engine.collect(engine.map_blocks(blocks, narrower, wrong))
-        assert "300" not in str(raised.value)
-    with pytest.raises(EngineError, match="returned NoneType, not a table"):
-        engine.collect(engine.map_blocks(blocks, lambda _: None, declared))
+    with pytest.raises(EngineError, match="does not fit the declared int8") as raised:
+        engine.collect(engine.map_blocks(blocks, narrower, pa.schema({"age": pa.int8()})))
+    assert "300" not in str(raised.value)
 
 
 def test_deliberate_errors_come_back_as_they_were_raised(engine):

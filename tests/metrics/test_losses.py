@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -77,6 +78,8 @@ def trees(draw: st.DrawFn) -> Tree:
     if draw(st.booleans()):
         steps = draw(st.lists(st.integers(1, 9), min_size=n_leaves, max_size=n_leaves))
         values = [float(sum(steps[: leaf + 1])) for leaf in range(n_leaves)]
+        if draw(st.booleans()):
+            values[-1] = float("nan")  # a missing value among numbers
     weights = None
     if draw(st.booleans()):
         drawn = st.lists(st.integers(0, 5), min_size=len(parent), max_size=len(parent))
@@ -323,3 +326,19 @@ def test_tables_that_do_not_belong_together_are_refused() -> None:
 def test_a_cell_that_was_not_generalized_upwards_is_refused() -> None:
     with pytest.raises(DataError, match="no original value"):
         Case([Tree([3, 3, 3, 3], 3)], [[0], [1]], [[0], [2]]).measure()
+
+
+def test_the_page_on_losses_lists_what_is_measured() -> None:
+    page = Path(__file__).parents[2] / "docs" / "losses.md"
+    lines = [line for line in page.read_text(encoding="utf-8").splitlines() if line[:3] == "| `"]
+    listed = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines]
+    assert listed == [
+        [
+            f"`{metric.name}`",
+            metric.direction.split()[0],
+            metric.range,
+            metric.formula,
+            metric.source + (", reconstructed" if metric.is_reconstructed else ""),
+        ]
+        for metric in METRICS.values()
+    ]

@@ -19,7 +19,7 @@ from incrowd.engines.base import Engine
 from incrowd.guarantees.evidence import Evidence, Finding
 from incrowd.guarantees.k_anonymity import KAnonymity
 from incrowd.guarantees.leaks import find_leaks
-from incrowd.guarantees.likeness import check_thresholds
+from incrowd.guarantees.likeness import check_thresholds, measure
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,13 @@ def examine(
     sensitive_hierarchies: Mapping[str, Hierarchy] | None = None,
     accepted: tuple[str, ...] = (),
     thresholds: Mapping[str, float] | None = None,
+    measures: bool = False,
 ) -> list[Finding]:
-    """Check a released table for its guarantee, for leaks and, with the owner, for truth."""
+    """Check a released table for its guarantee, for leaks and, with the owner, for truth.
+
+    ``thresholds`` hold for further models (alpha, beta, enhanced_beta, delta); ``measures`` adds
+    what the file achieves under every model.
+    """
     findings: list[Finding] = []
     evidence_frame = released.frame
     if owner is not None and owner.original_row is not None:
@@ -71,8 +76,18 @@ def examine(
         frame=evidence_frame,
     )
     findings = guarantee.check(evidence) + findings
-    if thresholds:
-        findings += check_thresholds(evidence, **thresholds)
+    stated = dict(thresholds or {})
+    findings += check_thresholds(
+        evidence,
+        stated.get("alpha"),
+        stated.get("beta"),
+        stated.get("enhanced_beta"),
+        stated.get("delta"),
+        stars=guarantee.stars,
+        joint=guarantee.joint,
+    )
+    if measures:
+        findings.append(_measured(evidence, guarantee))
     leaks = find_leaks(
         released.frame,
         schema.quasi,
@@ -86,9 +101,22 @@ def examine(
     return findings + leaks
 
 
-def released_rows(
-    before: Rows, released: Table, original_row: NDArray[np.int64]
-) -> Rows:
+def _measured(evidence: Evidence, guarantee: KAnonymity) -> Finding:
+    figures = measure(
+        evidence, stars=guarantee.stars, l=int(guarantee.l or 2), joint=guarantee.joint
+    )
+    words = [f"k {figures['k']}"]
+    for column, achieved in figures["columns"].items():
+        shown = ", ".join(
+            f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
+            for name, value in achieved.items()
+            if value is not None
+        )
+        words.append(f"{column}: {shown}")
+    return Finding("measured", None, "; ".join(words), figures)
+
+
+def released_rows(before: Rows, released: Table, original_row: NDArray[np.int64]) -> Rows:
     """Return the rows as the released file shows them, in the original's order.
 
     Rows that are not in the file are suppressed: every cell at its root.

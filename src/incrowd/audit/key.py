@@ -36,7 +36,10 @@ def prove_key(
     for name in released.column_names:
         if name not in original.column_names:
             return Finding(
-                "key", False, f"column {name!r} of the release is not in the original", {},
+                "key",
+                False,
+                f"column {name!r} of the release is not in the original",
+                {},
                 is_public=False,
             )
         before = original.column(name).take(rows)

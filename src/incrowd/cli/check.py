@@ -12,7 +12,7 @@ from incrowd.cli.flags import apply_flags, flags_of, split_names, with_flags
 from incrowd.data.schema import Schema
 from incrowd.data.specs import HierarchySpec
 from incrowd.engines.table import EngineChoice, make_engine
-from incrowd.errors import DataError, InputError, JobError
+from incrowd.errors import DataError, InputError, JobError, unknown
 from incrowd.guarantees.k_anonymity import KAnonymity
 from incrowd.job import GUARANTEES, InputOptions, Job, build
 
@@ -77,6 +77,14 @@ def check_command(
     delta: Annotated[
         float | None, typer.Option(help="δ-disclosure privacy.", rich_help_panel="Guarantee")
     ] = None,
+    measure: Annotated[
+        bool,
+        typer.Option(
+            "--measure",
+            help="Also print what the file achieves: k, α, l, t, β, δ.",
+            rich_help_panel="Guarantee",
+        ),
+    ] = False,
     original: Annotated[
         Path | None,
         typer.Option(help="The original data: also what needs them.", rich_help_panel="Owner"),
@@ -87,7 +95,9 @@ def check_command(
     ] = None,
     aligned: Annotated[
         bool,
-        typer.Option(help="Row i of the release is row i of the original.", rich_help_panel="Owner"),
+        typer.Option(
+            help="Row i of the release is row i of the original.", rich_help_panel="Owner"
+        ),
     ] = False,
     job: Annotated[
         Path | None,
@@ -112,7 +122,6 @@ def check_command(
     """
     mapping: dict[str, Any] = {}
     specs: dict[str, HierarchySpec] = {}
-    columns = {"quasi": quasi, "sensitive": sensitive}
     if job is not None:
         saved = Job.load(job)
         mapping = {
@@ -129,14 +138,12 @@ def check_command(
         person = person or saved.schema.person
         accept_insensitive = accept_insensitive or ",".join(saved.release.accept_insensitive)
     else:
-        quasi_names, sensitive_names = (split_names(text) for text in columns.values())
+        quasi_names, sensitive_names = split_names(quasi), split_names(sensitive)
     apply_flags(mapping, FLAGS, stated)
     for text in hierarchy or []:
         column, _, spec = text.partition("=")
         specs[column] = HierarchySpec.parse(spec)
     if guarantee not in GUARANTEES:
-        from incrowd.errors import unknown
-
         raise unknown("guarantee", guarantee, GUARANTEES)
     if not quasi_names:
         raise JobError(
@@ -160,8 +167,12 @@ def check_command(
         aligned=aligned,
         accepted=tuple(split_names(accept_insensitive)),
         thresholds={
-            "alpha": alpha, "beta": beta, "enhanced_beta": enhanced_beta, "delta": delta,
+            "alpha": alpha,
+            "beta": beta,
+            "enhanced_beta": enhanced_beta,
+            "delta": delta,
         },
+        measures=measure,
     )
     if as_json:
         print(audit.to_json())
@@ -185,17 +196,12 @@ def _check(
     aligned: bool,
     accepted: tuple[str, ...],
     thresholds: dict[str, float | None],
+    measures: bool,
 ) -> Audit:
     from incrowd import pipeline
-    from incrowd.data.read import read_table
+    from incrowd.outputs import file_hash
 
-    how = {
-        "delimiter": reading.delimiter,
-        "encoding": reading.encoding,
-        "header": reading.header,
-        "missing_values": reading.missing_values,
-    }
-    table = read_table(released, **how)
+    table = pipeline.read_input(released, reading)
     others = [
         name
         for name in table.columns
@@ -205,7 +211,7 @@ def _check(
     table.require([*schema.quasi, *schema.sensitive], table.name)
     owner = None
     if original is not None:
-        owner = _owner(read_table(original, **how), table, schema, specs, key, aligned)
+        owner = _owner(pipeline.read_input(original, reading), table, schema, specs, key, aligned)
     elif key is not None or aligned:
         raise JobError("--key and --aligned speak of an original", remedy="Name it: --original.")
     working = make_engine(engine)
@@ -219,10 +225,11 @@ def _check(
             sensitive_hierarchies=_sensitive_hierarchies(guarantee, schema, table, specs),
             accepted=accepted,
             thresholds={name: value for name, value in thresholds.items() if value is not None},
+            measures=measures,
         )
     finally:
         working.close()
-    return replace(audit, release_sha256=pipeline.file_hash(released))
+    return replace(audit, release_sha256=file_hash(released))
 
 
 def _owner(

@@ -69,7 +69,7 @@ def demo_command(
         release = pipeline.run(job, force=force, progress=progress)
     show_release(release)
     console.rule("4. What it looks like")
-    _show_rows(console, job, release)
+    _show_rows(console, release)
     console.rule("5. Can the audit say no?")
     _tamper(console, job, release)
     console.rule("Next")
@@ -132,7 +132,7 @@ def _show_exposure(console: Console, job: Job) -> None:
     )
 
 
-def _show_rows(console: Console, job: Job, release: Release) -> None:
+def _show_rows(console: Console, release: Release) -> None:
     from rich.table import Table as Grid
 
     from incrowd.data.read import read_table

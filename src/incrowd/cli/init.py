@@ -42,12 +42,12 @@ def init_command(
         incrowd init patients.csv -o job.toml
     """
     from incrowd.data.proposal import notes_on, propose
-    from incrowd.data.read import read_table
+    from incrowd.pipeline import read_input
 
     mapping: dict[str, Any] = {}
     apply_flags(mapping, FLAGS, stated)
     reading = build(InputOptions, mapping.get("input", {}), "input")
-    table = read_table(data, **{**parameters(reading), "missing_values": reading.missing_values})
+    table = read_input(data, reading)
     proposals = propose(table)
     notes = notes_on(table, proposals)
     if as_json:

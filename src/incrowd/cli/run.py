@@ -76,9 +76,7 @@ def run_command(
         str | None,
         typer.Option(help=f"The search: {', '.join(METHODS)}.", rich_help_panel="Method"),
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Drives searches that draw; default 0.")
-    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Drives searches that draw; default 0.")] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", help="Any field of the job: method.partitions=4. Several times."),
@@ -107,10 +105,15 @@ def run_command(
     mapping, base = _start(source)
     if output is not None:
         mapping["output"] = str(_from_here(output, base))
-    _apply_roles(mapping, {
-        "quasi": quasi, "sensitive": sensitive, "insensitive": insensitive,
-        "identifying": identifying,
-    })
+    _apply_roles(
+        mapping,
+        {
+            "quasi": quasi,
+            "sensitive": sensitive,
+            "insensitive": insensitive,
+            "identifying": identifying,
+        },
+    )
     if person is not None:
         mapping["person"] = person
     for text in hierarchy or []:

@@ -14,8 +14,14 @@ if TYPE_CHECKING:
 
 SIGNS = {True: "[green]holds[/green]", False: "[bold red]does not hold[/bold red]", None: "note"}
 SHOWN_LOSSES = (
-    "loss", "ncp", "nllm", "precision", "non_uniform_entropy", "suppressed_cells",
-    "discernibility", "average_class_size",
+    "loss",
+    "ncp",
+    "nllm",
+    "precision",
+    "non_uniform_entropy",
+    "suppressed_cells",
+    "discernibility",
+    "average_class_size",
 )
 
 
@@ -46,9 +52,11 @@ def show_check(audit: Audit) -> None:
 
 
 def _show_promise(console: Console, audit: Audit) -> None:
-    parameters = audit.guarantee["parameters"]
-    stated = ", ".join(f"{name} = {value}" for name, value in parameters.items())
-    console.print(f"  promise: {audit.guarantee['name']} ({stated})", markup=False)
+    stars = audit.guarantee["parameters"]["stars"]
+    console.print(
+        f"  promise: {audit.guarantee['name']}: {audit.guarantee['claim']} (stars {stars})",
+        markup=False,
+    )
     console.print(
         f"  assumes that people can be known by {', '.join(audit.quasi)} only; "
         "no audit can check that choice",

@@ -10,13 +10,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.data.doctor import counted, examine, refuse
-from incrowd.data.groupings import Levels, by_frequency, calendar, intervals, nice_widths, prefixes
+from incrowd.data.groupings import (
+    EXACT,
+    Levels,
+    by_frequency,
+    calendar,
+    intervals,
+    nice_widths,
+    prefixes,
+)
 from incrowd.data.hierarchy import STAR, Hierarchy
 from incrowd.data.hierarchy_files import hierarchy_of, read_paths
 from incrowd.data.kinds import ColumnKind, kind_of, labels_of, parse_dates, parse_numbers
@@ -27,7 +37,7 @@ from incrowd.errors import DataError, HierarchyError
 FEW = 4  # up to as many values are not grouped further
 SHORT_CODE = 8  # characters up to which automatic prefixes have a level for each
 LONGEST_CODE = 64
-NUMBERS = ("integer", "decimal")
+NUMERIC = ("intervals", "dates", "flat")  # what groups, or at least orders, by numbers or days
 
 
 def hierarchy_for(
@@ -40,10 +50,11 @@ def hierarchy_for(
     Raises where a value has no leaf, is literally ``*``, or has the label of a group.
     """
     table.require([column], "hierarchies")
+    why = "" if spec else "no hierarchy was stated; "
     spec = spec or HierarchySpec()
     values = ColumnValues.of(column, table)
     if spec.path is not None:
-        tree, notes = _from_file(spec, column, values)
+        tree, notes = _from_file(spec.path, spec.missing == "suppress", column, values)
     elif not values.labels:
         tree = Hierarchy.from_groups(column, values.missing or [""], [], origin="flat")
         return tree, [f"column {column!r}: every cell is missing"]
@@ -51,7 +62,7 @@ def hierarchy_for(
         tree = build(spec, column, values.labels, values.kind, values.counts)
         notes = []
         if spec.kind == "auto":
-            notes.append(f"column {column!r}: no hierarchy was stated; built {tree.origin}")
+            notes.append(f"column {column!r}: {why}built {tree.origin}")
     outside = [label for label in values.missing if label not in tree.leaf_of_value]
     if outside:
         tree = tree.with_leaves(outside)
@@ -77,34 +88,34 @@ class ColumnValues:
     def of(cls, column: str, table: Table) -> ColumnValues:
         """Count a column's values; raise where one is literally ``*``."""
         cells = table.frame.column(column)
-        counted_values = pc.value_counts(labels_of(cells))
-        labels = [label or "" for label in counted_values.field("values").to_pylist()]
-        counts = counted_values.field("counts").to_pylist()
-        rows_of: dict[str, int] = {}  # an empty cell is null or "", which are one value
-        for label, n_rows in sorted(zip(labels, counts, strict=True)):
-            rows_of[label] = rows_of.get(label, 0) + n_rows
-        if STAR in rows_of:
+        counted_values = pc.value_counts(pc.fill_null(labels_of(cells), ""))
+        order = pc.array_sort_indices(counted_values.field("values"))
+        values = counted_values.field("values").take(order)
+        counts = counted_values.field("counts").take(order).to_numpy()
+        starred = pc.index(values, STAR).as_py()
+        if starred >= 0:
             raise DataError(
-                f"{table.name}, column {column!r}: {rows_of[STAR]:,} cells are already '*', "
+                f"{table.name}, column {column!r}: {counts[starred]:,} cells are already '*', "
                 "which is how a release writes a suppressed cell",
                 remedy="Replace them in the data by another token, such as 'unknown'.",
             )
-        missing = [label for label in rows_of if label in ("", *table.missing_values)]
-        n_missing = sum(rows_of.pop(label) for label in missing)
-        kind = kind_of(cells, table.missing_values)
+        tokens = pa.array(["", *table.missing_values], values.type)
+        is_missing = pc.is_in(values, tokens).to_numpy(zero_copy_only=False)
         return cls(
-            list(rows_of), np.asarray(list(rows_of.values()), np.int64), kind, missing, n_missing
+            values.filter(pa.array(~is_missing)).to_pylist(),
+            counts[~is_missing],
+            kind_of(cells, table.missing_values),
+            values.filter(pa.array(is_missing)).to_pylist(),
+            int(counts[is_missing].sum()),
         )
 
 
 def _from_file(
-    spec: HierarchySpec, column: str, values: ColumnValues
+    path: Path, is_lenient: bool, column: str, values: ColumnValues
 ) -> tuple[Hierarchy, list[str]]:
-    assert spec.path is not None
-    said = read_paths(spec.path)
-    where = spec.path.name
+    """Read a hierarchy that covers the values, or puts those without a leaf under its root."""
+    said, where = read_paths(path), path.name
     ailments = examine(said.paths, column, values.labels, where=where, is_ladder=said.is_ladder)
-    is_lenient = spec.missing == "suppress"
     refuse([found for found in ailments if not (is_lenient and found.name == "missing-value")])
     notes = [found.what for found in ailments if found.severity == "warning"]
     tree = hierarchy_of(said, column, origin=where)
@@ -136,14 +147,14 @@ def build(
         counts = np.ones(len(labels), dtype=np.int64)
     order = sorted(range(len(labels)), key=labels.__getitem__)
     labels, counts = [labels[place] for place in order], counts[order]
-    plan = spec
-    if spec.kind == "auto":
-        plan = _automatic(spec, column, labels, kind, counts)
-    numbers = _numbers_behind(plan, labels, kind)
+    numbers = _numbers_behind(spec, labels, kind)
+    plan = _automatic(spec, column, labels, numbers, kind, counts)
     outside: list[str] = []
+    if plan.kind not in NUMERIC:
+        numbers = None
     if numbers is not None:
         has_none = np.isnan(numbers)
-        if has_none.any() and plan.missing == "refuse" and plan.kind in ("intervals", "dates"):
+        if has_none.any() and plan.missing == "refuse" and plan.kind != "flat":
             raise _odd_values(plan.kind, column, int(counts[has_none].sum()), kind)
         outside = [labels[place] for place in np.flatnonzero(has_none)]
         inside = np.argsort(numbers, kind="stable")[: len(labels) - len(outside)]
@@ -162,48 +173,50 @@ def build(
     return tree
 
 
+def _numbers_behind(
+    spec: HierarchySpec, labels: list[str], kind: ColumnKind
+) -> NDArray[np.float64] | None:
+    """Return the number or day behind each label, NaN for none; None where names are grouped."""
+    what = kind.nearly or kind.kind
+    asks_nothing = spec.kind in ("auto", "flat")
+    if spec.kind == "dates" or (asks_nothing and what == "date"):
+        days = parse_dates(labels)
+        return np.asarray([math.nan if day is None else float(day.toordinal()) for day in days])
+    if spec.kind == "intervals" or (asks_nothing and what in ("integer", "decimal")):
+        return parse_numbers(labels)
+    return None
+
+
 def _automatic(
     spec: HierarchySpec,
     column: str,
     labels: list[str],
+    numbers: NDArray[np.float64] | None,
     kind: ColumnKind,
     counts: NDArray[np.int64],
 ) -> HierarchySpec:
-    """Return the plan for a column's kind; ``auto`` again means groups by frequency."""
-    kept = spec.missing
-    if kind.nearly and kept == "refuse":
-        raise _odd_values("dates" if kind.nearly == "date" else "intervals", column, 0, kind)
-    what = kind.nearly or kind.kind
+    """Return what ``auto`` means for a column's kind; ``auto`` again is groups by frequency."""
+    what, kept = kind.nearly or kind.kind, spec.missing
+    if spec.kind != "auto":
+        return spec
     if len(labels) <= FEW or what == "boolean":
         return HierarchySpec("flat", missing=kept)
+    if kind.nearly and kept == "refuse":
+        raise _odd_values("dates" if what == "date" else "intervals", column, 0, kind)
     if what == "date":
         return HierarchySpec("dates", units=DEFAULT_DATE_UNITS, missing=kept)
-    if what in NUMBERS:
-        numbers = parse_numbers(labels)
+    if numbers is not None and np.nanmax(np.abs(numbers)) < EXACT:
         order = np.argsort(numbers, kind="stable")[: int((~np.isnan(numbers)).sum())]
-        if np.ptp(numbers[order]) == 0:
+        if numbers[order[0]] == numbers[order[-1]]:
             return HierarchySpec("flat", missing=kept)
         widths = nice_widths(numbers[order], counts[order], is_whole=what == "integer")
         return HierarchySpec("intervals", widths=widths, missing=kept)
-    if what == "code":
+    if what == "code" or numbers is not None:
         longest = max(len(label) for label in labels)
         step = math.ceil(longest / SHORT_CODE)
         drops = () if step == 1 else tuple(range(step, longest, step))
         return HierarchySpec("prefix", drops=drops, missing=kept)
-    return HierarchySpec("auto", missing=kept)
-
-
-def _numbers_behind(
-    plan: HierarchySpec, labels: list[str], kind: ColumnKind
-) -> NDArray[np.float64] | None:
-    """Return the number or day behind each label, where the plan groups by it or order helps."""
-    what = kind.nearly or kind.kind
-    if plan.kind == "dates" or (plan.kind == "flat" and what == "date"):
-        days = parse_dates(labels)
-        return np.asarray([math.nan if day is None else float(day.toordinal()) for day in days])
-    if plan.kind == "intervals" or (plan.kind == "flat" and what in NUMBERS):
-        return parse_numbers(labels)
-    return None
+    return spec
 
 
 def _levels(
@@ -221,9 +234,8 @@ def _levels(
         return intervals(
             column, numbers, plan.widths, lower=plan.lower, upper=plan.upper, is_whole=is_whole
         )
-    if plan.kind == "dates":
-        days = [day for day in parse_dates(labels) if day is not None]
-        return calendar(days, plan.units or DEFAULT_DATE_UNITS)
+    if plan.kind == "dates" and numbers is not None:
+        return calendar(numbers, plan.units or DEFAULT_DATE_UNITS)
     if plan.kind == "prefix":
         longest = max(len(label) for label in labels)
         if longest > LONGEST_CODE and not plan.drops:

@@ -150,7 +150,7 @@ class Ward:
         if STAR in self.ways_of_value:
             what = f"{self.where} has a line about the value '*', which is how the root is shown"
             found.append(self.ailment("star-value", what, count=1))
-        gaps = [path[0] for path in self.paths if "" in path[1:]]
+        gaps = [path[0] for path in self.paths if _has_gap(path)]
         if gaps:
             what = f"{counted(gaps, 'line')} of {self.where} with an empty group"
             found.append(self.ailment("empty-label", what, gaps))
@@ -325,6 +325,12 @@ def _edges(labels: tuple[str, ...], first_column: int) -> list[Edge]:
             found.append((label, higher, column_of_label))
             column_of_label = column + 1
     return found
+
+
+def _has_gap(path: Path) -> bool:
+    """Whether a group is empty; a value that is the empty cell may be repeated."""
+    first_group = next((place for place, label in enumerate(path) if label != path[0]), len(path))
+    return "" in path[first_group:]
 
 
 def counted(things: Iterable[object], noun: str) -> str:

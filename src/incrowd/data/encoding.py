@@ -75,8 +75,10 @@ def coded(column: pa.ChunkedArray, missing_values: tuple[str, ...] = ()) -> Code
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.combine_chunks()
     seen = encoded.dictionary.to_pylist()
-    order = sorted((code for code, label in enumerate(seen) if label not in missing_values),
-                   key=lambda code: seen[code])
+    order = sorted(
+        (code for code, label in enumerate(seen) if label not in missing_values),
+        key=lambda code: seen[code],
+    )
     rank = np.full(len(seen) + 1, -1, dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
     indices = encoded.indices.fill_null(len(seen)).to_numpy(zero_copy_only=False)
@@ -129,8 +131,9 @@ def canonical_order(frame: pa.Table) -> NDArray[np.int64]:
 
     content = pl.DataFrame(pl.from_arrow(frame))
     order = content.select(
-        pl.arg_sort_by(*[pl.col(name) for name in content.columns], nulls_last=False,
-                       maintain_order=True)
+        pl.arg_sort_by(
+            *[pl.col(name) for name in content.columns], nulls_last=False, maintain_order=True
+        )
     )
     return order.to_series().to_numpy().astype(np.int64)
 

@@ -27,9 +27,9 @@ def from_frame(frame: Any, *, missing_values: tuple[str, ...] = ()) -> tuple[Tab
     if dependencies.is_pandas_dataframe(frame):
         taken, kind = _from_pandas(frame), "pandas"
     elif dependencies.is_polars_dataframe(frame):
-        taken, kind = _from_polars(frame), "polars"
+        taken, kind = frame.to_arrow(), "polars"
     elif dependencies.is_polars_lazyframe(frame):
-        taken, kind = _from_polars(frame.collect()), "polars"
+        taken, kind = _collected(frame), "polars"
     elif isinstance(frame, pa.Table):
         taken, kind = frame, "pyarrow"
     else:
@@ -59,13 +59,15 @@ def to_frame(table: pa.Table, kind: str) -> Any:
     raise ValueError(f"no frame is of the kind {kind!r}")
 
 
-def _from_polars(frame: Any) -> pa.Table:
+def _collected(frame: Any) -> pa.Table:
+    from polars.exceptions import PolarsError
+
     try:
-        return frame.to_arrow()
-    except Exception as error:  # polars raises its own and Rust's panics for Python objects
+        return frame.collect().to_arrow()
+    except (PolarsError, OSError) as error:
         raise DataError(
-            f"{_WHERE}: a column cannot be read as a table ({type(error).__name__})",
-            remedy="Columns of Python objects are not supported: turn them into text or numbers.",
+            f"the lazy frame cannot be collected ({type(error).__name__})",
+            remedy="Collect it yourself to see why, and give what you get.",
         ) from None
 
 

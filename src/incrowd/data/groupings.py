@@ -94,13 +94,12 @@ def intervals(
 
 def _bins(numbers: NDArray[np.float64], origin: int, width: int, scale: int) -> NDArray[np.int64]:
     """Return ``bin`` with origin + bin·width ≤ number·scale < origin + (bin + 1)·width."""
-    bins = np.floor((numbers * scale - origin) / width).astype(np.int64)
-
-    def edge(places: NDArray[np.int64]) -> NDArray[np.float64]:
-        return (origin + places * width) / float(scale)  # one rounding of a whole number's ratio
-
+    bins: NDArray[np.int64] = np.floor((numbers * scale - origin) / width).astype(np.int64)
     while True:
-        step = (numbers >= edge(bins + 1)).astype(np.int64) - (numbers < edge(bins))
+        # the ratio of two whole numbers is rounded once, as the same decimal is when it is read
+        first = (origin + bins * width) / float(scale)
+        beyond = (origin + (bins + 1) * width) / float(scale)
+        step = (numbers >= beyond).astype(np.int64) - (numbers < first)
         if not step.any():
             return bins
         bins += step
@@ -173,12 +172,16 @@ def prefixes(codes: Sequence[str], drops: Sequence[int]) -> Levels:
 # ── dates ───────────────────────────────────────────────────────────────────────────────────
 
 
-def calendar(days: Sequence[date], units: Sequence[str]) -> Levels:
-    """Group days by calendar units, fine to coarse: ``2024-03``, ``2024-Q1``, ``2024``, ..."""
-    stamps = np.asarray(days, dtype="datetime64[D]")
+def calendar(ordinals: NDArray[np.float64], units: Sequence[str]) -> Levels:
+    """Group days by calendar units, fine to coarse: ``2024-03``, ``2024-Q1``, ``2020-2029``.
+
+    ``ordinals`` are numbers of days as ``datetime.date.toordinal`` counts them.
+    """
+    since_1970 = ordinals.astype(np.int64) - date(1970, 1, 1).toordinal()
+    stamps = since_1970.astype("datetime64[D]")
     months = stamps.astype("datetime64[M]").astype(np.int64)  # since January 1970
     number_of_day = {
-        "day": stamps.astype(np.int64),
+        "day": since_1970,
         "month": months,
         "quarter": months // 3,
         "year": months // 12,
@@ -212,7 +215,8 @@ def by_frequency(labels: Sequence[str], counts: NDArray[np.int64]) -> Levels:
     Ties are broken by label. A group's label names its members in their own order, not by
     frequency, which is nobody's business.
     """
-    order = np.lexsort((np.argsort(np.argsort(labels, kind="stable")), -counts))
+    falling = (-counts).tolist()
+    order = sorted(range(len(labels)), key=lambda place: (falling[place], labels[place]))
     group_of_value = np.empty(len(labels), dtype=np.int64)
     group_of_value[order] = np.arange(len(labels))
     n_groups = len(labels)

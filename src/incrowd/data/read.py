@@ -149,11 +149,16 @@ def _read_typed(path: Path, kind: str) -> tuple[pa.Table, Format]:
             frame.validate(full=True)
         except DataError:
             raise
+        except MemoryError:  # a damaged length asks for more than there is, too
+            raise DataError(
+                f"{path}: it does not fit into memory, or it is damaged",
+                remedy="Read it on a larger machine, or write it again.",
+            ) from None
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:
             if isinstance(error, OSError) and error.errno:
                 raise
             raise DataError(
-                f"{path}: it is not a {kind.capitalize()} file, or it is damaged or cut off",
+                f"{path}: it is no {kind.capitalize()} file, or it is damaged or cut off",
                 remedy="Write it again, or fetch it again.",
             ) from None
     return settled(frame, str(path)), Format(kind, is_stream=is_stream)
@@ -168,17 +173,18 @@ def _parquet(file: Any, path: Path) -> tuple[pa.Table, bool]:
 
 
 def _arrow(file: Any, path: Path) -> tuple[pa.Table, bool]:
-    head = file.read(8)
-    file.seek(0)
+    source = pa.BufferReader(file.read())  # columns point into it: nothing is copied
+    head = source.read(8)
+    source.seek(0)
     if head.startswith(b"FEA1"):
         raise DataError(
             f"{path}: it is in the first Feather format, which is no longer read",
             remedy="Write it again as Feather 2, Parquet or CSV.",
         )
     is_stream = not head.startswith(b"ARROW1")
-    source = pa.ipc.open_stream(file) if is_stream else pa.ipc.open_file(file)
-    refuse_types(source.schema, str(path))
-    return source.read_all(), is_stream
+    blocks = pa.ipc.open_stream(source) if is_stream else pa.ipc.open_file(source)
+    refuse_types(blocks.schema, str(path))
+    return blocks.read_all(), is_stream
 
 
 def _reason(error: OSError) -> str:

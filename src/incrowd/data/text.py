@@ -27,7 +27,7 @@ MAX_CELL_BYTES = 1 << 20
 _SAMPLE_BYTES = 1 << 17  # what the dialect is found from
 _LARGEST_SAMPLE = 1 << 28  # by then the first two rows must be complete
 _BLOCK_BYTES = (1 << 22, 1 << 26, 1 << 30)  # a row must fit a block: larger ones on demand
-_END = b"end"  # each cell of a row put behind the file, which an open quote would swallow
+_GUARD = b"guard"  # each cell of a row of ours before the file's first and behind its last one
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
@@ -111,12 +111,18 @@ def _dialect(
 
 
 def _parsed(stream: _TextStream, dialect: Dialect, block_bytes: int) -> pa.Table | None:
-    """Return the rows, or None if pyarrow refuses them or an open quote swallowed the end."""
+    """Return the rows, or None if pyarrow refuses them or a quote is never closed.
+
+    A row of our own goes before them, since pyarrow would cut a byte order mark from the first
+    cell, and one behind them, which an open quote swallows.
+    """
     from pyarrow import csv
 
     names = dialect.names
-    stream.last_row = dialect.delimiter.encode().join([_END] * len(names))
+    guard = dialect.delimiter.encode().join([_GUARD] * len(names)) + b"\n"
+    stream.last_line = guard
     stream.skip(dialect.header_bytes)
+    stream.put_before(guard)
     try:
         frame = csv.read_csv(
             stream,
@@ -137,9 +143,9 @@ def _parsed(stream: _TextStream, dialect: Dialect, block_bytes: int) -> pa.Table
     except (pa.ArrowInvalid, pa.ArrowCapacityError):
         return None
     end = frame.slice(frame.num_rows - 1)
-    if any(column[0].as_py() != _END.decode() for column in end.columns):
+    if any(column[0].as_py() != _GUARD.decode() for column in end.columns):
         return None
-    return frame.slice(0, frame.num_rows - 1)
+    return frame.slice(1, frame.num_rows - 2)
 
 
 def _check_rows(frame: pa.Table, where: str, dialect: Dialect) -> None:
@@ -173,13 +179,13 @@ class _TextStream(io.RawIOBase):
     """A text file as checked UTF-8 bytes, unpacked, without its byte order mark.
 
     Raises DataError with the line where bytes do not decode or are NUL, and where the packed
-    file is damaged. The last line always ends; behind it comes ``last_row``, if there is one.
+    file is damaged. The last line always ends; behind it comes ``last_line``, if there is one.
     """
 
     def __init__(self, source: Any, where: str, compression: str, encoding: str | None) -> None:
         self.where = where
         self.compression = compression
-        self.last_row = b""
+        self.last_line = b""
         self._source = source
         head = self._unpacked(1 << 16)
         self.encoding, n_marks = _encoding(head, encoding, where)
@@ -212,6 +218,10 @@ class _TextStream(io.RawIOBase):
         while size > 0 and (passed := self.read(min(size, 1 << 24))):
             size -= len(passed)
 
+    def put_before(self, line: bytes) -> None:
+        """Make a line come next."""
+        self._ready = line + self._ready
+
     def lines(self) -> Iterator[bytes]:
         """Yield line after line, with their ends."""
         rest = b""
@@ -223,7 +233,7 @@ class _TextStream(io.RawIOBase):
             yield rest
 
     def _checked(self, size: int) -> bytes:
-        """Return the next piece as UTF-8, or the last row when the file has ended."""
+        """Return the next piece as UTF-8, or the last line when the file has ended."""
         raw = self._unchecked or self._unpacked(size)
         self._unchecked = b""
         try:
@@ -241,7 +251,7 @@ class _TextStream(io.RawIOBase):
         if not raw:
             self._is_ended = True
             text += b"" if self._ends_line else b"\n"
-            text += self.last_row + b"\n" if self.last_row else b""
+            text += self.last_line
         return text
 
     def _unpacked(self, size: int) -> bytes:

@@ -3,33 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.data.hierarchy import Hierarchy
-
 _ROOM = 1 << 62
 
 
-def rank_of_node(hierarchy: Hierarchy) -> NDArray[np.int64]:
-    """Return each node's place in a walk of the tree, a node before what lies under it.
-
-    Values that share an ancestor stand together; numbers stand in their numeric order.
-    """
-    first = np.full(hierarchy.n_nodes, hierarchy.n_leaves, dtype=np.int64)
-    first[: hierarchy.n_leaves] = hierarchy.leaf_order
-    for node in range(hierarchy.n_nodes - 1):
-        above = hierarchy.parent[node]
-        first[above] = min(first[above], first[node])
-    order = np.lexsort([-np.arange(hierarchy.n_nodes), first])
-    rank = np.empty(hierarchy.n_nodes, dtype=np.int64)
-    rank[order] = np.arange(hierarchy.n_nodes)
-    return rank
-
-
 def sort_key(
-    columns: Sequence[NDArray[np.int64]], n_values: Sequence[int], n_rows: int
+    columns: Sequence[NDArray[np.integer[Any]]], n_values: Sequence[int], n_rows: int
 ) -> NDArray[np.int64]:
     """Return one number per row that orders rows as the columns do, the first column first.
 

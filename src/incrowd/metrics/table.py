@@ -107,7 +107,7 @@ _ALL = (
         "discernibility",
         LOWER,
         "n to n²",
-        "Σ |group|² + n · suppressed rows",
+        "Σ size² over groups + n · suppressed rows",
         discernibility,
         False,
         "Bayardo & Agrawal 2005",
@@ -115,7 +115,7 @@ _ALL = (
     Metric(
         "average_class_size",
         LOWER,
-        "1 to n / k",
+        "1 to n / k where k is kept",
         "released rows / (groups · k)",
         average_class_size,
         False,

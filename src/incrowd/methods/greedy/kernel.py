@@ -56,7 +56,7 @@ def start(
 ) -> Groups:
     """Return the state in which every distinct row is a group.
 
-    ``node_of_distinct[column, distinct]`` are nodes of their own trees; rows
+    ``node_of_distinct[column, distinct]`` are numbers in their own tree's walk; rows
     ``rows[run_start[distinct] : run_start[distinct + 1]]`` are those equal to a distinct row.
     """
     n_columns, n_distinct = node_of_distinct.shape
@@ -243,14 +243,8 @@ def merge_slice(
         small_slot = groups.slot_of_group[small]
         small_size = groups.size_of_slot[small_slot]
         for column in range(n_columns):
-            price_meetings(
-                np.int64(groups.node_of_slot[column, small_slot]),
-                trees.start[column],
-                trees.start[column + 1],
-                trees.parent,
-                trees.cost_to_root,
-                cost_of_meeting,
-            )
+            node = np.int64(groups.node_of_slot[column, small_slot])
+            price_meetings(node, trees, cost_of_meeting)
         groups.is_alive[small_slot] = False
         slot = _cheapest_partner(
             groups.node_of_slot,
@@ -301,7 +295,7 @@ def merge_slice(
 
 
 def released_nodes(groups: Groups, trees: Trees) -> NDArray[np.int32]:
-    """Return ``nodes[column, distinct]``: what each distinct row is released as."""
+    """Return ``nodes[column, distinct]``: what each distinct row is released as, in the walks."""
     n_distinct = len(groups.next_of_distinct)
     numbers = np.arange(len(groups.merged_into), dtype=np.int32)
     last = np.where(groups.merged_into < 0, numbers, groups.merged_into)

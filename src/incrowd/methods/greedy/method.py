@@ -88,8 +88,9 @@ class Greedy:
 
         if self.partitions == 1:
             return None
+        ranks = plan.forest.in_ranks(rows.nodes)
         columns = column_order(rows, self.reorganize)
-        sorted_rows, run_start = sorted_runs(plan.key_of_row(rows.nodes, tuple(columns)))
+        sorted_rows, run_start = sorted_runs(plan.key_of_row(ranks, columns))
         if self.reorganize == "none":  # runs of equal rows in the order of their first rows
             sizes = np.diff(run_start)
             by_first_row = np.argsort(sorted_rows[run_start[:-1]])

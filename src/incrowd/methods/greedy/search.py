@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +13,8 @@ from incrowd.data.dataset import Rows
 from incrowd.data.prices import fixed_point_costs
 from incrowd.errors import InfeasibleError
 from incrowd.methods.conditions import PackedConditions
-from incrowd.methods.distinct import rank_of_node, sort_key, sorted_runs
+from incrowd.methods.distinct import sort_key, sorted_runs
+from incrowd.methods.forest import Forest
 from incrowd.methods.greedy.reorganize import column_order
 from incrowd.progress import Progress, silent
 
@@ -30,9 +32,8 @@ class Plan:
     whole table, whatever rows it is used on.
     """
 
-    parents: tuple[NDArray[np.int32], ...]
-    costs: tuple[NDArray[np.int32], ...]
-    ranks: tuple[NDArray[np.int64], ...]
+    forest: Forest
+    cost_to_root: NDArray[np.int32]
     columns: tuple[int, ...]
     limits: PackedConditions
     is_size_only: bool
@@ -40,14 +41,11 @@ class Plan:
     @classmethod
     def of(cls, rows: Rows, metric: str, limits: PackedConditions, is_size_only: bool) -> Plan:
         """Return the plan for a table."""
-        return cls(
-            tuple(hierarchy.parent for hierarchy in rows.hierarchies),
-            tuple(fixed_point_costs(rows.hierarchies, metric)),
-            tuple(rank_of_node(hierarchy) for hierarchy in rows.hierarchies),
-            tuple(column_order(rows, "levels-first")),
-            limits,
-            is_size_only,
-        )
+        forest = Forest.of(rows.hierarchies)
+        costs = fixed_point_costs(rows.hierarchies, metric)
+        by_rank = [cost[walk.node_at] for cost, walk in zip(costs, forest.walks, strict=True)]
+        columns = tuple(column_order(rows, "levels-first"))
+        return cls(forest, forest.flat(by_rank), columns, limits, is_size_only)
 
     def without_rows(self) -> Plan:
         """Return the plan without what it holds per row, to be sent to workers."""
@@ -56,14 +54,14 @@ class Plan:
         return replace(self, limits=self.limits.of_rows(none, none, codes))
 
     def key_of_row(
-        self, nodes: NDArray[np.int32], columns: tuple[int, ...] | None = None
+        self, ranks: NDArray[np.int32], columns: Sequence[int] | None = None
     ) -> NDArray[np.int64]:
         """Return a number per row that sorts rows by their content, equal for equal rows."""
         order = self.columns if columns is None else columns
         return sort_key(
-            [self.ranks[column][nodes[column]] for column in order],
-            [len(self.ranks[column]) for column in order],
-            nodes.shape[1],
+            [ranks[column] for column in order],
+            [len(self.forest.walks[column].parent) for column in order],
+            ranks.shape[1],
         )
 
 
@@ -75,13 +73,15 @@ def merge_rows(
     ``limits`` speak of these rows. Distinct rows are numbered in an order that their content
     decides, so the result does not depend on the order of rows.
     """
-    from incrowd.kernels.trees import flat_trees
+    from incrowd.kernels.trees import Trees
     from incrowd.methods.greedy import kernel
 
     n_columns, n_rows = nodes.shape
-    rows, run_start = sorted_runs(plan.key_of_row(nodes))
-    trees = flat_trees(plan.parents, plan.costs)
-    groups = kernel.start(nodes[:, rows[run_start[:-1]]], rows, run_start, trees)
+    forest = plan.forest
+    ranks = forest.in_ranks(nodes)
+    rows, run_start = sorted_runs(plan.key_of_row(ranks))
+    trees = Trees(forest.start, forest.parent, forest.end, plan.cost_to_root)
+    groups = kernel.start(ranks[:, rows[run_start[:-1]]], rows, run_start, trees)
     members, scratch = kernel.room(limits, n_rows)
     n_distinct = len(run_start) - 1
     # groups end at about one and a half times their least size
@@ -101,8 +101,10 @@ def merge_rows(
         )
     n_made = int(groups.counters[4])
     progress(STAGE, n_made, n_made)
+    # one line per distinct row, then per row
+    of_distinct = forest.in_nodes(kernel.released_nodes(groups, trees))
     released = np.empty_like(nodes)
-    released[:, rows] = np.repeat(kernel.released_nodes(groups, trees), np.diff(run_start), axis=1)
+    released[:, rows] = np.repeat(of_distinct, np.diff(run_start), axis=1)
     return released
 
 
@@ -129,14 +131,14 @@ class MergePartition:
     @property
     def schema(self) -> pa.Schema:
         """The columns of what comes out: the row's number and its nodes."""
-        nodes = [(f"c{column}", pa.int32()) for column in range(len(self.plan.parents))]
+        nodes = [(f"c{column}", pa.int32()) for column in range(len(self.plan.forest.walks))]
         return pa.schema([("row", pa.int64()), *nodes])
 
     def __call__(self, block: pa.Table) -> pa.Table:
         """Return the block's rows with the nodes that they are released as."""
         # rows of a block come in any order: put them in the table's
         block = block.sort_by("row")
-        n_columns, n_sensitive = len(self.plan.parents), len(self.plan.limits.l)
+        n_columns, n_sensitive = len(self.plan.forest.walks), len(self.plan.limits.l)
         none = np.zeros(0, dtype=np.int32)
         names = set(block.column_names)
         limits = self.plan.limits.of_rows(

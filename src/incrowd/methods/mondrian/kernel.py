@@ -83,11 +83,11 @@ def _sort(
     if 4 * n_keys >= high - low:
         for place in range(n_keys):
             count_at[keys[place]] += 1
-        place = np.int64(0)
+        n_sorted = 0
         for key in range(low, high + 1):
             for _ in range(count_at[key]):
-                keys[place] = key
-                place += 1
+                keys[n_sorted] = key
+                n_sorted += 1
             count_at[key] = 0
         return
     gap = n_keys // 2
@@ -175,7 +175,8 @@ def _cut_strict(
 ) -> Whole:
     """Cut between two children of ``node``, as near the median as is valid; −1 if none is.
 
-    ``most`` is the greatest position. Rows of the two sides are left in ``spare``. O(rows · depth), and O(rows) per cut tested.
+    ``most`` is the greatest position. Rows of the two sides are left in ``spare``.
+    O(rows · depth), and O(rows) per cut tested.
     """
     order = parts.order
     keys = parts.keys

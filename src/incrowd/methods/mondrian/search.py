@@ -13,6 +13,7 @@ from incrowd.data.prices import cost_to_root
 from incrowd.errors import InfeasibleError
 from incrowd.methods.conditions import PackedConditions
 from incrowd.methods.distinct import sort_key
+from incrowd.methods.forest import Forest
 from incrowd.methods.kept import Validity
 from incrowd.progress import Progress
 
@@ -51,7 +52,8 @@ def cut_rows(
             f"all {rows.n_rows} rows in one group do not meet the conditions",
             remedy="Lower k or l, raise t, or leave out the rows that ask for too much.",
         )
-    boxes = _boxes(rows.hierarchies, metric)
+    forest = Forest.of(rows.hierarchies)
+    boxes = _boxes(rows.hierarchies, forest, metric)
     parts = kernel.start(order, rows.n_columns, int(leaves.max(initial=0)))
     scratch = kernel.scratch_for(limits)
     is_done = False
@@ -63,7 +65,7 @@ def cut_rows(
             )
         )
     progress(STAGE, rows.n_rows, rows.n_rows)
-    return np.ascontiguousarray(parts.released.T)
+    return forest.in_nodes(np.ascontiguousarray(parts.released.T))
 
 
 def _content_order(
@@ -74,46 +76,36 @@ def _content_order(
     Rows that are cut apart although their quasi-identifying values are equal are so by their
     other content; only rows that are equal in everything are told apart by their number.
     """
-    keys = [position[:, column].astype(np.int64) for column in range(rows.n_columns)]
-    keys += [codes.astype(np.int64) for codes in limits.code_of_row]
+    keys = [position[:, column] for column in range(rows.n_columns)]
+    keys += list(limits.code_of_row)
     n_values = [hierarchy.n_leaves for hierarchy in rows.hierarchies]
     n_values += [int(count) + 1 for count in limits.n_values]
     if limits.k_of_row.size:
-        keys.append(limits.k_of_row.astype(np.int64))
+        keys.append(limits.k_of_row)
         n_values.append(int(limits.k_of_row.max()) + 1)
     if limits.person_of_row.size:
-        keys.append(limits.person_of_row.astype(np.int64))
+        keys.append(limits.person_of_row)
         n_values.append(limits.n_people)
     return np.argsort(sort_key(keys, n_values, rows.n_rows), kind="stable")
 
 
-def _boxes(hierarchies: tuple[Hierarchy, ...], metric: str) -> Boxes:
+def _boxes(hierarchies: tuple[Hierarchy, ...], forest: Forest, metric: str) -> Boxes:
     """Return the columns' trees as a cut needs them."""
-    from incrowd.kernels.trees import flat_trees
     from incrowd.methods.mondrian.kernel import Boxes
 
-    unpriced = [np.zeros(hierarchy.n_nodes, dtype=np.int32) for hierarchy in hierarchies]
-    trees = flat_trees([hierarchy.parent for hierarchy in hierarchies], unpriced)
-    leaf_at = np.zeros(len(trees.parent), dtype=np.int32)
-    first = np.zeros(len(trees.parent), dtype=np.int32)
-    width = np.zeros(len(trees.parent))
-    for start, hierarchy in zip(trees.start[:-1], hierarchies, strict=True):
-        leaves = np.arange(hierarchy.n_leaves, dtype=np.int32)
-        leaf_at[start + hierarchy.leaf_order] = start + leaves
+    parent = forest.parent
+    leaf_at = np.zeros(len(parent), dtype=np.int32)
+    first = np.zeros(len(parent), dtype=np.int32)
+    width = np.zeros(len(parent))
+    for start, hierarchy, walk in zip(forest.start[:-1], hierarchies, forest.walks, strict=True):
         end = start + hierarchy.n_nodes
-        first[start:end] = _first_position(hierarchy)
-        width[start:end] = _width(hierarchy, metric)
-    return Boxes(trees.start, trees.parent, leaf_at, first, width)
-
-
-def _first_position(hierarchy: Hierarchy) -> NDArray[np.int32]:
-    """Return where the run of each node's leaves begins in the order of leaves."""
-    first = np.full(hierarchy.n_nodes, hierarchy.n_leaves, dtype=np.int32)
-    first[: hierarchy.n_leaves] = hierarchy.leaf_order
-    for node in range(hierarchy.n_nodes - 1):
-        above = hierarchy.parent[node]
-        first[above] = min(first[above], first[node])
-    return first
+        is_leaf = walk.node_at < hierarchy.n_leaves
+        # leaves stand in their order within the walk: a node's first position is how many of
+        # them come before it
+        leaf_at[start : start + hierarchy.n_leaves] = start + np.flatnonzero(is_leaf)
+        first[start:end] = np.cumsum(is_leaf) - is_leaf
+        width[start:end] = _width(hierarchy, metric)[walk.node_at]
+    return Boxes(forest.start, parent, leaf_at, first, width)
 
 
 def _width(hierarchy: Hierarchy, metric: str) -> NDArray[np.float64]:

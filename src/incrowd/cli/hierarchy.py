@@ -1,0 +1,324 @@
+"""``incrowd hierarchy``: build, examine, repair, explain and draw a column's hierarchy."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from incrowd.cli.flags import split_names
+from incrowd.cli.terminal import may_show_values, results, say
+from incrowd.data.specs import HierarchySpec
+from incrowd.errors import HierarchyError, JobError
+
+if TYPE_CHECKING:
+    from incrowd.data.builders import ColumnValues
+    from incrowd.data.doctor import Ailment
+    from incrowd.data.hierarchy import Hierarchy
+    from incrowd.data.table import Table
+
+MOST_LINES = 60  # of a drawing, about
+DEEPEST = 12  # levels that are drawn
+
+
+def hierarchy_command(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="The table.")],
+    column: Annotated[str, typer.Argument(metavar="COLUMN", help="Its column.")],
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", help="Examine this hierarchy: ARX's CSV, JSON or TOML."),
+    ] = None,
+    build: Annotated[
+        str | None,
+        typer.Option(
+            help="Build one: intervals:5,10,20 | prefix | dates:month,year | flat | auto "
+            "[dim](default: auto)[/dim]"
+        ),
+    ] = None,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Mend everything that needs no guess.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write it: .csv (ARX's), .json or .toml."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing output.")] = False,
+    draw: Annotated[
+        bool | None,
+        typer.Option(help="Draw the tree, which shows values (default: on a terminal)."),
+    ] = None,
+    levels: Annotated[
+        bool, typer.Option("--levels", help="Print every line of it in ARX's format instead.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
+    missing_values: Annotated[
+        str | None, typer.Option(help="More tokens that mean missing: '?,NA'.")
+    ] = None,
+    delimiter: Annotated[str | None, typer.Option(help="What separates cells of DATA.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="The encoding of DATA.")] = None,
+    header: Annotated[
+        bool | None, typer.Option(help="Whether the first line of DATA names the columns.")
+    ] = None,
+    show_values: Annotated[bool, typer.Option(help="Allow examples of values.")] = False,
+    debug: Annotated[bool, typer.Option(help="Show a traceback on errors.")] = False,  # noqa: ARG001
+) -> int:
+    """Build, examine and explain the generalization hierarchy of a column.
+
+    [bold]Examples[/bold]
+
+        incrowd hierarchy patients.csv age --build intervals:5,10,20 -o age.csv
+
+        incrowd hierarchy patients.csv zip --from zip.csv --repair -o zip.mended.csv
+
+    Exit status: 0, or 2 where the hierarchy has errors that were not repaired.
+    """
+    from incrowd.data.doctor import counted
+    from incrowd.data.hierarchy_files import arx_csv, write_hierarchy
+    from incrowd.data.read import read_table
+
+    if source is not None and build is not None:
+        raise JobError("--from and --build exclude each other", remedy="Give one of them.")
+    if output is not None and output.exists() and not force:
+        raise JobError(f"{output} exists", remedy="Give another name, or --force to overwrite it.")
+    spec = HierarchySpec("file", path=source) if source else HierarchySpec.parse(build or "auto")
+    table = read_table(
+        data,
+        delimiter=delimiter,
+        encoding=encoding,
+        header=header,
+        missing_values=tuple(split_names(missing_values)),
+    )
+    table.require([column], str(data))
+    look = _look(spec, column, table, repair)
+    may_show = may_show_values(["--show-values"] if show_values else [])
+    if as_json:
+        print(json.dumps(look.to_mapping(may_show, levels), ensure_ascii=False, indent=2))
+    elif levels and look.tree is not None:
+        print(arx_csv(look.tree), end="")
+        for line in look.findings(may_show):
+            say(line)
+    else:
+        look.show(may_show)
+        if look.tree is not None and (may_show if draw is None else draw):
+            draw_tree(look.tree)
+    if look.tree is None:
+        errors = [found for found in look.ailments if found.severity == "error"]
+        raise HierarchyError(
+            f"column {column!r}: the hierarchy has {counted(errors, 'error')}"
+            + ("" if output is None else "; nothing was written"),
+            remedy="Mend what is said above by hand: it needs your knowledge."
+            if repair
+            else "Mend what is said above, or add --repair.",
+        )
+    if output is not None:
+        write_hierarchy(look.tree, output)
+        say(f"wrote {output}")
+    return 0
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is known of a hierarchy: the tree (None where errors stand), and what was found."""
+
+    column: str
+    origin: str
+    values: ColumnValues
+    tree: Hierarchy | None
+    ailments: list[Ailment]
+    repairs: list[str]
+    notes: list[str]
+
+    def levels(self) -> list[dict[str, int]]:
+        """Return per level the number of nodes, and of the values under the least and largest."""
+        import numpy as np
+
+        if self.tree is None:
+            return []
+        rows = []
+        for level, nodes in enumerate(self.tree.ladder):
+            n_values = self.tree.leaf_count[np.unique(nodes)]
+            rows.append(
+                {
+                    "level": level,
+                    "n_nodes": len(n_values),
+                    "fewest_values": int(n_values.min()),
+                    "most_values": int(n_values.max()),
+                }
+            )
+        return rows
+
+    def coverage(self) -> dict[str, int]:
+        """Return how many values of the data have a leaf, and how many leaves have no value."""
+        leaves = self.tree.leaf_of_value if self.tree else {}
+        missing = next((found for found in self.ailments if found.name == "missing-value"), None)
+        n_without = missing.count if missing else 0
+        occurring = sum(label in leaves for label in (*self.values.labels, *self.values.missing))
+        return {
+            "n_values": len(self.values.labels),
+            "n_without_leaf": n_without,
+            "n_unused_leaves": len(leaves) - occurring,
+            "n_missing_cells": self.values.n_missing,
+        }
+
+    def findings(self, may_show: bool) -> list[str]:
+        """Return the notes, repairs and ailments as lines of text."""
+        lines = [*self.notes, *(f"repaired: {done}" for done in self.repairs)]
+        return lines + [f"{found.severity}: {found.text(may_show)}" for found in self.ailments]
+
+    def show(self, may_show: bool) -> None:
+        """Explain it on standard output."""
+        console = results()
+
+        def line(text: str, style: str = "") -> None:
+            console.print(text, style=style or None, markup=False)
+
+        line(f"column {self.column!r}: {self.origin}", "bold")
+        levels = self.levels()
+        for row in levels:
+            few, many = f"{row['fewest_values']:,}", f"{row['most_values']:,}"
+            each = many if few == many else f"{few} to {many}"
+            what = f"groups of {each} values"
+            if row["level"] == 0:
+                what = "values"
+            elif row is levels[-1]:
+                what = "root, *"
+            line(f"  level {row['level']}  {row['n_nodes']:>9,} {what}")
+        covered = self.coverage()
+        line(
+            f"  of {covered['n_values']:,} values of the data {covered['n_without_leaf']:,} have "
+            f"no leaf; {covered['n_unused_leaves']:,} leaves do not occur in the data; "
+            f"{covered['n_missing_cells']:,} cells are missing"
+        )
+        styles = {"error": "red", "warning": "yellow", "repaired": "green"}
+        for text in self.findings(may_show):
+            line(text, styles.get(text.partition(":")[0], ""))
+
+    def to_mapping(self, may_show: bool, with_lines: bool) -> dict[str, Any]:
+        """Return it as plain data; examples of values only where they may be shown."""
+        mapping: dict[str, Any] = {
+            "column": self.column,
+            "origin": self.origin,
+            "is_usable": self.tree is not None,
+            "levels": self.levels(),
+            "coverage": self.coverage(),
+            "findings": [
+                {
+                    "name": found.name,
+                    "severity": found.severity,
+                    "what": found.what,
+                    "count": found.count,
+                    "remedy": found.remedy,
+                    **({"examples": list(found.examples)} if may_show else {}),
+                }
+                for found in self.ailments
+            ],
+            "repairs": self.repairs,
+            "notes": self.notes,
+        }
+        if with_lines and self.tree is not None:
+            labels = self.tree.labels
+            mapping["lines"] = [[labels[n] for n in way] for way in self.tree.ladder.T.tolist()]
+        return mapping
+
+
+def _look(spec: HierarchySpec, column: str, table: Table, wants_repair: bool) -> Look:
+    from incrowd.data.builders import ColumnValues, hierarchy_for
+    from incrowd.data.doctor import examine
+    from incrowd.data.hierarchy_files import HierarchyPaths, hierarchy_of, read_paths
+    from incrowd.data.hierarchy_repair import repair
+
+    values = ColumnValues.of(column, table)
+    if spec.path is None:
+        tree, notes = hierarchy_for(column, table, spec)
+        return Look(column, f"built, {tree.origin}", values, tree, [], [], notes)
+    said, where = read_paths(spec.path), spec.path.name
+    done: list[str] = []
+    if wants_repair:
+        paths, done = repair(said.paths, column, values.labels, is_ladder=said.is_ladder)
+        said = HierarchyPaths(paths, said.is_ladder, said.weight_of)
+    ailments = examine(said.paths, column, values.labels, where=where, is_ladder=said.is_ladder)
+    usable = None
+    if not any(found.severity == "error" for found in ailments):
+        usable = hierarchy_of(said, column, origin=where)
+    return Look(column, f"from {where}", values, usable, ailments, done, [])
+
+
+# ── drawing ─────────────────────────────────────────────────────────────────────────────────
+
+
+def draw_tree(tree: Hierarchy) -> None:
+    """Draw the tree on standard output, large ones abbreviated to fit about MOST_LINES."""
+    from rich.text import Text
+    from rich.tree import Tree
+
+    children = _children(tree)
+    shown = next((few for few in (12, 6, 4, 3) if _n_lines(tree, children, few) <= MOST_LINES), 2)
+
+    def grow(branch: Tree, node: int, depth: int) -> None:
+        below = children[node]
+        hidden = len(below) - shown if len(below) > shown + 1 else 0
+        for place, child in enumerate(below):
+            if hidden and shown - 1 <= place < len(below) - 1:
+                if place == shown - 1:
+                    branch.add(Text(f"… {hidden:,} more", style="dim"))
+                continue
+            twig = branch.add(Text(_line(tree, children, child)))
+            if not _is_bundle(tree, children, child) and depth < DEEPEST:
+                grow(twig, child, depth + 1)
+
+    picture = Tree(Text(_line(tree, children, tree.root)))
+    if not _is_bundle(tree, children, tree.root):
+        grow(picture, tree.root, 1)
+    results().print(picture)
+
+
+def _children(tree: Hierarchy) -> list[list[int]]:
+    children: list[list[int]] = [[] for _ in range(tree.n_nodes)]
+    first_leaf = [tree.n_leaves] * tree.n_nodes
+    for leaf, place in enumerate(tree.leaf_order.tolist()):
+        first_leaf[leaf] = place
+    for node in range(tree.n_nodes - 1):
+        above = int(tree.parent[node])
+        children[above].append(node)
+        first_leaf[above] = min(first_leaf[above], first_leaf[node])
+    for below in children:
+        below.sort(key=first_leaf.__getitem__)
+    return children
+
+
+def _is_bundle(tree: Hierarchy, children: list[list[int]], node: int) -> bool:
+    """Whether all children are leaves, which then stand on the node's own line."""
+    return all(child < tree.n_leaves for child in children[node])
+
+
+def _n_lines(tree: Hierarchy, children: list[list[int]], shown: int) -> int:
+    """Return how many lines a drawing has that shows so many children of each node."""
+    lines, nodes = 0, [tree.root]
+    while nodes and lines <= MOST_LINES:
+        lines += len(nodes)
+        wide = [children[node] for node in nodes if not _is_bundle(tree, children, node)]
+        nodes = [child for below in wide for child in [*below[: shown - 1], *below[-1:]]]
+    return lines
+
+
+def _line(tree: Hierarchy, children: list[list[int]], node: int) -> str:
+    label = _printable(tree.labels[node])
+    below = children[node]
+    if not below:
+        return label
+    if not _is_bundle(tree, children, node):
+        n_values = int(tree.leaf_count[node])
+        return f"{label}  ({n_values:,} {'value' if n_values == 1 else 'values'})"
+    names = [_printable(tree.labels[child]) for child in below]
+    if len(names) > 8:
+        names = [*names[:5], f"… {len(names) - 6:,} more", names[-1]]
+    return f"{label}: {', '.join(names)}"
+
+
+def _printable(label: str) -> str:
+    """Return a label that cannot move the cursor or hide itself."""
+    safe = "".join(sign if sign.isprintable() else "�" for sign in label)
+    return (safe if len(safe) <= 60 else safe[:59] + "…") or "(empty)"
