@@ -87,7 +87,8 @@ class AuditError(IncrowdError):
 def unknown(kind: str, name: str, known: Iterable[str], *, where: str = "") -> JobError:
     """Return the error for a name that is none of ``known``, naming the near ones first."""
     names = list(known)
-    near = get_close_matches(name, names, n=3, cutoff=0.5)
+    near = [other for other in names if len(name) > 2 and other.startswith(name)]
+    near = near[:3] or get_close_matches(name, names, n=3, cutoff=0.5)
     place = f"{where}: " if where else ""
     if near:
         remedy = f"Did you mean {' or '.join(repr(candidate) for candidate in near)}?"

@@ -179,6 +179,13 @@ def test_multibyte_characters_across_pieces(tmp_path: Path) -> None:
         assert table.n_rows == 100_000
 
 
+def test_a_character_that_breaks_off_between_pieces(tmp_path: Path) -> None:
+    row = b"x,1\n" * 16_382
+    content = b"aa,b\n" + row + b"yy\xc3"  # the stream's first piece ends here
+    assert len(content) == 1 << 16
+    assert "line 16,384 is not utf-8" in refused(tmp_path, content + b",2\n" + row * 3).what
+
+
 def test_encodings_that_contradict_or_do_not_exist(tmp_path: Path) -> None:
     marked = "a,b\nx,1\n".encode("utf-8-sig")
     assert "byte order mark" in refused(tmp_path, marked, encoding="windows-1252").what
@@ -247,7 +254,7 @@ NAMED = {
     "a year among the names": "age,2019\n39,5\n40,6\n",
     "words above words that do not repeat them": "name,city\nAda,Paris\nBob,Rome\n",
     "words above dates": "born,city\n1990-01-02,Rome\n1990-02-03,Rome\n",
-    "a missing number below": "age,sex\n?,M\nNA,F\n40,F\n",
+    "a missing number below": "age,2019\n?,5\nNA,6\n40,7\n",
 }
 UNNAMED = {
     "numbers, and words that occur again": "39,M\n40,F\n41,M\n",
@@ -524,12 +531,6 @@ def test_columns_that_no_table_has(tmp_path: Path, name: str, column: pa.Array, 
 def test_typed_tables_obey_the_same_limits(tmp_path: Path, frame: pa.Table, said: str) -> None:
     with pytest.raises(DataError, match=said):
         read_table(store(tmp_path / "data.arrow", frame))
-
-
-def test_names_of_folders_add_no_columns(tmp_path: Path) -> None:
-    folder = tmp_path / "year=2020"
-    folder.mkdir()
-    assert read_table(store(folder / "data.parquet", pa.table({"a": [1]}))).columns == ["a"]
 
 
 @pytest.mark.parametrize("name", ["data.parquet", "data.arrow", "data.arrows"])

@@ -22,7 +22,7 @@ from incrowd.data import write
 from incrowd.data.kinds import labels_of
 from incrowd.data.read import read_table
 from incrowd.data.table import Format
-from incrowd.data.typed import fresh
+from incrowd.data.typed import _blanked, fresh
 from incrowd.data.write import format_of_path, write_table
 from incrowd.errors import DataError
 
@@ -212,6 +212,13 @@ def test_nothing_hides_in_the_container(
     assert planted not in content
     assert all(planted not in buffer.to_pybytes() for buffer in _buffers(fresh(frame)))
     assert fresh(frame).column("a").to_pylist() == column.to_pylist()
+
+
+def test_values_under_nulls_are_overwritten_by_shown_ones() -> None:
+    column = _blanked(pa.chunked_array([hiding(pa.int64(), [7, 8], 0x6A6B6C6D6E6F7071)]))
+    held = [struct.unpack("<5q", chunk.buffers()[1].to_pybytes()) for chunk in column.chunks]
+    assert held == [(7, 8, 7, 7, 8)]
+    assert column.to_pylist() == [7, 8, None, 7, 8]
 
 
 def _buffers(frame: pa.Table) -> list[pa.Buffer]:

@@ -1,6 +1,8 @@
 """A folder with a small census, and the command line as a subprocess."""
 
+import contextlib
 import csv
+import io
 import json
 import os
 import shutil
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from incrowd.cli import run_with_status
 from incrowd.data.samples import write_sample
 
 
@@ -48,6 +51,17 @@ class Desk:
             env={**os.environ, **(env or {})},
         )
         return Finished(finished.returncode, finished.stdout, finished.stderr)
+
+    def call(self, *arguments) -> Finished:
+        """The same in this process, for the many cases in which starting Python is the most."""
+        out, err = io.StringIO(), io.StringIO()
+        with (
+            contextlib.chdir(self.folder),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
+            status = run_with_status([str(argument) for argument in arguments])
+        return Finished(status, out.getvalue(), err.getvalue())
 
     def files(self) -> dict[str, bytes]:
         return {

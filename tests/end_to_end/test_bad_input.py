@@ -40,7 +40,7 @@ FILES = {
 def refused(desk, *arguments, status=2):
     """Run, and return the message; nothing may have been written or changed."""
     before = desk.files()
-    finished = desk.incrowd(*arguments)
+    finished = desk.call(*arguments)
     assert finished.status == status, (finished.status, finished.out, finished.err)
     assert desk.files() == before
     assert not finished.out
@@ -91,6 +91,13 @@ def test_unknown_words_name_the_near_ones(desk):
     (desk / "job.toml").write_text('data = "census.csv"\n[roles]\nage = "quasi"\n')
     assert "'quasi-identifying'" in refused(desk, "run", "job.toml", "--k", 3)
     assert "nllm" in refused(desk, *run, *OK, "--metric", "nlm")
+
+
+def test_statuses_reach_the_shell(desk):
+    assert desk.incrowd("run", "nowhere.csv", *OK).status == 2
+    assert desk.incrowd("run", "census.csv", "--no-such-flag").status == 2
+    assert desk.incrowd("run", "census.csv", *OK[2:], "--k", 9_999).status == 3
+    assert desk.incrowd("nothing").status == 2
 
 
 @pytest.mark.parametrize("k", ["1", "0", "-3", "2.5", "many"])
@@ -161,13 +168,13 @@ def test_infeasible_jobs_name_the_nearest_setting(desk):
 def test_insensitive_columns_that_point_at_people(desk):
     run = ["run", "census.csv", "--k", 3, "--quasi", "age", "--sensitive", "diagnosis"]
     assert "--accept-insensitive" in refused(desk, *run, "--insensitive", "id")
-    accepted = desk.incrowd(*run, "--insensitive", "id", "--accept-insensitive", "id")
+    accepted = desk.call(*run, "--insensitive", "id", "--accept-insensitive", "id")
     assert accepted.status == 0, accepted.err
 
 
 def test_formulas_are_kept_and_warned_of(desk):
     name = table(desk, rows(*GOOD_LINES, *["21,f,=cmd()"] * 5), "formula.csv")
-    finished = desk.incrowd("run", name, *OK)
+    finished = desk.call("run", name, *OK)
     assert finished.status == 0, finished.err
     assert "formula" in finished.err
     assert "=cmd()" in (desk / "formula.release.csv").read_text()

@@ -198,8 +198,23 @@ def test_typed_columns_and_any_column_name():
             "line": pa.array([7, 7, -9, -9], pa.int32()),
         }
     )
-    evidence = Evidence.from_table(table, table.column_names, missing_values=["-9"])
+    evidence = Evidence.from_table(table, table.column_names)
     assert KAnonymity(2).check(evidence)[0].holds
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([1.5, 1.5, float("nan"), None]),
+        pa.array([7, 7, -9, None], pa.int32()),
+        pa.array([7.0, 7.0, -9.0, None]),
+        pa.array(["7", "7", "-9", ""]).dictionary_encode(),
+    ],
+    ids=["nan", "integer", "float", "dictionary"],
+)
+def test_typed_columns_have_missing_cells_too(column):
+    table = pa.table({"q": ["a", "a", "b", "b"], "r": column})
+    evidence = Evidence.from_table(table, ["q", "r"], missing_values=["-9", "?"])
     excluded = KAnonymity(2, stars="excluded").check(evidence)[0]
     assert excluded.figures["unchecked_rows"] == 2
     assert excluded.exposed_rows == (3, 4)

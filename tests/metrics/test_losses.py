@@ -335,7 +335,7 @@ def test_the_page_on_losses_lists_what_is_measured() -> None:
     assert listed == [
         [
             f"`{metric.name}`",
-            metric.direction.split()[0],
+            metric.direction,
             metric.range,
             metric.formula,
             metric.source + (", reconstructed" if metric.is_reconstructed else ""),

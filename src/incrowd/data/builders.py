@@ -161,10 +161,11 @@ def build(
         labels, counts, numbers = [labels[p] for p in inside], counts[inside], numbers[inside]
     if not labels:
         raise _odd_values(plan.kind, column, kind.n_values, kind)
+    root = (np.zeros(len(labels), dtype=np.int64), [STAR])  # also above a group that holds all
     tree = Hierarchy.from_groups(
         column,
         labels,
-        _levels(plan, column, labels, numbers, kind, counts),
+        [*_levels(plan, column, labels, numbers, kind, counts), root],
         values=numbers,
         origin=plan.text() if plan.kind != "auto" else "groups by frequency",
     )
@@ -235,7 +236,7 @@ def _levels(
             column, numbers, plan.widths, lower=plan.lower, upper=plan.upper, is_whole=is_whole
         )
     if plan.kind == "dates" and numbers is not None:
-        return calendar(numbers, plan.units or DEFAULT_DATE_UNITS)
+        return calendar(labels, numbers, plan.units or DEFAULT_DATE_UNITS)
     if plan.kind == "prefix":
         longest = max(len(label) for label in labels)
         if longest > LONGEST_CODE and not plan.drops:

@@ -40,7 +40,7 @@ AILMENTS = {
     "duplicate": ("warning", "Delete the repeated lines; they change nothing."),
     "unequal-depth": ("warning", "Repeat a label where a level has no group of its own."),
     "empty-level": ("warning", "Delete the column."),
-    "idle-group": ("warning", "Delete that group."),
+    "idle-group": ("warning", "Delete that group, unless readers should see its name."),
     "near-labels": ("warning", "Make the labels equal if they mean the same group."),
 }
 """Everything that the doctor knows: how grave it is, and the remedy."""
@@ -180,9 +180,9 @@ class Ward:
         if self.has_header:
             what = f"the first line of {self.where} alone does not end in the root, like a header"
             return [self.ailment("header", what, count=1)]
-        rare = sorted(roots, key=lambda label: (roots[label], label))
+        rare = sorted(roots.keys() - {STAR}, key=lambda label: (roots[label], label))
         what = f"the lines of {self.where} end in {len(roots):,} different roots"
-        return [self.ailment("two-roots", what, rare)]
+        return [self.ailment("two-roots", what, rare, count=len(roots))]
 
     @property
     def has_header(self) -> bool:
@@ -293,7 +293,7 @@ class Ward:
         """Find groups that say no more than the root, and labels that look like slips."""
         found = []
         if self.idle_group():
-            what = f"all values of {self.where} lie in one group below the root: it says as little"
+            what = f"one group of {self.where} below the root holds every value"
             found.append(self.ailment("idle-group", what, [self.idle_group()]))
         pairs = near_labels(self.edges)
         if pairs:

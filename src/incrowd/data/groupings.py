@@ -172,10 +172,11 @@ def prefixes(codes: Sequence[str], drops: Sequence[int]) -> Levels:
 # ── dates ───────────────────────────────────────────────────────────────────────────────────
 
 
-def calendar(ordinals: NDArray[np.float64], units: Sequence[str]) -> Levels:
+def calendar(values: Sequence[str], ordinals: NDArray[np.float64], units: Sequence[str]) -> Levels:
     """Group days by calendar units, fine to coarse: ``2024-03``, ``2024-Q1``, ``2020-2029``.
 
-    ``ordinals`` are numbers of days as ``datetime.date.toordinal`` counts them.
+    ``ordinals`` are numbers of days as ``datetime.date.toordinal`` counts them. A day that groups
+    times and is also a value itself (midnight) is labelled apart: ``2024-03-05 (day)``.
     """
     since_1970 = ordinals.astype(np.int64) - date(1970, 1, 1).toordinal()
     stamps = since_1970.astype("datetime64[D]")
@@ -189,8 +190,17 @@ def calendar(ordinals: NDArray[np.float64], units: Sequence[str]) -> Levels:
     }
     levels: Levels = []
     for unit in units:
-        periods, group_of_day = np.unique(number_of_day[unit], return_inverse=True)
-        levels.append((group_of_day, [_period_label(unit, period) for period in periods.tolist()]))
+        periods, group_of_day, sizes = np.unique(
+            number_of_day[unit], return_inverse=True, return_counts=True
+        )
+        labels = [_period_label(unit, period) for period in periods.tolist()]
+        if unit == "day":
+            alone = set(values)
+            labels = [
+                f"{label} (day)" if size > 1 and label in alone else label
+                for label, size in zip(labels, sizes.tolist(), strict=True)
+            ]
+        levels.append((group_of_day, labels))
     return levels
 
 

@@ -35,11 +35,11 @@ def repair(
     lines = _with_one_root(lines, done)
     lines = _with_values(lines, values, done)
     lines = _without_shared_labels(lines, column, done)
-    lines = _without_idle_groups(lines, column, done)
     lines = _without_copies(lines, done)
-    if is_ladder and not any(
-        ailment.severity == "error" for ailment in examine(lines, column, values)
-    ):
+    if any(ailment.severity == "error" for ailment in examine(lines, column, values)):
+        return lines, done
+    lines = _without_idle_groups(lines, column, done)
+    if is_ladder:
         lines = _padded(lines, given, column, done)
     return lines, done
 
@@ -150,8 +150,8 @@ def _without_shared_labels(lines: list[Line], column: str, done: list[str]) -> l
 
 def _without_idle_groups(lines: list[Line], column: str, done: list[str]) -> list[Line]:
     n_dropped = 0
-    while lines and (idle := Ward(list(lines), column, "", None).idle_group()):
-        lines = [tuple(label for label in line if label != idle) for line in lines]
+    while Ward(list(lines), column, "", None).idle_group():
+        lines = [(*line[:-2], line[-1]) for line in lines]
         n_dropped += 1
     if n_dropped:
         done.append(f"dropped {counted(range(n_dropped), 'group')} that held every value")

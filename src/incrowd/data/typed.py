@@ -17,7 +17,7 @@ from incrowd.data.text import check_cells
 from incrowd.errors import DataError
 
 BLOCK_ROWS = 1 << 16
-"""Rows that are copied or written at a time: fixed, since chunks must not show in the bytes."""
+"""Rows that are copied and written at a time: fixed, since chunks show in the bytes of a file."""
 
 _PART_BYTES = 1 << 30  # of strings in one array, well below what 32-bit offsets can address
 
@@ -75,6 +75,7 @@ def fresh(frame: pa.Table) -> pa.Table:
 
     Neither unused categories nor metadata come along, nor rows around a slice, nor what lies in
     memory under a null (masking a value leaves it there, and an Arrow file would carry it out).
+    Chunks have ``BLOCK_ROWS`` rows, however those of ``frame`` were cut.
     """
     names = list(frame.column_names)
     blocks = []
@@ -82,7 +83,7 @@ def fresh(frame: pa.Table) -> pa.Table:
         block = frame.slice(start, BLOCK_ROWS)
         rows = pa.array(np.arange(block.num_rows, dtype=np.int64))
         columns = [_blanked(_decoded(column).take(rows)) for column in block.columns]
-        blocks.append(pa.table(columns, names=names))
+        blocks.append(pa.table(columns, names=names).combine_chunks())
     return pa.concat_tables(blocks)
 
 

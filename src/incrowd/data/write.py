@@ -137,12 +137,11 @@ def _write_parquet(frame: pa.Table, file: Any) -> None:
         file, plain.schema, version="2.6", data_page_version="1.0", compression="snappy"
     ) as writer:
         for start in range(0, plain.num_rows, BLOCK_ROWS * 16):
-            writer.write_table(plain.slice(start, BLOCK_ROWS * 16).combine_chunks())
+            writer.write_table(plain.slice(start, BLOCK_ROWS * 16))
 
 
 def _write_arrow(frame: pa.Table, file: Any, is_stream: bool) -> None:
     plain = fresh(frame)
     new_writer = pa.ipc.new_stream if is_stream else pa.ipc.new_file
     with new_writer(file, plain.schema) as writer:
-        for start in range(0, plain.num_rows, BLOCK_ROWS):
-            writer.write_table(plain.slice(start, BLOCK_ROWS).combine_chunks())
+        writer.write_table(plain)

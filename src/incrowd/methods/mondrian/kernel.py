@@ -160,7 +160,7 @@ def _are_sides_valid(
 
 
 @compiled_inner
-def _cut_strict(
+def _sort_by_child(
     parts: Parts,
     first: Whole,
     end: Whole,
@@ -169,25 +169,48 @@ def _cut_strict(
     column: Whole,
     position: NDArray[np.int32],
     boxes: Boxes,
-    limits: Any,
-    is_size_only: Flag,
-    scratch: Scratch,
 ) -> Whole:
-    """Cut between two children of ``node``, as near the median as is valid; −1 if none is.
+    """Put where each row's child of ``node`` begins into ``keys``, sorted; return the most rows.
 
-    ``most`` is the greatest position. Rows of the two sides are left in ``spare``.
-    O(rows · depth), and O(rows) per cut tested.
+    That is, the rows of the child that has the most; ``most`` is the greatest position.
+    O(rows · depth).
     """
-    order = parts.order
     keys = parts.keys
     n_rows = end - first
     offset = boxes.start[column]
     for place in range(n_rows):
-        child = boxes.leaf_at[offset + position[order[first + place], column]]
+        child = boxes.leaf_at[offset + position[parts.order[first + place], column]]
         while boxes.parent[child] != node:
             child = boxes.parent[child]
         keys[place] = boxes.first[child]
     _sort(keys, n_rows, np.int64(boxes.first[node]), most, parts.count_at)
+    n_most: Whole = np.int64(0)
+    begin: Whole = np.int64(0)
+    for place in range(1, n_rows + 1):
+        if place == n_rows or keys[place] != keys[begin]:
+            n_most = max(n_most, place - begin)
+            begin = place
+    return n_most
+
+
+@compiled_inner
+def _cut_strict(
+    parts: Parts,
+    first: Whole,
+    end: Whole,
+    column: Whole,
+    position: NDArray[np.int32],
+    limits: Any,
+    is_size_only: Flag,
+    scratch: Scratch,
+) -> Whole:
+    """Cut between two children, as near the median as is valid; −1 if no cut is.
+
+    ``keys`` are those of ``_sort_by_child``. Rows of the two sides are left in ``spare``.
+    O(rows) per cut tested.
+    """
+    keys = parts.keys
+    n_rows = end - first
     # the boundary at or above the median, and the one below it; then outwards from there
     above: Whole = n_rows // 2
     while above < n_rows and above > 0 and keys[above] == keys[above - 1]:
@@ -204,7 +227,14 @@ def _cut_strict(
         is_below = can_below and (not can_above or n_rows - 2 * below <= 2 * above - n_rows)
         n_left = below if is_below else above
         middle = _split(
-            order, parts.spare, first, end, position, column, np.int64(keys[n_left]), np.int64(0)
+            parts.order,
+            parts.spare,
+            first,
+            end,
+            position,
+            column,
+            np.int64(keys[n_left]),
+            np.int64(0),
         )
         n_tried += 1
         if _are_sides_valid(parts.spare, first, middle, end, limits, is_size_only, scratch):
@@ -308,19 +338,21 @@ def cut_slice(
                 break
             is_open[widest] = False
             n_looked_at -= end - first
+            n_most = _sort_by_child(
+                parts,
+                first,
+                end,
+                node_of_column[widest],
+                most_of_column[widest],
+                widest,
+                position,
+                boxes,
+            )
+            if n_most < limits.k:
+                continue
             if is_strict:
                 middle = _cut_strict(
-                    parts,
-                    first,
-                    end,
-                    node_of_column[widest],
-                    most_of_column[widest],
-                    widest,
-                    position,
-                    boxes,
-                    limits,
-                    is_size_only,
-                    scratch,
+                    parts, first, end, widest, position, limits, is_size_only, scratch
                 )
             else:
                 middle = _cut_relaxed(

@@ -1,0 +1,221 @@
+"""``incrowd hierarchy`` as a user runs it: files, streams and exit statuses."""
+
+import csv
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pytest
+
+from incrowd.cli.tree import draw_tree
+from incrowd.data.builders import hierarchy_for
+from incrowd.data.hierarchy import Hierarchy
+from incrowd.data.specs import HierarchySpec
+from incrowd.data.table import Table
+
+# Typer touches names of Click that Click is about to drop.
+pytestmark = pytest.mark.filterwarnings("ignore:.*deprecated:DeprecationWarning")
+
+
+@dataclass
+class Finished:
+    """What one command did."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def incrowd(tmp_path, monkeypatch, capsys):
+    """The command in a folder with a table and a hierarchy that lacks one value."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        from incrowd.cli import run_with_status
+
+        status = run_with_status(["hierarchy", *arguments])
+        captured = capsys.readouterr()
+        return Finished(status, captured.out, captured.err)
+
+    ages = ["17", "20", "24", "25", "90", "41", "?"]
+    cities = ["zq-Paris", "zq-Lyon", "zq-Rome", "zq-Paris", "zq-Oslo", "zq-Rome", "zq-Lyon"]
+    lines = ["age,city", *(",".join(pair) for pair in zip(ages, cities, strict=True))]
+    (tmp_path / "people.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "city.csv").write_text(
+        "zq-Paris;France;*\nzq-Lyon;France;*\nzq-Rome;Italy;*\n", encoding="utf-8"
+    )
+    run.folder = tmp_path
+    return run
+
+
+def test_it_is_a_command(incrowd):
+    finished = subprocess.run(
+        [sys.executable, "-m", "incrowd", "hierarchy", "people.csv", "city", "--levels"],
+        cwd=incrowd.folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout == "zq-Lyon;*\nzq-Oslo;*\nzq-Paris;*\nzq-Rome;*\n"
+
+
+def lines_of(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.reader(file, delimiter=";"))
+
+
+def test_build_explain_and_write(incrowd):
+    finished = incrowd(
+        "people.csv", "age", "--build", "intervals:5,10", "--missing-values", "?", "-o", "age.csv"
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert "column 'age': built intervals:5,10" in finished.stdout
+    assert "level 0          7 values" in finished.stdout
+    assert "1 root, *" in finished.stdout
+    assert "missing cells are a value of their own" in finished.stdout
+    assert "wrote age.csv" in finished.stderr
+    assert lines_of(incrowd.folder / "age.csv")[:3] == [
+        ["17", "15-19", "10-19", "*"],
+        ["20", "20-24", "20-29", "*"],
+        ["24", "20-24", "20-29", "*"],
+    ]
+    assert ["?", "?", "?", "*"] in lines_of(incrowd.folder / "age.csv")
+
+
+def test_without_a_flag_it_is_automatic_and_a_near_number_is_refused(incrowd):
+    finished = incrowd("people.csv", "city")
+    assert finished.returncode == 0
+    assert "column 'city': built flat" in finished.stdout
+    finished = incrowd("people.csv", "age", "--build", "intervals:5")
+    assert finished.returncode == 2
+    assert "1 rows hold no number" in finished.stderr
+    assert finished.stdout == ""
+
+
+def test_errors_are_told_and_exit_with_2(incrowd):
+    finished = incrowd("people.csv", "city", "--from", "city.csv", "-o", "out.csv")
+    assert finished.returncode == 2
+    assert "error: column 'city': 1 value has no leaf in city.csv" in finished.stdout
+    assert "the hierarchy has 1 error; nothing was written" in finished.stderr
+    assert "add --repair" in finished.stderr
+    assert not (incrowd.folder / "out.csv").exists()
+    assert "zq-" not in finished.stdout + finished.stderr
+
+
+def test_values_are_shown_only_where_allowed(incrowd):
+    for flag, is_shown in ((), False), (("--show-values",), True):
+        finished = incrowd("people.csv", "city", "--from", "city.csv", *flag)
+        assert ("zq-Oslo" in finished.stdout) == is_shown
+    assert "zq-" not in incrowd("people.csv", "city").stdout
+    assert "zq-Oslo" in incrowd("people.csv", "city", "--draw").stdout
+    assert "zq-" not in incrowd("people.csv", "city", "--show-values", "--no-draw").stdout
+    assert "zq-" not in incrowd("people.csv", "city", "--from", "city.csv", "--json").stdout
+
+
+def test_repair(incrowd):
+    finished = incrowd(
+        "people.csv", "city", "--from", "city.csv", "--repair", "-o", "out.csv", "--json"
+    )
+    assert finished.returncode == 0
+    said = json.loads(finished.stdout)
+    assert said["is_usable"] is True
+    assert said["repairs"] == ["added 1 value of the data directly under the root"]
+    assert said["findings"] == []
+    assert [level["n_nodes"] for level in said["levels"]] == [4, 3, 1]
+    assert said["coverage"] == {
+        "n_values": 4,
+        "n_without_leaf": 0,
+        "n_unused_leaves": 0,
+        "n_missing_cells": 0,
+    }
+    assert lines_of(incrowd.folder / "out.csv")[-1] == ["zq-Oslo", "zq-Oslo", "*"]
+    assert incrowd("people.csv", "city", "--from", "out.csv").returncode == 0
+
+
+def test_what_cannot_be_repaired_stays_an_error(incrowd):
+    (incrowd.folder / "city.csv").write_text(
+        "zq-Paris;France;*\nzq-Paris;Italy;*\nzq-Lyon;France;*\n", encoding="utf-8"
+    )
+    finished = incrowd("people.csv", "city", "--from", "city.csv", "--repair", "--json")
+    assert finished.returncode == 2
+    said = json.loads(finished.stdout)
+    assert said["is_usable"] is False
+    assert said["findings"][0]["name"] == "contradiction"
+    assert "by hand" in finished.stderr
+
+
+def test_levels_prints_the_lines_alone(incrowd):
+    finished = incrowd(
+        "people.csv", "age", "--build", "intervals:5", "--levels", "--missing-values", "?"
+    )
+    assert finished.stdout.splitlines()[:2] == ["17;15-19;*", "20;20-24;*"]
+    assert len(finished.stdout.splitlines()) == 7
+    assert "missing cells" in finished.stderr
+
+
+def test_an_existing_output_is_kept_without_force(incrowd):
+    out = incrowd.folder / "out.csv"
+    out.write_text("old", encoding="utf-8")
+    finished = incrowd("people.csv", "city", "-o", "out.csv")
+    assert finished.returncode == 2
+    assert "--force" in finished.stderr
+    assert out.read_text(encoding="utf-8") == "old"
+    assert incrowd("people.csv", "city", "-o", "out.csv", "--force").returncode == 0
+    assert lines_of(out)[0] == ["zq-Lyon", "*"]
+
+
+@pytest.mark.parametrize("ending", ["json", "toml"])
+def test_conversion(incrowd, ending):
+    (incrowd.folder / "people.csv").write_text("city\nzq-Rome\n", encoding="utf-8")
+    finished = incrowd("people.csv", "city", "--from", "city.csv", "-o", f"city.{ending}")
+    assert finished.returncode == 0, finished.stderr
+    back = incrowd("people.csv", "city", "--from", f"city.{ending}", "-o", "back.csv")
+    assert back.returncode == 0, back.stderr
+    assert lines_of(incrowd.folder / "back.csv") == lines_of(incrowd.folder / "city.csv")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["people.csv", "town"], "no column is called 'town'"),
+        (["people.csv", "city", "--from", "a.csv", "--build", "flat"], "exclude each other"),
+        (["people.csv", "city", "--build", "flatt"], "Did you mean 'flat'"),
+        (["people.csv", "city", "--from", "none.csv"], "no such hierarchy file"),
+        (["nobody.csv", "city"], "nobody.csv"),
+    ],
+)
+def test_wrong_usage(incrowd, arguments, message):
+    finished = incrowd(*arguments)
+    assert finished.returncode == 2
+    assert message in finished.stderr
+
+
+# ── drawing ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_small_tree_is_drawn_whole(capsys):
+    draw_tree(Hierarchy.from_paths("c", [("a", "[g]", "*"), ("b", "[g]", "*"), ("x", "*")]))
+    assert capsys.readouterr().out.splitlines() == ["*  (3 values)", "├── [g]: a, b", "└── x"]
+
+
+def test_a_large_tree_is_abbreviated(capsys):
+    cells = pa.array([f"{n:05d}" for n in range(20_000)])
+    tree, _ = hierarchy_for("c", Table(pa.table({"c": cells})), HierarchySpec("prefix"))
+    draw_tree(tree)
+    drawn = capsys.readouterr().out
+    assert len(drawn.splitlines()) < 80
+    assert "more" in drawn
+    assert "00000" in drawn
+    assert "19999" in drawn
+
+
+def test_labels_cannot_move_the_cursor(capsys):
+    draw_tree(Hierarchy.from_ladder("c", [["a\x1b[2Jb", "", "[bold]x"]]))
+    drawn = capsys.readouterr().out
+    assert "\x1b[2J" not in drawn
+    assert "(empty)" in drawn
+    assert "[bold]x" in drawn

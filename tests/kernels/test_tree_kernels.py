@@ -1,0 +1,47 @@
+"""The loops that climb trees, against walking every path."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from incrowd.data.dataset import Rows
+from incrowd.data.prices import fixed_point_costs
+from incrowd.kernels.trees import Trees, common_ancestor, price_meetings
+from incrowd.methods.forest import Forest
+from oracles.generated import as_trees, hierarchies
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(hierarchies(), min_size=1, max_size=3))
+def test_meetings_are_lowest_common_ancestors(drawn):
+    forest = Forest.of(drawn)
+    costs = fixed_point_costs(drawn, "nllm")
+    by_rank = [cost[walk.node_at] for cost, walk in zip(costs, forest.walks, strict=True)]
+    trees = Trees(forest.start, forest.parent, forest.end, forest.flat(by_rank))
+    nodes = np.zeros((len(drawn), 1), dtype=np.int32)
+    oracle = as_trees(Rows(("column",) * len(drawn), nodes, tuple(drawn)), "nllm")
+    found = np.full(len(trees.parent), -7, dtype=np.int32)
+    for column, (walk, tree) in enumerate(zip(forest.walks, oracle, strict=True)):
+        offset = int(forest.start[column])
+        for node in range(len(walk.parent)):
+            place = offset + int(walk.rank_of_node[node])
+            price_meetings.py_func(place, trees, found)
+            for other in range(len(walk.parent)):
+                other_place = offset + int(walk.rank_of_node[other])
+                meeting = tree.meet([node, other])
+                met = common_ancestor.py_func(trees.parent, place, other_place)
+                assert int(walk.node_at[met - offset]) == meeting
+                assert found[other_place] == costs[column][meeting]
+
+
+@settings(max_examples=60, deadline=None)
+@given(hierarchies())
+def test_walk_puts_a_node_before_what_lies_under_it(hierarchy):
+    walk = Forest.of([hierarchy]).walks[0]
+    for node in range(hierarchy.n_nodes):
+        under = [other for other in range(hierarchy.n_nodes) if node in hierarchy.ancestors(other)]
+        ranks = sorted(int(walk.rank_of_node[other]) for other in under)
+        first = int(walk.rank_of_node[node])
+        assert ranks == list(range(first, int(walk.end[first])))
+    leaves = [node for node in walk.node_at.tolist() if node < hierarchy.n_leaves]
+    assert [int(hierarchy.leaf_order[leaf]) for leaf in leaves] == list(range(len(leaves)))

@@ -1,0 +1,37 @@
+"""The methods on offer: their fields document themselves, and nothing heavy loads with them."""
+
+import subprocess
+import sys
+from dataclasses import FrozenInstanceError, fields
+
+import pytest
+
+from incrowd.methods.table import DEFAULT_METHOD, METHODS
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_field_says_what_it_is(name):
+    method = METHODS[name]()
+    assert METHODS[name].name == name
+    assert "k-anonymity" in method.keeps
+    for entry in fields(method):
+        assert entry.metadata["help"]
+        choices = entry.metadata["choices"]
+        assert not choices or getattr(method, entry.name) in choices
+    with pytest.raises(FrozenInstanceError):
+        method.metric = "ncp"
+
+
+def test_default_is_one_of_them():
+    assert DEFAULT_METHOD in METHODS
+
+
+def test_listing_methods_loads_nothing_heavy():
+    program = (
+        "import sys, incrowd.methods.table\n"
+        "sys.exit(str({'numba', 'numpy', 'pyarrow', 'polars'} & set(sys.modules) or ''))"
+    )
+    finished = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert finished.stderr.strip() == ""
