@@ -1,5 +1,7 @@
 """Every ailment is named, with its count and its remedy, and what needs no guess is mended."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -248,3 +250,9 @@ def test_repair_leaves_a_sound_ladder_as_it_is(groups, extra):
     if len(set(groups)) > 1 and len({group // 2 for group in groups}) > 1:
         assert fixed[: len(lines)] == lines
         assert len(done) == (extra > 0)
+
+
+def test_the_docs_explain_every_ailment():
+    page = Path(__file__).parents[2] / "docs" / "hierarchies.md"
+    text = page.read_text(encoding="utf-8")
+    assert [name for name in AILMENTS if f"`{name}`" not in text] == []

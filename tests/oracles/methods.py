@@ -147,6 +147,8 @@ def _cut(
         if len({rows[row][column] for row in part}) == 1:
             continue
         tree = trees[column]
+        if max(Counter(_children(tree, rows, part, column, nodes[column])).values()) < k:
+            continue
         if is_strict:
             cuts = _strict_cuts(tree, rows, part, column, nodes[column])
         else:
@@ -163,14 +165,19 @@ def _cut(
     return None
 
 
+def _children(
+    tree: Tree, rows: list[tuple[int, ...]], part: list[int], column: int, node: int
+) -> list[int]:
+    """Return the child of a node that each row lies under."""
+    paths = [tree.ancestors(rows[row][column]) for row in part]
+    return [path[path.index(node) - 1] for path in paths]
+
+
 def _strict_cuts(
     tree: Tree, rows: list[tuple[int, ...]], part: list[int], column: int, node: int
 ) -> list[set[int]]:
     """Return the left sides of all cuts between children of a node, nearest the median first."""
-    child_of = {}
-    for row in part:
-        path = tree.ancestors(rows[row][column])
-        child_of[row] = path[path.index(node) - 1]
+    child_of = dict(zip(part, _children(tree, rows, part, column, node), strict=True))
     children = sorted(set(child_of.values()), key=tree.sort_key)
     sides = [
         {row for row in part if child_of[row] in children[:n_left]}

@@ -65,14 +65,6 @@ def fixed_point_costs(hierarchies: Sequence[Hierarchy], metric: str) -> list[NDA
     return [np.rint(table * scale).astype(np.int32) for table in tables]
 
 
-def _sum_steps(hierarchy: Hierarchy, step: Array) -> Array:
-    """Return, per node, the sum of ``step`` over itself and its ancestors below the root."""
-    total = np.zeros(hierarchy.n_nodes)
-    for node in range(hierarchy.n_nodes - 2, -1, -1):
-        total[node] = total[hierarchy.parent[node]] + step[node]
-    return total
-
-
 def _from_size(hierarchy: Hierarchy, size: Array) -> Array:
     """Return prices where a step costs the growth of a size that never falls on the way up."""
     return np.asarray(size[hierarchy.root] - size, dtype=np.float64)
@@ -105,7 +97,7 @@ def _loss(hierarchy: Hierarchy) -> Array:
 
 
 def _llm(hierarchy: Hierarchy) -> Array:
-    return _sum_steps(hierarchy, hierarchy.leaf_count[hierarchy.parent].astype(np.float64))
+    return hierarchy.sum_to_root(hierarchy.leaf_count[hierarchy.parent].astype(np.float64))
 
 
 def _edge_weights(hierarchy: Hierarchy) -> Array:
@@ -122,11 +114,11 @@ def _edge_weights(hierarchy: Hierarchy) -> Array:
 
 
 def _wllm(hierarchy: Hierarchy) -> Array:
-    return _sum_steps(hierarchy, hierarchy.leaf_count[hierarchy.parent] * _edge_weights(hierarchy))
+    return hierarchy.sum_to_root(hierarchy.leaf_count[hierarchy.parent] * _edge_weights(hierarchy))
 
 
 def _weights(hierarchy: Hierarchy) -> Array:
-    return _sum_steps(hierarchy, _edge_weights(hierarchy))
+    return hierarchy.sum_to_root(_edge_weights(hierarchy))
 
 
 def _normalized(prices: Callable[[Hierarchy], Array]) -> Callable[[Hierarchy], Array]:

@@ -349,7 +349,7 @@ def cut_slice(
                 boxes,
             )
             if n_most < limits.k:
-                continue
+                continue  # no group fits into one child: the box would stay at this node
             if is_strict:
                 middle = _cut_strict(
                     parts, first, end, widest, position, limits, is_size_only, scratch
