@@ -69,6 +69,12 @@ def test_groups_that_keep_l_keep_it_together(groups, kind, l, c):  # noqa: E741
         assert is_diverse(sum(counters, Counter()), l, kind, c)
 
 
+def test_the_boundary_of_recursive_l_cannot_be_kept():
+    promise = KAnonymity(2, l=2, l_kind="recursive", c=1.1)
+    assert promise.infeasible(21, {"s": [11, 10]}) is not None
+    assert promise.infeasible(22, {"s": [11, 11]}) is None
+
+
 def test_k_above_the_crowd():
     error = KAnonymity(5).infeasible(3)
     assert error.exit_status == 3

@@ -205,10 +205,12 @@ def test_boundaries_count_as_kept():
     rows = [{"q": "a", "s": value} for value in ("x", "y", "z")]
     evidence = evidence_of(rows, ("q",), ("s",))
     assert KAnonymity(2, l=3, l_kind="entropy").check(evidence)[1].holds  # entropy is log 3
-    rows = [{"q": "a", "s": "x"}] * 3 + [{"q": "b", "s": "x"}] * 3 + [{"q": "b", "s": "y"}] * 4
-    evidence = evidence_of(rows, ("q",), ("s",))
-    assert KAnonymity(2, t=0.4).check(evidence)[1].holds  # |1 − 0.6|
-    assert KAnonymity(2, t=0.39).check(evidence)[1].holds is False
+    # one x of two in a group, one of five in all: |1/2 − 1/5|, above 0.3 in floating point
+    rows = [{"q": "a", "s": value} for value in "xy"] + [{"q": "b", "s": "y"}] * 3
+    finding = KAnonymity(2, t=0.3).check(evidence_of(rows, ("q",), ("s",)))[1]
+    assert finding.figures["largest_distance"] > 0.3
+    assert finding.holds
+    assert KAnonymity(2, t=0.29).check(evidence_of(rows, ("q",), ("s",)))[1].holds is False
 
 
 def test_recursive_l_excludes_its_boundary_exactly():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import platform
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -72,12 +73,12 @@ class SparkEngine:
         directory: Path | None = None,
     ) -> None:
         given = session or active_session()
-        self._started = None if given else start_session(master, memory, directory)
         if given is not None and ".connect." in type(given).__module__:
             raise EngineError(
                 "the Spark engine does not work through Spark Connect",
                 remedy="Give it a session of the driver itself.",
             )
+        self._started = None if given else start_session(master, memory, directory)
         self.session = self._started.session if self._started else private_copy(given)
         self._kept: list[Any] = []
         self._job_group = f"incrowd-{uuid4()}"
@@ -173,12 +174,16 @@ class SparkEngine:
             return
         self._is_closed = True
         atexit.unregister(self.close)
-        self._asking.shutdown(wait=True, cancel_futures=True)
+        self._cancel()
+        # Stopping our own session ends what is still under way; another's session goes on.
+        self._asking.shutdown(wait=not self._started, cancel_futures=True)
         if self._started:
             self._started.stop()
         else:
             for frame in self._kept:
-                frame.unpersist()
+                # Whoever owns the session may have stopped it, and the rows are gone.
+                with contextlib.suppress(Exception):
+                    frame.unpersist()
         self._kept.clear()
 
     def _keep(self, frame: Any) -> Any:
@@ -205,6 +210,11 @@ class SparkEngine:
     def _name_jobs(self) -> None:
         self.session.sparkContext.setJobGroup(self._job_group, "incrowd", interruptOnCancel=True)
 
+    def _cancel(self) -> None:
+        """End our jobs that are under way; a Java process that is gone has none."""
+        with contextlib.suppress(Exception):
+            self.session.sparkContext.cancelJobGroup(self._job_group)
+
     def _ask(self, action: Callable[[], Answer]) -> Answer:
         """Have Spark do something; its errors come back without values of the data."""
         if self._is_closed:
@@ -213,7 +223,7 @@ class SparkEngine:
         try:
             return answer.result()
         except KeyboardInterrupt:
-            self.session.sparkContext.cancelJobGroup(self._job_group)
+            self._cancel()
             raise
         except IncrowdError:
             raise

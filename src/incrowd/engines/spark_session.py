@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from incrowd.errors import EngineError
+from incrowd.errors import EngineError, IncrowdError
 
 OLDEST_JAVA = 17
 OLDEST_PYSPARK = 4
@@ -131,13 +131,9 @@ def start_session(
     except BaseException as error:
         told = _tail_of_log(private)
         shutil.rmtree(private, ignore_errors=True)
-        if isinstance(error, EngineError) or not isinstance(error, Exception):
+        if isinstance(error, IncrowdError) or not isinstance(error, Exception):
             raise
-        # No data has been loaded yet, so Java's own words can be shown.
-        raise EngineError(
-            f"Spark did not start on {master!r}: {told or type(error).__name__}",
-            remedy="Check the master's address, or pass a session of your own.",
-        ) from None
+        raise _not_started(master, told or type(error).__name__) from None
 
 
 def private_copy(session: Any) -> Any:
@@ -178,11 +174,23 @@ def _start(master: str, memory: int | None, private: Path) -> StartedSession:
             conf.set("spark.authenticate.secret", secrets.token_hex(32))
         context = SparkContext(conf=conf, gateway=gateway)
         return StartedSession(SparkSession(context), gateway, private)
-    except BaseException:
+    except BaseException as error:
+        java = getattr(error, "java_exception", None)
+        told = java.getMessage() if java is not None else ""
         _stop_gateway(gateway)
         SparkContext._gateway = None
         SparkContext._jvm = None
+        if told:
+            raise _not_started(master, told) from None
         raise
+
+
+def _not_started(master: str, told: str) -> EngineError:
+    """Return the error of a start; no data are loaded yet, so Java's own words can be shown."""
+    return EngineError(
+        f"Spark did not start on {master!r}: {told.splitlines()[0][:300]}",
+        remedy="Check the master's address, or pass a session of your own.",
+    )
 
 
 def _settings(master: str, memory: int | None, private: Path) -> dict[str, str]:
@@ -268,7 +276,7 @@ def _tail_of_log(private: Path) -> str:
     except OSError:
         return ""
     telling = [line.strip() for line in lines if re.search(r"Exception|ERROR|[Ee]rror:", line)]
-    return telling[-1][:300] if telling else ""
+    return telling[-1] if telling else ""
 
 
 def _stop_gateway(gateway: Any) -> None:

@@ -97,12 +97,13 @@ def on_groups(
     return run
 
 
-def told_error(error: BaseException) -> EngineError | IncrowdError:
+def told_error(error: BaseException) -> IncrowdError:
     """Return the error to raise on the driver for one that Spark reported, without values."""
     coded = _MARK.search(str(error))
     if coded:
         told = json.loads(base64.b64decode(coded[1]))
-        return getattr(errors, told["kind"])(told["what"], remedy=told["remedy"])  # type: ignore[no-any-return]
+        revived: IncrowdError = getattr(errors, told["kind"])(told["what"], remedy=told["remedy"])
+        return revived
     if "Python worker exited unexpectedly" in str(error):
         return EngineError(
             "a worker of Spark ended before its work was done",

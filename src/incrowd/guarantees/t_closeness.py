@@ -159,7 +159,6 @@ def hierarchical_distances(mixture: Mixture, hierarchy: Hierarchy | None) -> NDA
     np.add.at(whole_of_node, np.append(leaf_of_value, no_value), whole)
     for child in range(root):
         whole_of_node[parent[child]] += whole_of_node[child]
-    whole_of_node[root] += whole_of_node[no_value]
     # one line per crowd and node on the way from a value to the root
     climbing = np.ones(len(node), dtype=np.bool_)
     nodes, crowds, weights = [node], [crowd], [share]
