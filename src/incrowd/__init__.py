@@ -66,7 +66,6 @@ _HOME = {
 }
 
 __all__ = [
-    "__version__",
     "Audit",
     "AuditError",
     "Finding",
@@ -81,6 +80,7 @@ __all__ = [
     "Owner",
     "Release",
     "Schema",
+    "__version__",
     "anonymize",
     "check",
     "read_hierarchy",

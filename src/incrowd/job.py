@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -60,8 +60,8 @@ class Job:
     'greedy'
     """
 
-    schema: Schema = field(default_factory=Schema)
-    guarantee: KAnonymity = field(default_factory=KAnonymity)
+    schema: Schema
+    guarantee: KAnonymity
     method: Any = field(default_factory=METHODS[DEFAULT_METHOD])
     hierarchies: Mapping[str, HierarchySpec] = field(default_factory=dict)
     data: Path | None = None
@@ -147,9 +147,7 @@ class Job:
                     f"job: [{name}] is not a table", remedy=f"Write [{name}] key = value."
                 )
         guarantee = dict(mapping.get("guarantee", {}))
-        guarantee_name = guarantee.pop("name", KAnonymity.name)
-        if guarantee_name not in GUARANTEES:
-            raise unknown("guarantee", str(guarantee_name), GUARANTEES)
+        guarantee_name = str(guarantee.pop("name", KAnonymity.name))
         method = dict(mapping.get("method", {}))
         method_name = method.pop("name", DEFAULT_METHOD)
         if method_name not in METHODS:
@@ -161,7 +159,7 @@ class Job:
         person = mapping.get("person")
         return cls(
             schema=Schema.from_roles(roles, person=_text(person, "person")),
-            guarantee=build(GUARANTEES[guarantee_name], guarantee, "guarantee"),
+            guarantee=build_guarantee(guarantee_name, guarantee),
             method=build(METHODS[method_name], method, "method"),
             hierarchies={
                 column: value
@@ -236,6 +234,17 @@ def parameters(part: Any) -> dict[str, Any]:
     }
 
 
+def build_guarantee(name: str, mapping: Mapping[str, Any]) -> KAnonymity:
+    """Build a promise by name; where everybody states their own k, 2 is the least for all."""
+    if name not in GUARANTEES:
+        raise unknown("guarantee", name, GUARANTEES)
+    stated = dict(mapping)
+    if stated.get("k_column"):
+        stated.setdefault("k", 2)
+    promise: KAnonymity = build(GUARANTEES[name], stated, "guarantee")
+    return promise
+
+
 def build(kind: type[Any], mapping: Mapping[str, Any], where: str) -> Any:
     """Build a frozen part from a mapping, refusing unknown names and wrong types."""
     hints = get_type_hints(kind)
@@ -245,6 +254,14 @@ def build(kind: type[Any], mapping: Mapping[str, Any], where: str) -> Any:
         if name not in known:
             raise unknown("field", name, known, where=f"[{where}]")
         arguments[name] = _typed(value, hints[name], f"[{where}] {name}")
+    for item in fields(kind):
+        has_default = item.default is not MISSING or item.default_factory is not MISSING
+        if item.name not in arguments and not has_default:
+            flag = item.metadata.get("flag") or "--" + item.name.replace("_", "-")
+            raise JobError(
+                f"[{where}] {item.name} is not stated",
+                remedy=f"State it with {flag}. {item.metadata['help']}",
+            )
     return kind(**arguments)
 
 

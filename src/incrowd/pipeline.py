@@ -332,7 +332,12 @@ def _refuse_broken(audit: Audit) -> None:
         raise AuditError(
             f"the audit refused the release: {reasons}",
             audit=audit,
-            remedy="Nothing was published.",
+            remedy="Nothing was published."
+            + (
+                " Leave such columns out, or release them all the same with --accept-insensitive."
+                if {"unique rows", "stand-in"} & {finding.name for finding in audit.broken}
+                else ""
+            ),
         )
 
 

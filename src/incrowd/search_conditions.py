@@ -67,12 +67,15 @@ def person_numbers(table: Table, column: str) -> NDArray[np.int32]:
 
 
 def sensitive_hierarchies_of(job: Job, table: Table) -> dict[str, Hierarchy]:
-    """Read or build the hierarchies that hierarchical closeness measures on."""
-    if job.guarantee.t is None or job.guarantee.t_kind != "hierarchical":
+    """Read or build the hierarchies that closeness measures on or takes its order from."""
+    kind = job.guarantee.t_kind
+    if job.guarantee.t is None or kind == "equal":
         return {}
     found = {}
     for name in job.schema.sensitive:
         if name not in job.hierarchies:
+            if kind == "ordered":
+                continue
             raise JobError(
                 f"column {name!r}: hierarchical t-closeness needs a hierarchy of it",
                 remedy=f"State it: --hierarchy {name}=FILE.",
@@ -88,15 +91,15 @@ def _sensitive_condition(
     values = coded(table.frame.column(name), (*table.missing_values, STAR))
     codes, labels = values.codes, values.labels
     if guarantee.t is not None and guarantee.t_kind == "ordered":
-        numbers = parse_numbers(labels)
-        if values.has_missing or bool(np.isnan(numbers).any()):
+        if values.has_missing:
             raise JobError(
-                f"column {name!r}: ordered t-closeness needs a number in every row",
+                f"column {name!r}: ordered t-closeness has no rank for missing values",
                 remedy="Use --t-kind equal (or hierarchical, with a hierarchy).",
             )
-        distinct, rank = np.unique(numbers, return_inverse=True)
+        keys = _order_keys(table, name, labels, hierarchy)
+        distinct, rank = np.unique(keys, return_inverse=True)
         codes = rank.astype(np.int32)[codes]
-        labels = [str(number) for number in distinct.tolist()]
+        labels = [str(key) for key in distinct.tolist()]
     parent, weight = None, None
     if guarantee.t is not None:
         parent, weight = _distance_tree(guarantee.t_kind, labels, hierarchy)
@@ -109,6 +112,24 @@ def _sensitive_condition(
         t=-1.0 if guarantee.t is None else guarantee.t,
         tree_parent=parent,
         tree_weight=weight,
+    )
+
+
+def _order_keys(
+    table: Table, name: str, labels: list[str], hierarchy: Hierarchy | None
+) -> NDArray[np.float64]:
+    """Return numbers in whose order a column's labels stand: numbers, dates or leaves."""
+    numbers = parse_numbers(labels)
+    if not bool(np.isnan(numbers).any()):
+        return numbers
+    if pa.types.is_temporal(table.frame.schema.field(name).type):
+        return np.arange(len(labels), dtype=np.float64)  # ISO texts sort by time
+    if hierarchy is not None:
+        leaves = [hierarchy.leaf_of_value[label] for label in labels]
+        return hierarchy.leaf_order[leaves].astype(np.float64)
+    raise JobError(
+        f"column {name!r}: its values are not all numbers, and no hierarchy orders them",
+        remedy=f"Name one with --hierarchy {name}=FILE, or use --t-kind equal.",
     )
 
 

@@ -89,6 +89,13 @@ def test_the_stated_start_moves_the_grid_and_the_end_cuts_the_last_interval():
     assert way(tree, "30") == ["30", ">=30", "*"]
 
 
+def test_a_number_on_an_edge_is_in_the_interval_that_starts_there():
+    cells = ["0.29", "0.57", "0.58", "1.1", "2.01", "4.35"]  # times 100 they fall short as floats
+    tree = hierarchy(cells, "intervals:0.01")
+    for cell in cells:
+        assert way(tree, cell)[1].startswith(f"[{cell}, ")
+
+
 decimals = st.decimals(-1000, 1000, places=3).map(lambda number: f"{number:f}")
 whole = st.integers(-10_000, 10_000).map(str)
 ladders = st.sampled_from(

@@ -97,6 +97,12 @@ def test_the_lines_of_a_nested_tree_may_be_of_any_length():
     assert examine(lines, "c", is_ladder=False) == []
 
 
+def test_a_first_line_about_a_value_is_no_header():
+    lines = paths("a;region;all", "b;g;*", "c;h;*")
+    assert [found.name for found in examine(lines, "c")] == ["header"]
+    assert [found.name for found in examine(lines, "c", ["a"])] == ["two-roots"]
+
+
 def test_mismatches_that_are_only_of_writing_are_said():
     lines = paths("01247;*", "Paris;*", "39;*")
     (found,) = examine(lines, "c", ["1247", " paris", "39.0", "London"])
@@ -160,6 +166,12 @@ def errors(lines, values=None):
         ),
         (
             ["a;X;Y;*", "b;Z;X;*"],
+            None,
+            ["a;X;Y;*", "b;Z;X (level 2);*"],
+            "renamed 1 group whose label stood on two levels",
+        ),
+        (
+            ["a;X;Y;Y;*", "b;Z;X;X;*"],
             None,
             ["a;X;Y;*", "b;Z;X (level 2);*"],
             "renamed 1 group whose label stood on two levels",

@@ -84,8 +84,12 @@ def test_one_tree_has_one_numbering(parent_of, data):
         assert again.labels == tree.labels
         assert again.parent.tolist() == tree.parent.tolist()
         assert again.n_leaves == tree.n_leaves
-    heights = tree.height[tree.n_leaves :].tolist()
-    assert heights == sorted(heights)
+    leaves = oracle.leaves(parent_of)
+    rank = [
+        (oracle.height(parent_of, label), leaves.index(oracle.leaves_under(parent_of, label)[0]))
+        for label in tree.labels[tree.n_leaves :]
+    ]
+    assert rank == sorted(rank)
 
 
 @unhurried

@@ -7,9 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import incrowd as ic
 from incrowd.data.dataset import Rows
 from incrowd.data.hierarchy import Hierarchy
 from incrowd.engines.local import LocalEngine
+from incrowd.engines.table import EngineChoice
 from incrowd.guarantees.evidence import Evidence
 from incrowd.guarantees.k_anonymity import KAnonymity
 from incrowd.methods.conditions import Conditions, SensitiveCondition
@@ -86,3 +88,24 @@ def test_a_check_finds_the_same_on_every_engine(engine, people, stars, is_broken
     if stars == "as-value":
         assert check(engine)[0]["holds"] is not is_broken
         assert check(engine, person="who") == check(LocalEngine(), person="who")
+
+
+@pytest.mark.spark
+def test_a_whole_job_hands_out_the_same_release(spark_engine):  # noqa: ARG001 - the job uses it
+    frame = ic.sample_census(600)
+
+    def release(engine):
+        job = ic.Job(
+            schema=ic.Schema(quasi=["age", "sex", "zip"], sensitive=["diagnosis"]),
+            guarantee=KAnonymity(4, l=2),
+            method=Greedy(partitions=3),
+            hierarchies={"age": "intervals:5,10,20", "zip": "prefix"},
+            engine=engine,
+        )
+        return ic.anonymize(frame, job)
+
+    here, there = release(EngineChoice()), release(EngineChoice("spark"))
+    assert there.data.equals(here.data)
+    assert there.audit.findings == here.audit.findings
+    assert there.audit.losses == here.audit.losses
+    assert there.audit.engine["privacy_notes"] == []

@@ -6,6 +6,7 @@ from dataclasses import FrozenInstanceError, fields
 
 import pytest
 
+from incrowd.errors import JobError
 from incrowd.methods.table import DEFAULT_METHOD, METHODS
 
 
@@ -20,6 +21,25 @@ def test_every_field_says_what_it_is(name):
         assert not choices or getattr(method, entry.name) in choices
     with pytest.raises(FrozenInstanceError):
         method.metric = "ncp"
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("greedy", {"metric": "nlm"}),
+        ("greedy", {"partitions": -1}),
+        ("greedy", {"partitions": 2.0}),
+        ("greedy", {"partitions": True}),
+        ("greedy", {"reorganize": "level-first"}),
+        ("mondrian", {"metric": "LOSS"}),
+        ("mondrian", {"strict": "no"}),
+    ],
+)
+def test_a_wrong_setting_is_refused_at_once(name, wrong):
+    with pytest.raises(JobError) as caught:
+        METHODS[name](**wrong)
+    assert next(iter(wrong)) in str(caught.value)
+    assert caught.value.remedy
 
 
 def test_default_is_one_of_them():

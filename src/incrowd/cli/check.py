@@ -12,9 +12,9 @@ from incrowd.cli.flags import apply_flags, flags_of, split_names, with_flags
 from incrowd.data.schema import Schema
 from incrowd.data.specs import HierarchySpec
 from incrowd.engines.table import EngineChoice, make_engine
-from incrowd.errors import DataError, InputError, JobError, unknown
+from incrowd.errors import DataError, InputError, JobError
 from incrowd.guarantees.k_anonymity import KAnonymity
-from incrowd.job import GUARANTEES, InputOptions, Job, build
+from incrowd.job import InputOptions, Job, build, build_guarantee
 
 if TYPE_CHECKING:
     from incrowd.audit import Audit, Owner
@@ -107,9 +107,9 @@ def check_command(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the audit as JSON.")] = False,
     show_values: Annotated[  # noqa: ARG001
-        bool, typer.Option(help="Allow examples of values in messages.")
+        bool, typer.Option("--show-values", help="Allow examples of values in messages.")
     ] = False,
-    debug: Annotated[bool, typer.Option(help="Show a traceback on errors.")] = False,  # noqa: ARG001
+    debug: Annotated[bool, typer.Option("--debug", help="Show a traceback on errors.")] = False,  # noqa: ARG001
     **stated: Any,
 ) -> int:
     """Audit a released table from any tool, sharing no code with the methods that make one.
@@ -143,21 +143,14 @@ def check_command(
     for text in hierarchy or []:
         column, _, spec = text.partition("=")
         specs[column] = HierarchySpec.parse(spec)
-    if guarantee not in GUARANTEES:
-        raise unknown("guarantee", guarantee, GUARANTEES)
     if not quasi_names:
         raise JobError(
             "no column is quasi-identifying, so there is nothing to check",
             remedy="Name the columns that somebody could know a person by: --quasi age,zip.",
         )
-    promise = mapping.get("guarantee", {})
-    if "k" not in promise:
-        if "k_column" not in promise:
-            raise JobError("k is not stated", remedy="State --k 5 (or --k-column COLUMN).")
-        promise["k"] = 2
     audit = _check(
         released,
-        build(GUARANTEES[guarantee], promise, "guarantee"),
+        build_guarantee(guarantee, mapping.get("guarantee", {})),
         Schema(quasi_names, sensitive_names, person=person),
         specs,
         build(InputOptions, mapping.get("input", {}), "input"),

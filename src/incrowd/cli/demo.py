@@ -36,7 +36,7 @@ def demo_command(
     rows: Annotated[int, typer.Option(min=100, help="How many people to make up.")] = 30_000,
     seed: Annotated[int, typer.Option(min=0, help="Makes up other people.")] = 1,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an earlier demo.")] = False,
-    debug: Annotated[bool, typer.Option(help="Show a traceback on errors.")] = False,  # noqa: ARG001
+    debug: Annotated[bool, typer.Option("--debug", help="Show a traceback on errors.")] = False,  # noqa: ARG001
 ) -> int:
     """Make sample data, anonymize them, audit the release: the whole product in one command.
 

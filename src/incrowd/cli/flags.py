@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import Field, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
@@ -23,28 +23,41 @@ class Flag:
 
 
 def flags_of(section: str, kinds: list[type[Any]], panel: str) -> dict[str, Flag]:
-    """Return a flag per field of the given dataclasses, by parameter name; None means not given."""
+    """Return a flag per field of the given dataclasses, by parameter name; None means not given.
+
+    Several methods may have a field in common: then it is one flag.
+    """
     found: dict[str, Flag] = {}
     for kind in kinds:
         hints = get_type_hints(kind)
         for item in fields(kind):
             flag = item.metadata.get("flag") or "--" + item.name.replace("_", "-")
             name = flag.removeprefix("--").replace("-", "_")
-            if name in found or not item.metadata:
-                continue
-            found[name] = Flag(section, item.name, _parameter(name, flag, item, hints, panel))
+            if name not in found:
+                having = [part for part in kinds if item.name in {f.name for f in fields(part)}]
+                help_text = _help(item, having)
+                parameter = _parameter(name, flag, hints[item.name], help_text, panel)
+                found[name] = Flag(section, item.name, parameter)
     return found
 
 
-def _parameter(
-    name: str, flag: str, item: Field[Any], hints: Mapping[str, Any], panel: str
-) -> inspect.Parameter:
-    kind = _plain_type(hints[item.name])
-    help_text = item.metadata["help"]
+def _help(item: Field[Any], having: list[type[Any]]) -> str:
+    text = item.metadata["help"].rstrip(".") + "."
+    text = text[0].upper() + text[1:]
     if item.metadata.get("choices"):
-        help_text += f" One of: {', '.join(item.metadata['choices'])}."
-    if item.default not in (None, (), "") and not callable(item.default):
-        help_text += f" [dim](default: {item.default})[/dim]"
+        text += f" One of: {', '.join(item.metadata['choices'])}."
+    defaults = {
+        part.name if len(having) > 1 else "default": other.default
+        for part in having
+        for other in fields(part)
+        if other.name == item.name and other.default not in (None, (), "", False, MISSING)
+    }
+    shown = ", ".join(f"{name}: {value}" for name, value in defaults.items())
+    return f"{text} [dim]({shown})[/dim]" if shown else text
+
+
+def _parameter(name: str, flag: str, hint: Any, help_text: str, panel: str) -> inspect.Parameter:
+    kind = _plain_type(hint)
     declared = [f"{flag}/--no-{flag[2:]}"] if kind is bool else [flag]
     option = typer.Option(*declared, help=help_text, rich_help_panel=panel, show_default=False)
     return inspect.Parameter(

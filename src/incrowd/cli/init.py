@@ -29,7 +29,7 @@ def init_command(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing job.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the proposal as JSON.")] = False,
-    debug: Annotated[bool, typer.Option(help="Show a traceback on errors.")] = False,  # noqa: ARG001
+    debug: Annotated[bool, typer.Option("--debug", help="Show a traceback on errors.")] = False,  # noqa: ARG001
     **stated: Any,
 ) -> int:
     """Look at a table and propose roles, hierarchies and a job, with reasons.

@@ -88,9 +88,9 @@ def run_command(
         bool, typer.Option("--json", help="Print the audit as JSON (the owner's edition).")
     ] = False,
     show_values: Annotated[  # noqa: ARG001
-        bool, typer.Option(help="Allow examples of values in messages.")
+        bool, typer.Option("--show-values", help="Allow examples of values in messages.")
     ] = False,
-    debug: Annotated[bool, typer.Option(help="Show a traceback on errors.")] = False,  # noqa: ARG001
+    debug: Annotated[bool, typer.Option("--debug", help="Show a traceback on errors.")] = False,  # noqa: ARG001
     **stated: Any,
 ) -> int:
     """Anonymize a table; the release appears under its name only if its audit holds.
@@ -129,7 +129,6 @@ def run_command(
         mapping["seed"] = seed
     apply_flags(mapping, FLAGS, stated)
     apply_settings(mapping, settings or [])
-    _require_k(mapping)
     job = Job.from_mapping(mapping, base)
     return execute(job, force=force, save_job=save_job, as_json=as_json)
 
@@ -187,15 +186,3 @@ def _apply_roles(mapping: dict[str, Any], stated: dict[str, str | None]) -> None
                 )
             named[column] = role
     mapping["roles"] = {**roles, **named}
-
-
-def _require_k(mapping: dict[str, Any]) -> None:
-    guarantee = mapping.setdefault("guarantee", {})
-    if "k" in guarantee:
-        return
-    if "k_column" not in guarantee:
-        raise JobError(
-            "k is not stated",
-            remedy="Say how large a crowd everybody gets: --k 5 (or --k-column COLUMN).",
-        )
-    guarantee["k"] = 2  # each row's own k decides; 2 is the least that means anything

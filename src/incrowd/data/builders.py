@@ -150,17 +150,18 @@ def build(
     numbers = _numbers_behind(spec, labels, kind)
     plan = _automatic(spec, column, labels, numbers, kind, counts)
     outside: list[str] = []
+    noun = "date" if plan.kind == "dates" else "number"
     if plan.kind not in NUMERIC:
         numbers = None
     if numbers is not None:
         has_none = np.isnan(numbers)
         if has_none.any() and plan.missing == "refuse" and plan.kind != "flat":
-            raise _odd_values(plan.kind, column, int(counts[has_none].sum()), kind)
+            raise _odd_values(noun, column, int(counts[has_none].sum()), kind)
         outside = [labels[place] for place in np.flatnonzero(has_none)]
         inside = np.argsort(numbers, kind="stable")[: len(labels) - len(outside)]
         labels, counts, numbers = [labels[p] for p in inside], counts[inside], numbers[inside]
     if not labels:
-        raise _odd_values(plan.kind, column, kind.n_values, kind)
+        raise _odd_values(noun, column, int(counts.sum()), kind)
     root = (np.zeros(len(labels), dtype=np.int64), [STAR])  # also above a group that holds all
     tree = Hierarchy.from_groups(
         column,
@@ -203,7 +204,7 @@ def _automatic(
     if len(labels) <= FEW or what == "boolean":
         return HierarchySpec("flat", missing=kept)
     if kind.nearly and kept == "refuse":
-        raise _odd_values("dates" if what == "date" else "intervals", column, 0, kind)
+        raise _odd_values(what if what in ("date", "code") else "number", column, 0, kind)
     if what == "date":
         return HierarchySpec("dates", units=DEFAULT_DATE_UNITS, missing=kept)
     if numbers is not None and np.nanmax(np.abs(numbers)) < EXACT:
@@ -249,15 +250,18 @@ def _levels(
     return by_frequency(labels, counts)
 
 
-def _odd_values(grouped_by: str, column: str, n_rows: int, kind: ColumnKind) -> DataError:
-    noun = "date" if grouped_by == "dates" else "number"
+def _odd_values(noun: str, column: str, n_rows: int, kind: ColumnKind) -> DataError:
+    n_odd = kind.n_odd or n_rows
     rows = ", ".join(str(row) for row in kind.odd_rows)
     shown = f" (row {rows}{', …' if kind.n_odd > len(kind.odd_rows) else ''})" if rows else ""
+    verb = "holds" if n_odd == 1 else "hold"
+    stated = "prefix" if noun == "code" else "auto,missing=suppress"
     return DataError(
-        f"column {column!r}: {kind.n_odd or n_rows:,} rows hold no {noun}{shown}",
-        remedy="If they mean missing, say so:  --missing-values '?,NA'.  Or group nothing:  "
-        f'{column} = "flat".  Or put them directly under the root:  '
-        f'{column} = {{ {grouped_by} = […], missing = "suppress" }}.',
+        f"column {column!r}: {counted(range(n_odd), 'row')} {verb} no {noun}{shown}",
+        remedy="If they mean missing, say so:  --missing-values '?,NA'.\n"
+        f"Or group nothing:  --hierarchy {column}=flat.  Or take them as they are:  "
+        f"--hierarchy {column}={stated}"
+        + (".  " if noun == "code" else "  (puts them directly under the root)."),
         examples=kind.odd_examples,
     )
 

@@ -148,8 +148,8 @@ def arx_csv(hierarchy: Hierarchy) -> str:
 
 
 def _quoted(label: str) -> str:
-    """Quote all that the other separator, a blank or a byte-order mark could make ambiguous."""
-    if label and label == label.strip() and not any(sign in label for sign in ';,"\t\r\n\ufeff'):
+    """Quote all that another separator or a byte-order mark could make ambiguous."""
+    if not any(sign in label for sign in ';,"\t\r\n\ufeff'):
         return label
     return '"' + label.replace('"', '""') + '"'
 

@@ -43,7 +43,7 @@ class KAnonymity:
 
     name: ClassVar[str] = "k-anonymity"
 
-    k: int = option(5, help="The least size of a group of rows that look alike.", minimum=2)
+    k: int = option(help="The least size of a group of rows that look alike.", minimum=2)
     k_column: str | None = option(
         None, help="A column with each person's own k; groups meet the largest among their rows."
     )

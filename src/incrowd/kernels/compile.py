@@ -15,15 +15,21 @@ Whole: TypeAlias = Any
 Flag: TypeAlias = Any
 """Yes or no in a kernel: a bool outside, a one-bit number within."""
 
-_compile = cast(Any, njit)  # Numba's stubs do not know all of its options
-
 
 def compiled(function: Function) -> Function:
     """Compile a kernel that Python calls."""
-    return cast(Function, _compile(cache=True, nogil=True, no_cfunc_wrapper=True)(function))
+    return _compiled(function, no_cfunc_wrapper=True)
 
 
 def compiled_inner(function: Function) -> Function:
     """Compile a kernel that only other kernels call: no door from Python, so half the time."""
-    options = {"cache": True, "nogil": True, "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
-    return cast(Function, _compile(**options)(function))
+    return _compiled(function, no_cfunc_wrapper=True, no_cpython_wrapper=True)
+
+
+def _compiled(function: Function, **options: bool) -> Function:
+    compile_with = cast(Any, njit)  # Numba's stubs do not know all of its options
+    try:
+        kept = compile_with(cache=True, nogil=True, **options)(function)
+    except RuntimeError:  # no folder that may be written to: compile anew in every process
+        kept = compile_with(nogil=True, **options)(function)
+    return cast(Function, kept)

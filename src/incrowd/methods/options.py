@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from incrowd.errors import unknown
+
 METRICS = (
     "distortion",
     "ncp",
@@ -17,3 +19,9 @@ METRICS = (
 
 KEEPS = frozenset({"k-anonymity", "l-diversity", "t-closeness", "k-per-person", "person"})
 """What a method keeps that tests every group with ``kernels.validity``."""
+
+
+def require_metric(metric: str) -> None:
+    """Raise unless a metric of this name has prices."""
+    if metric not in METRICS:
+        raise unknown("metric", str(metric), METRICS, where="metric")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from incrowd.errors import EngineError, JobError, unknown
 from incrowd.fields import option
-from incrowd.methods.options import KEEPS, METRICS
+from incrowd.methods.options import KEEPS, METRICS, require_metric
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,21 +38,31 @@ class Greedy:
 
     metric: str = option(
         "nllm",
-        help="what generalizing costs: the search keeps this loss low",
+        help="What generalizing costs: the search keeps this loss low.",
         choices=METRICS,
     )
     partitions: int = option(
         0,
-        help="parts searched on their own; 0 takes one up to 40,000 distinct rows, "
-        "then one per 20,000",
+        help="Parts searched on their own; 0 takes one up to 40,000 distinct rows, "
+        "then one per 20,000.",
         minimum=0,
     )
     reorganize: str = option(
         "levels-first",
-        help="how rows are sorted before they are cut into partitions: fewest hierarchy levels "
-        "first, fewest values first, or as they stand in the file",
+        help="How rows are sorted before they are cut into partitions: fewest hierarchy levels "
+        "first, fewest values first, or as they stand in the file.",
         choices=REORGANIZE,
     )
+
+    def __post_init__(self) -> None:
+        require_metric(self.metric)
+        if self.reorganize not in REORGANIZE:
+            raise unknown("order of rows", str(self.reorganize), REORGANIZE, where="reorganize")
+        if type(self.partitions) is not int or self.partitions < 0:
+            raise JobError(
+                "partitions is not a whole number of 0 or more",
+                remedy="State how many parts to search, or 0 to leave it to the table's size.",
+            )
 
     def run(
         self,
@@ -120,7 +131,6 @@ def _merge_partitions(
     """Search every partition on the engine; return the released nodes of all rows."""
     import numpy as np
 
-    from incrowd.errors import EngineError
     from incrowd.methods.greedy.search import STAGE, MergePartition, block_table
 
     n_partitions = int(partition_of_row.max()) + 1
@@ -131,7 +141,10 @@ def _merge_partitions(
     merged = engine.collect(engine.map_groups(blocks, "partition", function, function.schema))
     numbers = merged.column("row").to_numpy()
     if not np.array_equal(np.sort(numbers), np.arange(rows.n_rows)):
-        raise EngineError(f"{engine.name}: rows were lost or doubled on the way back")
+        raise EngineError(
+            f"{engine.name}: rows were lost or doubled on the way back",
+            remedy="Nothing was released. Run again, or use --engine local.",
+        )
     released = np.empty_like(rows.nodes)
     for column in range(rows.n_columns):
         released[column, numbers] = merged.column(f"c{column}").to_numpy()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from incrowd.errors import JobError
 from incrowd.fields import option
-from incrowd.methods.options import KEEPS, METRICS
+from incrowd.methods.options import KEEPS, METRICS, require_metric
 
 if TYPE_CHECKING:
     from incrowd.data.dataset import Rows
@@ -30,13 +31,18 @@ class Mondrian:
 
     metric: str = option(
         "loss",
-        help="what generalizing costs: it decides which column is the widest",
+        help="What generalizing costs: it decides which column is the widest.",
         choices=METRICS,
     )
     strict: bool = option(
         True,
-        help="keep equal rows together; if not, cut at the median row, even through equal values",
+        help="Keep equal rows together; if not, cut at the median row, even through equal values.",
     )
+
+    def __post_init__(self) -> None:
+        require_metric(self.metric)
+        if type(self.strict) is not bool:
+            raise JobError("strict is neither true nor false", remedy="State one of the two.")
 
     def run(
         self,

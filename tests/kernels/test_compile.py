@@ -1,0 +1,24 @@
+"""Kernels compile where nothing can be kept on disk, too."""
+
+import subprocess
+import sys
+
+
+def test_kernels_compile_without_a_place_for_the_cache():
+    # code that is in no file has no place for a cache: Numba itself refuses it
+    program = (
+        "from numba import njit\n"
+        "from incrowd.kernels.compile import compiled\n"
+        "def double(number):\n"
+        "    return 2 * number\n"
+        "try:\n"
+        "    njit(cache=True)(double)\n"
+        "except RuntimeError:\n"
+        "    assert compiled(double)(21) == 42\n"
+        "    print('compiled')\n"
+    )
+    finished = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout.strip() == "compiled"
