@@ -144,7 +144,8 @@ def test_what_is_no_number_is_refused_with_rows_and_remedies():
     message = str(refused.value)
     assert "column 'c': 2 rows hold no number (row 41, 42)" in message
     assert "--missing-values" in message
-    assert '"flat"' in message
+    assert "--hierarchy c=flat" in message
+    assert "--hierarchy c=auto,missing=suppress" in message
     assert "n/a" not in message
     assert "'n/a'" in refused.value.text(show_values=True)
     with pytest.raises(DataError, match="2 rows hold no number"):
@@ -158,11 +159,24 @@ def test_what_is_no_number_is_refused_with_rows_and_remedies():
     assert way(hierarchy(cells, "flat"), "7") == ["7", "*"]
 
 
+def test_codes_with_other_texts_among_them_need_a_statement():
+    cells = [f"{n:05d}" for n in range(40)] + ["unknown"]
+    with pytest.raises(DataError, match=r"1 row holds no code \(row 41\)") as refused:
+        hierarchy(cells)
+    assert "--hierarchy c=prefix" in str(refused.value)
+    assert way(hierarchy(cells, "prefix"), "00012")[1:3] == ["0001***", "000****"]
+
+
 def test_a_column_of_names_has_no_intervals():
     with pytest.raises(DataError, match="6 rows hold no number"):
         hierarchy(["a", "b", "c", "d", "e", "a"], "intervals:5")
-    with pytest.raises(DataError, match="rows hold no number"):
+    with pytest.raises(DataError, match="5 rows hold no number"):
         hierarchy(["a", "b", "c", "d", "e"], "intervals:5,missing=suppress")
+    nearly_dates = [f"2024-01-{day:02d}" for day in range(1, 31)] + ["?"]
+    with pytest.raises(DataError, match=r"31 rows hold no number\."):
+        hierarchy(nearly_dates, "intervals:5")
+    with pytest.raises(DataError, match=r"1 row holds no date \(row 31\)"):
+        hierarchy(nearly_dates, "dates")
     with pytest.raises(DataError, match="5 rows hold no date"):
         hierarchy(["1", "2", "3", "4", "5"], "dates")
 

@@ -92,7 +92,7 @@ def test_without_a_flag_it_is_automatic_and_a_near_number_is_refused(incrowd):
     assert "column 'city': built flat" in finished.stdout
     finished = incrowd("people.csv", "age", "--build", "intervals:5")
     assert finished.returncode == 2
-    assert "1 rows hold no number" in finished.stderr
+    assert "1 row holds no number" in finished.stderr
     assert finished.stdout == ""
 
 

@@ -1,5 +1,7 @@
 """Every condition of a job, kept by every method and confirmed by a recount of the file."""
 
+import itertools
+
 import pytest
 
 from oracles.guarantees import (
@@ -88,7 +90,7 @@ def test_hierarchical_closeness_is_kept(desk, method):
     children = {}
     for line in (desk / "hierarchies/diagnosis.csv").read_text().splitlines():
         path = line.split(";")
-        for child, above in zip(path, path[1:], strict=False):
+        for child, above in itertools.pairwise(path):
             children.setdefault(above, set()).add(child)
     whole = distribution([row for group in groups.values() for row in group], "diagnosis")
     assert len(groups) > 1

@@ -164,6 +164,27 @@ def test_strict_takes_the_next_cut_where_the_nearest_is_not_valid():
     assert set(after[3:].tolist()) == {tree.root}
 
 
+def test_of_two_cuts_as_near_the_smaller_left_side_is_taken():
+    # children of 2, 4 and 2 rows; after either cut the other one is no longer valid
+    tree = Hierarchy.from_ladder("a", [list("abc")])
+    rows = Rows(("a",), np.asarray([[0, 0, 1, 1, 1, 1, 2, 2]], dtype=np.int32), (tree,))
+    codes = np.asarray([0, 1, 1, 1, 1, 1, 0, 1], dtype=np.int32)
+    conditions = Conditions(2, sensitive=(SensitiveCondition(codes, 2, l=2.0),))
+    after = release(Mondrian(), rows, conditions).nodes[0]
+    assert after.tolist() == [0, 0, *[tree.root] * 6]
+
+
+@given(st.lists(st.integers(0, 400), min_size=1, max_size=40), st.integers(400, 10_000))
+def test_keys_are_sorted_dense_or_sparse(keys, high):
+    from incrowd.methods.mondrian import kernel
+
+    numbers = np.asarray([*keys, -1], dtype=np.int32)
+    count_at = np.zeros(high + 1, dtype=np.int32)
+    kernel._sort.py_func(numbers, len(keys), min(keys), high, count_at)
+    assert numbers.tolist() == [*sorted(keys), -1]
+    assert not count_at.any()
+
+
 def test_a_column_in_which_no_group_can_be_told_is_left_alone():
     # eight codes of one row each: cutting them would leave too few rows to cut by sex
     codes = Hierarchy.from_ladder("code", [list("abcdefgh")])

@@ -224,7 +224,7 @@ class Look:
 
 def _look(spec: HierarchySpec, column: str, table: Table, wants_repair: bool) -> Look:
     from incrowd.data.builders import ColumnValues, hierarchy_for
-    from incrowd.data.doctor import examine
+    from incrowd.data.doctor import counted, examine
     from incrowd.data.hierarchy_files import HierarchyPaths, hierarchy_of, read_paths
     from incrowd.data.hierarchy_repair import repair
 
@@ -238,6 +238,9 @@ def _look(spec: HierarchySpec, column: str, table: Table, wants_repair: bool) ->
     done: list[str] = []
     if wants_repair:
         paths, done = repair(said.paths, column, values.labels, is_ladder=said.is_ladder)
+        lost = said.weight_of.keys() - {label for path in paths for label in path}
+        if lost:
+            done.append(f"lost the weight of {counted(lost, 'label')}, which is 1 now")
         said = HierarchyPaths(paths, said.is_ladder, said.weight_of)
     ailments = examine(said.paths, column, values.labels, where=where, is_ladder=said.is_ladder)
     usable = None

@@ -155,13 +155,12 @@ def build(
         numbers = None
     if numbers is not None:
         has_none = np.isnan(numbers)
-        if has_none.any() and plan.missing == "refuse" and plan.kind != "flat":
+        is_strict = plan.missing == "refuse" and plan.kind != "flat"
+        if has_none.all() or (is_strict and has_none.any()):
             raise _odd_values(noun, column, int(counts[has_none].sum()), kind)
         outside = [labels[place] for place in np.flatnonzero(has_none)]
         inside = np.argsort(numbers, kind="stable")[: len(labels) - len(outside)]
         labels, counts, numbers = [labels[p] for p in inside], counts[inside], numbers[inside]
-    if not labels:
-        raise _odd_values(noun, column, int(counts.sum()), kind)
     root = (np.zeros(len(labels), dtype=np.int64), [STAR])  # also above a group that holds all
     tree = Hierarchy.from_groups(
         column,
@@ -251,9 +250,12 @@ def _levels(
 
 
 def _odd_values(noun: str, column: str, n_rows: int, kind: ColumnKind) -> DataError:
-    n_odd = kind.n_odd or n_rows
-    rows = ", ".join(str(row) for row in kind.odd_rows)
-    shown = f" (row {rows}{', …' if kind.n_odd > len(kind.odd_rows) else ''})" if rows else ""
+    is_named = kind.nearly in {"number": ("integer", "decimal", "code")}.get(noun, (noun,))
+    n_odd = kind.n_odd if is_named else n_rows
+    shown = ""
+    if is_named:
+        rows = ", ".join(str(row) for row in kind.odd_rows)
+        shown = f" (row {rows}{', …' if n_odd > len(kind.odd_rows) else ''})"
     verb = "holds" if n_odd == 1 else "hold"
     stated = "prefix" if noun == "code" else "auto,missing=suppress"
     return DataError(
@@ -262,7 +264,7 @@ def _odd_values(noun: str, column: str, n_rows: int, kind: ColumnKind) -> DataEr
         f"Or group nothing:  --hierarchy {column}=flat.  Or take them as they are:  "
         f"--hierarchy {column}={stated}"
         + (".  " if noun == "code" else "  (puts them directly under the root)."),
-        examples=kind.odd_examples,
+        examples=kind.odd_examples if is_named else (),
     )
 
 

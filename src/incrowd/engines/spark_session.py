@@ -160,7 +160,7 @@ def _start(master: str, memory: int | None, private: Path) -> StartedSession:
     if SparkContext._gateway is not None:
         raise EngineError(
             "a Java process of an earlier Spark session is still part of this program",
-            remedy="Pass a session of your own, or run incrowd in a new process.",
+            remedy="Start a session in it again, or run incrowd in a new process.",
         )
     settings = _settings(master, memory, private)
     visible = SparkConf(loadDefaults=False).setAll(list(settings.items()))
@@ -189,7 +189,7 @@ def _not_started(master: str, told: str) -> EngineError:
     """Return the error of a start; no data are loaded yet, so Java's own words can be shown."""
     return EngineError(
         f"Spark did not start on {master!r}: {told.splitlines()[0][:300]}",
-        remedy="Check the master's address, or pass a session of your own.",
+        remedy="Check the master's address, or use incrowd in a program that has a session.",
     )
 
 

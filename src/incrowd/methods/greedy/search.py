@@ -135,9 +135,7 @@ class MergePartition:
         return pa.schema([("row", pa.int64()), *nodes])
 
     def __call__(self, block: pa.Table) -> pa.Table:
-        """Return the block's rows with the nodes that they are released as."""
-        # rows of a block come in any order: put them in the table's
-        block = block.sort_by("row")
+        """Return the block's rows, in whatever order, with the nodes that they are released as."""
         n_columns, n_sensitive = len(self.plan.forest.walks), len(self.plan.limits.l)
         none = np.zeros(0, dtype=np.int32)
         names = set(block.column_names)
