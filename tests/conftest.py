@@ -18,9 +18,8 @@ def pytest_configure(config):
 
 
 @pytest.fixture(scope="session")
-def spark_engine():
-    """One Spark session on this machine for the whole run of the tests."""
-    from incrowd.engines.spark import SparkEngine
+def spark_is_available():
+    """Skip, saying why, where Spark cannot start; fail where it must."""
     from incrowd.engines.spark_session import unavailable
 
     missing = unavailable()
@@ -28,6 +27,13 @@ def spark_engine():
         pytest.fail(f"INCROWD_REQUIRE_SPARK is 1, and {missing}")
     if missing:
         pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="session")
+def spark_engine(spark_is_available):  # noqa: ARG001
+    """One Spark session on this machine for the whole run of the tests."""
+    from incrowd.engines.spark import SparkEngine
+
     with pytest.MonkeyPatch.context() as patch:
         # Many small jobs: Java's slower, better compiler never earns back what it costs.
         patch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
