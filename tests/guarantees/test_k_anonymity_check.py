@@ -296,7 +296,7 @@ def test_people_of_large_crowds_are_counted_in_parts(monkeypatch):
 )
 def test_impossible_parameters_are_refused_with_a_remedy(wrong, says):
     with pytest.raises(JobError, match=says) as caught:
-        KAnonymity(**wrong)
+        KAnonymity(**{"k": 5, **wrong})
     assert caught.value.exit_status == 2
     assert caught.value.remedy
 
