@@ -1,6 +1,7 @@
 """Every example of the docs is run, every link leads somewhere, every field is documented."""
 
 import contextlib
+import json
 import re
 import shlex
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from incrowd.bench.render import TABLES, fill
 from incrowd.cli import run_with_status
 from incrowd.data.samples import write_sample
 from incrowd.engines.table import EngineChoice
@@ -123,3 +125,17 @@ def test_docstring_examples_of_the_public_names():
         assert result.failed == 0, module.__name__
         n_tried += result.attempted
     assert n_tried > 8
+
+
+def test_figures_come_from_results():
+    """Tables of measurements are made from JSON that the benchmark command wrote."""
+    results = {
+        path.stem: json.loads(path.read_text("utf-8"))
+        for path in (ROOT / "benchmarks" / "results").glob("*.json")
+    }
+    n_marked = 0
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        n_marked += text.count("<!-- table ")
+        assert fill(text, results) == text, page
+    assert n_marked == len(TABLES)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from incrowd.cli.bench import bench_command
 from incrowd.cli.check import check_command
 from incrowd.cli.demo import demo_command
 from incrowd.cli.hierarchy import hierarchy_command
@@ -44,3 +45,4 @@ app.command("init")(init_command)
 app.command("run")(run_command)
 app.command("check")(check_command)
 app.command("hierarchy")(hierarchy_command)
+app.command("bench")(bench_command)

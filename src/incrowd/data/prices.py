@@ -23,7 +23,7 @@ weights     the edge's weight (1 where none is given)                      greed
 
 Levels are counted from the root, whose level is 1. Leaves are counted in the hierarchy as given,
 whether or not they occur in the data. "Reconstructed" metrics are named in Djeufack Nanfack et al.
-2024 without a formula; these are the readings that come nearest to its figures.
+2024 without a formula; its figures do not settle how they are normalised (see greedy's NOTES.md).
 """
 
 from __future__ import annotations

@@ -1,0 +1,86 @@
+"""Tables of the docs, made from results: nothing in them is typed by hand.
+
+A page marks the place of a table by ``<!-- table NAME -->`` and ``<!-- end -->``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+PAPER = {  # loss in percent, Djeufack Nanfack et al. 2024, Adult: GkAA, and PGPkAA with 32 parts
+    2: (2.28, 2.56),
+    3: (4.14, 4.80),
+    5: (6.50, 7.82),
+    10: (10.11, 12.55),
+    100: (26.98, 35.43),
+}
+
+
+def fill(page: str, results: dict[str, dict[str, Any]]) -> str:
+    """Return a page with every marked table made anew from the results by workload."""
+
+    def table(match: re.Match[str]) -> str:
+        workload, make = TABLES[match[1]]
+        return f"<!-- table {match[1]} -->\n{make(results[workload])}\n<!-- end -->"
+
+    return re.sub(r"<!-- table ([\w-]+) -->\n.*?<!-- end -->", table, page, flags=re.S)
+
+
+def _greedy_loss(measured: dict[str, Any]) -> str:
+    lines = [
+        "| k | one part | 32 parts | the paper, one part | the paper, 32 parts | one part takes |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for k, (one, many) in PAPER.items():
+        alone = _find(measured, "greedy", k, partitions=1)
+        parted = _find(measured, "greedy", k, partitions=32)
+        lines.append(
+            f"| {k} | {_percent(alone, 'nllm')} | {_percent(parted, 'nllm')} | {one:.2f} | "
+            f"{many:.2f} | {alone['seconds']:.1f} s, {_memory(alone)} |"
+        )
+    return "\n".join(lines)
+
+
+def _reorganize(measured: dict[str, Any]) -> str:
+    lines = ["| | k = 2 | k = 10 | k = 100 |", "| --- | --- | --- | --- |"]
+    for name in ("levels-first", "values-first", "none"):
+        found = [_find(measured, "greedy", k, partitions=8, reorganize=name) for k in (2, 10, 100)]
+        lines.append(f"| `{name}` | " + " | ".join(_percent(one, "nllm") for one in found) + " |")
+    return "\n".join(lines)
+
+
+def _mondrian_loss(measured: dict[str, Any]) -> str:
+    lines = ["| k | strict | relaxed | strict takes |", "| --- | --- | --- | --- |"]
+    for k in (2, 5, 10, 100):
+        strict = _find(measured, "mondrian", k, strict=True)
+        relaxed = _find(measured, "mondrian", k, strict=False)
+        lines.append(
+            f"| {k} | {_percent(strict, 'loss')} | {_percent(relaxed, 'loss')} | "
+            f"{strict['seconds']:.2f} s, {_memory(strict)} |"
+        )
+    return "\n".join(lines)
+
+
+def _find(measured: dict[str, Any], method: str, k: int, **settings: Any) -> dict[str, Any]:
+    for result in measured["results"]:
+        if (result["method"], result["k"], result["settings"]) == (method, k, settings):
+            found: dict[str, Any] = result
+            return found
+    raise KeyError(f"{method}, k = {k}, {settings} was not measured")
+
+
+def _percent(result: dict[str, Any], loss: str) -> str:
+    return f"{100 * result['losses'][loss]:.2f}"
+
+
+def _memory(result: dict[str, Any]) -> str:
+    return f"{result['peak_memory_bytes'] / 2**20:.0f} MB"
+
+
+TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
+    "greedy-loss": ("tables", _greedy_loss),
+    "greedy-reorganize": ("tables", _reorganize),
+    "mondrian-loss": ("tables", _mondrian_loss),
+}
