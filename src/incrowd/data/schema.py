@@ -78,10 +78,10 @@ class Schema:
     @property
     def roles(self) -> dict[str, str]:
         """Column → role, for every column that has one."""
-        stated = {name: "quasi-identifying" for name in self.quasi}
-        stated |= {name: "sensitive" for name in self.sensitive}
-        stated |= {name: "insensitive" for name in self.insensitive}
-        return stated | {name: "identifying" for name in self.identifying}
+        stated = dict.fromkeys(self.quasi, "quasi-identifying")
+        stated |= dict.fromkeys(self.sensitive, "sensitive")
+        stated |= dict.fromkeys(self.insensitive, "insensitive")
+        return stated | dict.fromkeys(self.identifying, "identifying")
 
     @property
     def published(self) -> tuple[str, ...]:
