@@ -20,7 +20,6 @@ def main() -> NoReturn:
 
 def run_with_status(arguments: list[str]) -> int:
     """Run one command; every deliberate error becomes a message and its exit status."""
-    import click
     import typer
 
     from incrowd.cli.app import app
@@ -38,16 +37,16 @@ def run_with_status(arguments: list[str]) -> int:
             print(error.audit.to_json())
         say(f"incrowd: {error.text(may_show_values(arguments))}", style="bold red")
         return error.exit_status
-    except click.exceptions.Abort:
+    except (typer.Abort, KeyboardInterrupt):
         say("incrowd: interrupted, nothing was published", style="bold red")
         return INTERRUPTED
-    except click.ClickException as error:
-        error.show(sys.stderr)
-        return 2
     except BrokenPipeError:
         sys.stderr.close()
         return 0
     except Exception as error:
+        if _is_of_usage(error):
+            error.show(sys.stderr)  # type: ignore[attr-defined]
+            return 2
         if wants_debug:
             traceback.print_exc()
         say(
@@ -56,3 +55,8 @@ def run_with_status(arguments: list[str]) -> int:
             style="bold red",
         )
         return INTERNAL_ERROR
+
+
+def _is_of_usage(error: Exception) -> bool:
+    """Whether Typer says that the command line is wrong; its class lives elsewhere by version."""
+    return any(kind.__name__ == "ClickException" for kind in type(error).__mro__)
