@@ -2,26 +2,25 @@
 
 Everything a run writes before its release is published lies in one folder beside the output:
 ``.incrowd-XXXXXXXX``, mode 0700, files 0600. It is removed when the run ends in any way that Python
-lives to see. A killed run leaves it behind; the next run into the same folder removes it, told
-from a living one by a lock that the operating system gives back when a process dies.
+lives to see. A killed run leaves it behind; the next run into the same folder removes it. A lock
+beside it, ``.incrowd-XXXXXXXX.lock``, tells the dead from the living: it is there before the folder
+and until after it, and the operating system lets go of it when its process dies.
 """
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import fcntl
 import os
+import secrets
 import shutil
-import tempfile
-import time
 from pathlib import Path
 from types import TracebackType
 
 from incrowd.errors import InputError
 
 PREFIX = ".incrowd-"
-GRACE_SECONDS = 60  # a folder this young without a lock may just be starting
+LOCK = ".lock"
 
 
 class Workspace:
@@ -35,10 +34,12 @@ class Workspace:
     def __enter__(self) -> Workspace:
         try:
             sweep(self._parent)
-            self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=self._parent))
-            self._lock = os.open(self.folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)
-            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            while self._lock < 0:
+                self.folder = self._parent / f"{PREFIX}{secrets.token_hex(4)}"
+                self._lock = _held(_lock_of(self.folder), os.O_CREAT | os.O_EXCL)
+            self.folder.mkdir(mode=0o700)
         except OSError as error:
+            self._let_go()
             raise InputError(
                 f"{self._parent}: cannot write there ({os.strerror(error.errno or 0)})",
                 remedy="Choose another folder with -o, or mend its permissions.",
@@ -52,7 +53,13 @@ class Workspace:
         trace: TracebackType | None,
     ) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
-        os.close(self._lock)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self._lock >= 0:
+            _lock_of(self.folder).unlink(missing_ok=True)
+            os.close(self._lock)
+            self._lock = -1
 
     def file(self, name: str) -> Path:
         """Return the path of a new private file in the folder."""
@@ -63,26 +70,40 @@ class Workspace:
 
 def sweep(folder: Path) -> None:
     """Remove what killed runs left behind in a folder; living runs are left alone."""
-    for leftover in folder.glob(PREFIX + "*"):
-        if not leftover.is_dir() or leftover.is_symlink():
-            continue
-        try:
-            lock = os.open(leftover / "lock", os.O_RDWR)
-        except FileNotFoundError:
-            with contextlib.suppress(OSError):
-                if time.time() - leftover.stat().st_mtime > GRACE_SECONDS:
-                    shutil.rmtree(leftover, ignore_errors=True)
-            continue
-        except OSError:
-            continue
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            continue
-        else:
+    for lock in folder.glob(f"{PREFIX}*{LOCK}"):
+        descriptor = _held(lock, 0)
+        if descriptor >= 0:
+            shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
+            lock.unlink(missing_ok=True)
+            os.close(descriptor)
+    for leftover in folder.glob(f"{PREFIX}*"):
+        if leftover.is_dir() and not leftover.is_symlink() and not _lock_of(leftover).exists():
             shutil.rmtree(leftover, ignore_errors=True)
-        finally:
-            os.close(lock)
+
+
+def _lock_of(folder: Path) -> Path:
+    return folder.with_name(folder.name + LOCK)
+
+
+def _held(lock: Path, flags: int) -> int:
+    """Return the descriptor of a lock file that is now ours, −1 where it is another's or gone."""
+    try:
+        descriptor = os.open(lock, os.O_RDWR | flags, 0o600)
+    except FileExistsError:
+        return -1
+    except FileNotFoundError:
+        if flags & os.O_CREAT:
+            raise  # the folder itself is gone
+        return -1
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        is_same = lock.stat().st_ino == os.fstat(descriptor).st_ino
+    except (BlockingIOError, FileNotFoundError):
+        is_same = False  # held, or swept between opening and locking
+    if not is_same:
+        os.close(descriptor)
+        return -1
+    return descriptor
 
 
 def publish(temporary: Path, final: Path, *, force: bool, private: bool = False) -> None:

@@ -126,9 +126,10 @@ def job_text(
         lines.append(f"# k_column = {_toml(notes.k_column)}  # everybody their own k")
     if any(proposal.role == "sensitive" for proposal in proposals):
         lines.append("# l = 2  # at least two different sensitive values in every group")
-    if reading:
+    known = {name: value for name, value in reading.items() if value != []}
+    if known:
         lines += ["", "[input]"]
-        lines += [f"{name} = {_toml(value)}" for name, value in reading.items() if value != []]
+        lines += [f"{name} = {_toml(value)}" for name, value in known.items()]
     return "\n".join(lines) + "\n"
 
 
