@@ -120,11 +120,16 @@ def test_a_terminal_sees_example_values(desk):
     assert "peculiar" not in desk.incrowd("run", "bad.csv", "--k", 2, "--quasi", "age").err
 
 
-def test_internal_errors_are_one_line(desk, monkeypatch):
+class Panic(BaseException):
+    """What a compiled library raises where it gives up."""
+
+
+@pytest.mark.parametrize("kind", [ZeroDivisionError, Panic])
+def test_internal_errors_are_one_line(desk, monkeypatch, kind):
     import incrowd.pipeline
 
     def broken(*_, **__):
-        raise ZeroDivisionError("a secret value")
+        raise kind("a secret value")
 
     monkeypatch.setattr(incrowd.pipeline, "run", broken)
     finished = desk.call("run", "census.csv", "--k", 3, "--quasi", "age")

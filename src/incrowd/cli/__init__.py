@@ -43,7 +43,9 @@ def run_with_status(arguments: list[str]) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 0
-    except Exception as error:
+    except SystemExit:
+        raise
+    except BaseException as error:  # a panic in a compiled library is no Exception
         if _is_of_usage(error):
             error.show(sys.stderr)  # type: ignore[attr-defined]
             return 2
@@ -57,6 +59,6 @@ def run_with_status(arguments: list[str]) -> int:
         return INTERNAL_ERROR
 
 
-def _is_of_usage(error: Exception) -> bool:
+def _is_of_usage(error: BaseException) -> bool:
     """Whether Typer says that the command line is wrong; its class lives elsewhere by version."""
     return any(kind.__name__ == "ClickException" for kind in type(error).__mro__)

@@ -126,16 +126,26 @@ def _fresh(column: pa.ChunkedArray, kept: NDArray[np.int64]) -> pa.Array:
 
 
 def canonical_order(frame: pa.Table) -> NDArray[np.int64]:
-    """Return the order of rows by their full content, so that the order carries nothing."""
+    """Return the order of rows by their full content, so that the order carries nothing.
+
+    Column by column, missing first; each column is sorted once, as its distinct values.
+    """
     import polars as pl
 
-    content = pl.DataFrame(pl.from_arrow(frame))
-    order = content.select(
-        pl.arg_sort_by(
-            *[pl.col(name) for name in content.columns], nulls_last=False, maintain_order=True
-        )
-    )
+    ranks = pl.DataFrame({str(place): _ranks(column) for place, column in enumerate(frame.columns)})
+    order = ranks.select(pl.arg_sort_by(ranks.columns, maintain_order=True))
     return order.to_series().to_numpy().astype(np.int64)
+
+
+def _ranks(column: pa.ChunkedArray) -> NDArray[np.int32]:
+    """Return the rank of each cell among the column's distinct values, 0 where it is missing."""
+    encoded = column.combine_chunks().dictionary_encode()
+    rank_of_code = np.zeros(len(encoded.dictionary) + 1, dtype=np.int32)
+    rank_of_code[pc.array_sort_indices(encoded.dictionary).to_numpy()] = np.arange(
+        1, len(encoded.dictionary) + 1, dtype=np.int32
+    )
+    codes = encoded.indices.fill_null(len(encoded.dictionary)).to_numpy(zero_copy_only=False)
+    return np.asarray(rank_of_code[codes], dtype=np.int32)
 
 
 def refuse_stars(table: Table, names: tuple[str, ...]) -> None:
