@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from incrowd.cli.options import Debug
 from incrowd.cli.terminal import progress_bar, say
 from incrowd.errors import InputError, unknown
 
@@ -28,7 +29,7 @@ def bench_command(
     only_docs: Annotated[
         bool, typer.Option("--only-docs", help="Measure nothing, only make the tables.")
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show a traceback on errors.")] = False,  # noqa: ARG001
+    debug: Debug = False,  # noqa: ARG001
 ) -> int:
     """Reproduce the figures of the docs: time, peak memory and loss in one run.
 

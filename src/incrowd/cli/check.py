@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from incrowd.cli.flags import apply_flags, flags_of, split_names, with_flags
+from incrowd.cli.options import AsJson, Debug, Hierarchies, Person, Quasi, Sensitive, ShowValues
 from incrowd.data.schema import Schema
 from incrowd.data.specs import HierarchySpec
 from incrowd.engines.table import EngineChoice, make_engine
@@ -32,25 +33,10 @@ HOLDS, DOES_NOT_HOLD = 0, 1
 @with_flags(FLAGS)
 def check_command(
     released: Annotated[Path, typer.Argument(metavar="RELEASE", help="The file to check.")],
-    quasi: Annotated[
-        str | None,
-        typer.Option(help="Columns people could be known by: a,b,c.", rich_help_panel="Columns"),
-    ] = None,
-    sensitive: Annotated[
-        str | None,
-        typer.Option(help="Columns nobody should learn of a person.", rich_help_panel="Columns"),
-    ] = None,
-    person: Annotated[
-        str | None,
-        typer.Option(help="The column that tells people apart.", rich_help_panel="Columns"),
-    ] = None,
-    hierarchy: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="COLUMN=FILE or a builder, as in run: for hierarchical t and to prove a key.",
-            rich_help_panel="Columns",
-        ),
-    ] = None,
+    quasi: Quasi = None,
+    sensitive: Sensitive = None,
+    person: Person = None,
+    hierarchy: Hierarchies = None,
     accept_insensitive: Annotated[
         str | None,
         typer.Option(
@@ -105,11 +91,9 @@ def check_command(
             help="Take columns, hierarchies and guarantee from a job.", rich_help_panel="Owner"
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the audit as JSON.")] = False,
-    show_values: Annotated[  # noqa: ARG001
-        bool, typer.Option("--show-values", help="Allow examples of values in messages.")
-    ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show a traceback on errors.")] = False,  # noqa: ARG001
+    as_json: AsJson = False,
+    show_values: ShowValues = False,  # noqa: ARG001
+    debug: Debug = False,  # noqa: ARG001
     **stated: Any,
 ) -> int:
     """Audit a released table from any tool, sharing no code with the methods that make one.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from incrowd.cli.options import Debug, Force
 from incrowd.cli.terminal import progress_bar, results
 from incrowd.errors import InputError
 
@@ -35,8 +36,8 @@ def demo_command(
     ] = Path("incrowd-demo"),
     rows: Annotated[int, typer.Option(min=100, help="How many people to make up.")] = 30_000,
     seed: Annotated[int, typer.Option(min=0, help="Makes up other people.")] = 1,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an earlier demo.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show a traceback on errors.")] = False,  # noqa: ARG001
+    force: Force = False,
+    debug: Debug = False,  # noqa: ARG001
 ) -> int:
     """Make sample data, anonymize them, audit the release: the whole product in one command.
 

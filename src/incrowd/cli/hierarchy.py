@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from incrowd.cli.flags import split_names
+from incrowd.cli.flags import apply_flags, flags_of, with_flags
+from incrowd.cli.options import AsJson, Debug, Force, ShowValues
 from incrowd.cli.terminal import may_show_values, results, say
 from incrowd.cli.tree import draw_tree
 from incrowd.data.specs import HierarchySpec
 from incrowd.errors import HierarchyError, JobError
+from incrowd.job import InputOptions
+from incrowd.job import build as build_part
 
 if TYPE_CHECKING:
     from incrowd.data.builders import ColumnValues
@@ -21,7 +24,10 @@ if TYPE_CHECKING:
     from incrowd.data.hierarchy import Hierarchy
     from incrowd.data.table import Table
 
+FLAGS = flags_of("input", [InputOptions], "Input")
 
+
+@with_flags(FLAGS)
 def hierarchy_command(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="The table.")],
     column: Annotated[str, typer.Argument(metavar="COLUMN", help="Its column.")],
@@ -43,7 +49,7 @@ def hierarchy_command(
         Path | None,
         typer.Option("--output", "-o", help="Write it: .csv (ARX's), .json or .toml."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing output.")] = False,
+    force: Force = False,
     draw: Annotated[
         bool | None,
         typer.Option(help="Draw the tree, which shows values (default: on a terminal)."),
@@ -51,17 +57,10 @@ def hierarchy_command(
     levels: Annotated[
         bool, typer.Option("--levels", help="Print every line of it in ARX's format instead.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
-    missing_values: Annotated[
-        str | None, typer.Option(help="More tokens that mean missing: '?,NA'.")
-    ] = None,
-    delimiter: Annotated[str | None, typer.Option(help="What separates cells of DATA.")] = None,
-    encoding: Annotated[str | None, typer.Option(help="The encoding of DATA.")] = None,
-    header: Annotated[
-        bool | None, typer.Option(help="Whether the first line of DATA names the columns.")
-    ] = None,
-    show_values: Annotated[bool, typer.Option(help="Allow examples of values.")] = False,
-    debug: Annotated[bool, typer.Option(help="Show a traceback on errors.")] = False,  # noqa: ARG001
+    as_json: AsJson = False,
+    show_values: ShowValues = False,
+    debug: Debug = False,  # noqa: ARG001
+    **stated: Any,
 ) -> int:
     """Build, examine and explain the generalization hierarchy of a column.
 
@@ -75,20 +74,16 @@ def hierarchy_command(
     """
     from incrowd.data.doctor import counted
     from incrowd.data.hierarchy_files import arx_csv, write_hierarchy
-    from incrowd.data.read import read_table
+    from incrowd.pipeline import read_input
 
     if source is not None and build is not None:
         raise JobError("--from and --build exclude each other", remedy="Give one of them.")
     if output is not None and output.exists() and not force:
         raise JobError(f"{output} exists", remedy="Give another name, or --force to overwrite it.")
     spec = HierarchySpec("file", path=source) if source else HierarchySpec.parse(build or "auto")
-    table = read_table(
-        data,
-        delimiter=delimiter,
-        encoding=encoding,
-        header=header,
-        missing_values=tuple(split_names(missing_values)),
-    )
+    mapping: dict[str, Any] = {}
+    apply_flags(mapping, FLAGS, stated)
+    table = read_input(data, build_part(InputOptions, mapping.get("input", {}), "input"))
     table.require([column], str(data))
     look = _look(spec, column, table, repair)
     may_show = may_show_values(["--show-values"] if show_values else [])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from incrowd.cli.flags import apply_flags, flags_of, with_flags
+from incrowd.cli.options import AsJson, Debug, Force
 from incrowd.cli.terminal import results, say
 from incrowd.job import InputOptions, build, parameters
 
@@ -27,9 +28,9 @@ def init_command(
         Path | None,
         typer.Option("--output", "-o", metavar="JOB.toml", help="Write the proposal as a job."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing job.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the proposal as JSON.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show a traceback on errors.")] = False,  # noqa: ARG001
+    force: Force = False,
+    as_json: AsJson = False,
+    debug: Debug = False,  # noqa: ARG001
     **stated: Any,
 ) -> int:
     """Look at a table and propose roles, hierarchies and a job, with reasons.

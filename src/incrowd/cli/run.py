@@ -8,6 +8,16 @@ from typing import Annotated, Any
 import typer
 
 from incrowd.cli.flags import apply_flags, apply_settings, flags_of, split_names, with_flags
+from incrowd.cli.options import (
+    AsJson,
+    Debug,
+    Force,
+    Hierarchies,
+    Person,
+    Quasi,
+    Sensitive,
+    ShowValues,
+)
 from incrowd.cli.terminal import progress_bar, say
 from incrowd.data.specs import HierarchySpec
 from incrowd.engines.table import EngineChoice
@@ -38,37 +48,17 @@ def run_command(
         Path | None,
         typer.Option("--output", "-o", help="The release; default: DATA.release.EXT beside DATA."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing output.")] = False,
-    quasi: Annotated[
-        str | None,
-        typer.Option(help="Columns people could be known by: a,b,c.", rich_help_panel="Columns"),
-    ] = None,
-    sensitive: Annotated[
-        str | None,
-        typer.Option(help="Columns nobody should learn of a person.", rich_help_panel="Columns"),
-    ] = None,
+    force: Force = False,
+    quasi: Quasi = None,
+    sensitive: Sensitive = None,
     insensitive: Annotated[
         str | None, typer.Option(help="Columns kept as they are.", rich_help_panel="Columns")
     ] = None,
     identifying: Annotated[
         str | None, typer.Option(help="Columns removed.", rich_help_panel="Columns")
     ] = None,
-    person: Annotated[
-        str | None,
-        typer.Option(
-            help="The column that tells people apart, where one has several rows: "
-            "groups count people.",
-            rich_help_panel="Columns",
-        ),
-    ] = None,
-    hierarchy: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="COLUMN=FILE | intervals:5,10,20 | prefix | dates:month,year | flat | auto. "
-            "May be given several times; a column without one gets auto.",
-            rich_help_panel="Columns",
-        ),
-    ] = None,
+    person: Person = None,
+    hierarchy: Hierarchies = None,
     guarantee: Annotated[
         str | None, typer.Option(help="The promise: k-anonymity.", rich_help_panel="Guarantee")
     ] = None,
@@ -84,13 +74,9 @@ def run_command(
     save_job: Annotated[
         Path | None, typer.Option(help="Write the job that reproduces this release.")
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the audit as JSON (the owner's edition).")
-    ] = False,
-    show_values: Annotated[  # noqa: ARG001
-        bool, typer.Option("--show-values", help="Allow examples of values in messages.")
-    ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show a traceback on errors.")] = False,  # noqa: ARG001
+    as_json: AsJson = False,
+    show_values: ShowValues = False,  # noqa: ARG001
+    debug: Debug = False,  # noqa: ARG001
     **stated: Any,
 ) -> int:
     """Anonymize a table; the release appears under its name only if its audit holds.

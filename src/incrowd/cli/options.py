@@ -1,0 +1,43 @@
+"""Options that several commands have in common, said once."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+Quasi = Annotated[
+    str | None,
+    typer.Option(
+        "--quasi", help="Columns people could be known by: a,b,c.", rich_help_panel="Columns"
+    ),
+]
+Sensitive = Annotated[
+    str | None,
+    typer.Option(
+        "--sensitive", help="Columns nobody should learn of a person.", rich_help_panel="Columns"
+    ),
+]
+Person = Annotated[
+    str | None,
+    typer.Option(
+        "--person",
+        help="The column that tells people apart, where one has several rows: groups count people.",
+        rich_help_panel="Columns",
+    ),
+]
+Hierarchies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--hierarchy",
+        help="COLUMN=FILE | intervals:5,10,20 | prefix | dates:month,year | flat | auto. "
+        "May be given several times; a column without one gets auto.",
+        rich_help_panel="Columns",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+ShowValues = Annotated[
+    bool, typer.Option("--show-values", help="Allow examples of values in messages.")
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback on errors.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite what is there already.")]
