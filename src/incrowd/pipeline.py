@@ -164,10 +164,17 @@ def check(
     elif not isinstance(released, Table):
         released, _ = from_frame(released, missing_values=missing_values)
         digest = _frame_hash(released.frame)
-    wanted = [*schema.published, *([schema.person] if schema.person and owner is None else [])]
-    if guarantee.k_column and (owner is None or owner.original_row is None):
-        wanted.append(guarantee.k_column)
-    released.require(wanted, released.name)
+    private = [name for name in (schema.person, guarantee.k_column) if name]
+    if owner is not None and owner.original_row is not None:
+        owner.original.require(private, owner.original.name)
+        private = []
+    lacking = [name for name in private if name not in released.columns]
+    if lacking:
+        raise InputError(
+            f"could not check: {', '.join(lacking)} is the owner's and not in the release",
+            remedy="Give --original and --key (or --aligned), as the owner.",
+        )
+    released.require(schema.published, released.name)
     working = engine or make_engine()
     findings = examine(
         released,

@@ -122,6 +122,14 @@ def test_personal_k_needs_the_owner(released):
     assert owner.json["findings"][0]["holds"] is False
 
 
+def test_people_need_the_owner(released):
+    check = ["check", "census.release.csv", *FLAGS, "--k", 5, "--person", "id"]
+    assert released.call(*check).status == 2
+    owner = released.call(*check, "--original", "census.csv", "--key", "private/key.csv", "--json")
+    assert owner.status == 0, owner.err
+    assert "people" in owner.json["findings"][0]["summary"]
+
+
 def test_what_cannot_be_checked_answers_2(released):
     assert released.call("check", "census.release.csv", "--k", 5).status == 2
     assert released.call("check", "census.release.csv", *FLAGS).status == 2
