@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incrowd.data.write import format_of_path
 from incrowd.errors import InputError, JobError
 from incrowd.job import Job
-from incrowd.workspace import exists
+from incrowd.workspace import exists, write_whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,11 +57,25 @@ def default_output(data: Path) -> Path:
     return data.with_name(data.name.removesuffix(ending) + ".release" + ending)
 
 
-def write_key(path: Path, original_row: NDArray[np.int64]) -> None:
-    """Write who is which released row, both numbered from 1."""
+@contextmanager
+def key_written(
+    path: str | None, original_row: NDArray[np.int64], *, force: bool
+) -> Iterator[None]:
+    """Have the private key in its place before the release is; take it back if that fails.
+
+    Its lines say who is which released row, both numbered from 1.
+    """
+    if path is None:
+        yield
+        return
     lines = ["released_row,original_row"]
     lines += [f"{row + 1},{original + 1}" for row, original in enumerate(original_row.tolist())]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_whole(Path(path), "\n".join(lines) + "\n", force=force, private=True)
+    try:
+        yield
+    except BaseException:
+        Path(path).unlink(missing_ok=True)
+        raise
 
 
 def file_hash(path: Path) -> str:

@@ -34,7 +34,7 @@ from incrowd.guarantees.k_anonymity import KAnonymity
 from incrowd.guarantees.leaks import insensitive_leaks
 from incrowd.job import InputOptions, Job, parameters
 from incrowd.metrics.table import measure
-from incrowd.outputs import file_hash, guarded_paths, write_key
+from incrowd.outputs import file_hash, guarded_paths, key_written
 from incrowd.progress import Progress, silent
 from incrowd.search_conditions import conditions_of, sensitive_hierarchies_of
 from incrowd.workspace import Workspace, publish
@@ -94,15 +94,12 @@ def run(job: Job, *, force: bool = False, progress: Progress = silent) -> Releas
                 write_table(searched.frame, temporary, stored)
             with stages("audit"):
                 reread = _reread(temporary, stored, searched.frame, job.input.missing_values)
-                audit = _audit(job, table, searched, reread, engine, stages)
+                audit = _audit(job, table, searched, reread, engine)
                 audit = _signed(audit, file_hash(temporary), file_hash(data))
+            audit = _timed(audit, stages)
             _refuse_broken(audit)
-            key = job.release.key
-            if key:
-                private = workspace.file("key.csv")
-                write_key(private, searched.original_row)
-                publish(private, Path(key), force=force, private=True)
-            publish(temporary, output, force=force)
+            with key_written(job.release.key, searched.original_row, force=force):
+                publish(temporary, output, force=force)
     except OSError as error:
         raise InputError(
             f"{output.parent}: writing failed ({os.strerror(error.errno or 0)})",
@@ -136,8 +133,9 @@ def anonymize(frame: Any, job: Job, *, progress: Progress = silent) -> Release:
             handed_out = to_frame(searched.frame, kind)
         with stages("audit"):
             reread, _ = from_frame(handed_out, missing_values=job.input.missing_values)
-            audit = _audit(job, table, searched, reread, engine, stages)
+            audit = _audit(job, table, searched, reread, engine)
             audit = _signed(audit, _frame_hash(reread.frame), _frame_hash(table.frame))
+        audit = _timed(audit, stages)
         _refuse_broken(audit)
     return Release(handed_out, audit)
 
@@ -278,7 +276,6 @@ def _audit(
     searched: _Searched,
     reread: Table,
     engine: Engine,
-    stages: _Stages,
 ) -> Audit:
     schema, before = job.schema, searched.before
     findings = examine(
@@ -314,8 +311,6 @@ def _audit(
         method={"name": job.method.name, "parameters": parameters(job.method)},
         engine=engine.describe(),
         seed=job.seed,
-        seconds=round(sum(stages.seconds.values()), 4),
-        stages=stages.seconds,
         peak_memory_bytes=_peak_memory(),
         notes=tuple(searched.notes),
     )
@@ -327,6 +322,11 @@ def _promise(guarantee: KAnonymity) -> dict[str, Any]:
         "claim": guarantee.claim,
         "parameters": parameters(guarantee),
     }
+
+
+def _timed(audit: Audit, stages: _Stages) -> Audit:
+    total = round(sum(stages.seconds.values()), 4)
+    return replace(audit, seconds=total, stages=dict(stages.seconds))
 
 
 def _signed(audit: Audit, release_hash: str, input_hash: str) -> Audit:

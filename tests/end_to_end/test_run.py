@@ -200,3 +200,27 @@ def test_keep_order_keeps_rows_in_place(desk):
     )
     assert check.status == 1
     assert any(f["name"] == "row order" and f["holds"] is False for f in check.json["findings"])
+
+
+def test_no_key_stays_without_its_release(desk, monkeypatch):
+    import incrowd.pipeline
+
+    (desk / "private").mkdir()
+    before = desk.files()
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(incrowd.pipeline, "publish", full)
+    finished = desk.call("run", "census.csv", "--k", 3, *FLAGS, "--key", "private/key.csv")
+    assert finished.status == 2
+    assert desk.files() == before
+    finished = desk.call("run", "census.csv", "--k", 3, *FLAGS, "--key", "nowhere/key.csv")
+    assert finished.status == 2
+    assert desk.files() == before
+
+
+def test_the_audit_tells_its_time(desk):
+    audit = desk.call("run", "census.csv", "--k", 3, *FLAGS, "--json").json
+    assert list(audit["stages"]) == ["read", "encode", "search", "decode", "write", "audit"]
+    assert audit["seconds"] == pytest.approx(sum(audit["stages"].values()), abs=1e-3)
