@@ -58,8 +58,7 @@ def test_any_table(columns, guarantee, method):
         release = ic.anonymize(pa.table(columns), job)
     except ic.AuditError:
         raise  # a method broke its promise
-    except (ic.InputError, ic.InfeasibleError) as error:
-        assert str(error)
+    except (ic.InputError, ic.InfeasibleError):
         return
     rows = release.data.to_pylist()
     groups = Counter(tuple(str(row[name]) for name in quasi) for row in rows)
