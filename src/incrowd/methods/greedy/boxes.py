@@ -18,6 +18,10 @@ from incrowd.kernels.trees import Trees, common_ancestor
 FULL = 12
 """A box of more groups than this is split."""
 
+SORTED = 16
+"""A box that starts to wait passes at most this many others: a box may have thousands of children,
+and the order in which they are opened changes the time, not the partner."""
+
 NONE = -1
 
 
@@ -93,7 +97,11 @@ def _child_above(node: Whole, top: Whole, parent: NDArray[np.int32]) -> Whole:
 
 @compiled_inner
 def _bound_box(
-    box: Whole, slots: NDArray[np.int32], boxes: Boxes, dearest: NDArray[np.int32], trees: Trees
+    box: Whole,
+    slots: NDArray[np.int32],
+    boxes: Boxes,
+    dearest: NDArray[np.int32],
+    trees: Trees,
 ) -> Whole:
     """Set what a box says of the groups in some slots; return the column to split on, or −1.
 
@@ -355,7 +363,8 @@ def cheapest_partner(
             if bound > least or (bound == least and boxes.least_group_of_box[child] >= oldest):
                 continue
             place = n_waiting
-            while place > bottom and waiting.bound[place - 1] < bound:
+            lowest = max(bottom, n_waiting - SORTED)
+            while place > lowest and waiting.bound[place - 1] < bound:
                 waiting.box[place] = waiting.box[place - 1]
                 waiting.bound[place] = waiting.bound[place - 1]
                 place -= 1
