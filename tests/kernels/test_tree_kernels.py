@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from incrowd.data.dataset import Rows
 from incrowd.data.prices import fixed_point_costs
-from incrowd.kernels.trees import Trees, common_ancestor, price_meetings
+from incrowd.kernels.trees import Trees, common_ancestor, move_meetings, price_meetings
 from incrowd.methods.forest import Forest
 from oracles.generated import as_trees, hierarchies
 
@@ -32,6 +32,26 @@ def test_meetings_are_lowest_common_ancestors(drawn):
                 met = common_ancestor.py_func(trees.parent, place, other_place)
                 assert int(walk.node_at[met - offset]) == meeting
                 assert found[other_place] == costs[column][meeting]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_moved_meetings_are_those_priced_afresh(data):
+    hierarchy = data.draw(hierarchies(12))
+    forest = Forest.of([hierarchy])
+    walk = forest.walks[0]
+    cost = fixed_point_costs([hierarchy], data.draw(st.sampled_from(["llm", "ncp"])))[0]
+    trees = Trees(forest.start, forest.parent, forest.end, cost[walk.node_at])
+    n_nodes = hierarchy.n_nodes
+    moved, best, fresh = (np.full(n_nodes, -7, dtype=np.int32) for _ in range(3))
+    last = -1
+    for node in data.draw(st.lists(st.integers(0, n_nodes - 1), min_size=1, max_size=8)):
+        move_meetings.py_func(last, node, trees, moved, best)
+        price_meetings.py_func(node, trees, fresh)
+        assert np.array_equal(moved, fresh)
+        for other in range(n_nodes):  # the nodes under it are a run
+            assert best[other] == fresh[other : int(walk.end[other])].max()
+        last = node
 
 
 @settings(max_examples=60, deadline=None)

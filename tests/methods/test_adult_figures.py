@@ -15,6 +15,7 @@ from incrowd.data.prices import cost_to_root
 from incrowd.engines.local import LocalEngine
 from incrowd.methods.conditions import Conditions
 from incrowd.methods.greedy.method import Greedy
+from incrowd.methods.greedy.search import Plan, merge_rows
 from incrowd.methods.mondrian.method import Mondrian
 from incrowd.progress import silent
 
@@ -93,6 +94,15 @@ def test_greedy_on_adult(adult, k):
     found = loss(adult, after, "nllm")
     assert found == pytest.approx(measured, abs=0.005)
     assert found <= 1.1 * paper
+
+
+@pytest.mark.parametrize("k", [2, 10, 100])
+def test_greedy_on_adult_is_that_of_a_full_scan(adult, k):
+    conditions = Conditions(k)
+    limits = conditions.packed(adult.n_rows)
+    plan = Plan.of(adult, "nllm", limits, conditions.is_size_only)
+    scanned = merge_rows(adult.nodes, plan, limits, with_index=False)
+    assert np.array_equal(merge_rows(adult.nodes, plan, limits), scanned)
 
 
 @pytest.mark.parametrize(("k", "paper"), [(2, 2.56), (10, 12.55), (100, 35.43)])

@@ -111,7 +111,7 @@ def test_closing_up_and_slices_change_nothing(monkeypatch):
 
     rows = many_rows()
     whole = release(Greedy(), rows, Conditions(40))
-    monkeypatch.setattr(search, "CANDIDATES_PER_SLICE", 1)
+    monkeypatch.setattr(search, "MERGES_PER_SLICE", 1)
     told = []
     sliced = Greedy().run(
         rows, Conditions(40), LocalEngine(1), 0, lambda *report: told.append(report)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from incrowd.data.dataset import Rows
 from incrowd.data.hierarchy import Hierarchy
 from incrowd.engines.local import LocalEngine
-from incrowd.errors import EngineError, InfeasibleError
+from incrowd.errors import EngineError, InfeasibleError, JobError
 from incrowd.methods.conditions import Conditions, SensitiveCondition
 from incrowd.methods.greedy import method as greedy_method
 from incrowd.methods.greedy.method import REORGANIZE, Greedy
@@ -214,9 +214,9 @@ def test_every_part_is_valid_unless_there_is_one(lengths, partitions, k):
 
 def test_automatic_partitions():
     assert automatic_partitions(0) == 1
-    assert automatic_partitions(40_000) == 1
-    assert automatic_partitions(40_001) == 3
-    assert automatic_partitions(60_001) == 4
+    assert automatic_partitions(500_000) == 1
+    assert automatic_partitions(500_001) == 3
+    assert automatic_partitions(750_001) == 4
 
 
 def test_automatic_partitions_are_taken(monkeypatch):
@@ -265,3 +265,67 @@ def test_progress_is_told_in_partitions():
     assert told[0][1:] == (0, 3)
     assert told[-1][1:] == (3, 3)
     assert greedy_method.REORGANIZE == REORGANIZE
+
+
+def parts_searched(method, rows):
+    engine = DistantEngine(0)
+    nodes = method.run(rows, Conditions(2), engine, 0, silent).nodes
+    return engine.n_groups, nodes
+
+
+@pytest.mark.parametrize(
+    ("preset", "processors", "n_parts"),
+    [
+        ("gkaa", 0, 1),
+        ("gkaa", 1, 1),
+        ("pgkaa", 0, 1),
+        ("pgkaa", 8, 1),
+        ("pgpkaa", 1, 1),
+        ("pgpkaa", 2, 2),
+        ("pgpkaa", 8, 8),
+        ("h-pgpkaa", 1, 1),
+        ("h-pgpkaa", 2, 2),
+        ("h-pgpkaa", 7, 3),
+        ("h-pgpkaa", 8, 4),
+        ("h-pgpkaa", 128, 8),
+    ],
+)
+def test_presets_are_partitions(preset, processors, n_parts):
+    rows = many_rows()
+    method = Greedy(preset=preset, processors=processors)
+    found, nodes = parts_searched(method, rows)
+    assert found == (0 if n_parts == 1 else n_parts)
+    assert np.array_equal(nodes, parts_searched(Greedy(partitions=n_parts), rows)[1])
+    both = Greedy(preset=preset, processors=processors, partitions=n_parts)
+    assert np.array_equal(nodes, parts_searched(both, rows)[1])
+
+
+def test_a_preset_is_not_overruled_by_the_size_of_the_table(monkeypatch):
+    from incrowd.methods.greedy import reorganize
+
+    monkeypatch.setattr(reorganize, "LARGEST_WHOLE", 100)
+    monkeypatch.setattr(reorganize, "DISTINCT_PER_PARTITION", 100)
+    assert parts_searched(Greedy(preset="pgkaa"), many_rows())[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("stated", "word"),
+    [
+        ({"preset": "gkka"}, "gkaa"),
+        ({"preset": ""}, "preset"),
+        ({"preset": "pgpkaa"}, "processors"),
+        ({"preset": "h-pgpkaa"}, "processors"),
+        ({"preset": "gkaa", "processors": 2}, "one processor"),
+        ({"processors": 4}, "preset"),
+        ({"preset": "pgkaa", "processors": -1}, "processors"),
+        ({"preset": "pgkaa", "processors": 2.0}, "processors"),
+        ({"preset": "gkaa", "partitions": 2}, "partitions"),
+        ({"preset": "pgkaa", "processors": 4, "partitions": 4}, "partitions"),
+        ({"preset": "pgpkaa", "processors": 4, "partitions": 3}, "partitions"),
+        ({"preset": "h-pgpkaa", "processors": 4, "partitions": 4}, "partitions"),
+    ],
+)
+def test_presets_that_say_too_little_or_two_things_are_refused(stated, word):
+    with pytest.raises(JobError, match=word) as caught:
+        Greedy(**stated)
+    assert caught.value.remedy

@@ -62,3 +62,59 @@ def price_meetings(node: Whole, trees: Trees, cost_of_meeting: NDArray[np.int32]
         if above == node:
             return
         node = above
+
+
+@compiled_inner
+def move_meetings(
+    last: Whole,
+    node: Whole,
+    trees: Trees,
+    cost_of_meeting: NDArray[np.int32],
+    best_cost_of_meeting: NDArray[np.int32],
+) -> None:
+    """Set what ``price_meetings`` sets, given what it set for ``last``, or −1 the first time.
+
+    What lies neither under the child that leads to ``last``, nor under the child that leads to
+    ``node``, of the node where these two meet, meets both at the same place. So only those two
+    children's nodes are written. ``best_cost_of_meeting[x]`` is the cost to the root from where
+    ``node`` meets, at best, a node at or under x: its own cost if it lies under x, else as above.
+    """
+    top: Whole = node
+    if last < 0:
+        while trees.parent[top] != top:
+            top = np.int64(trees.parent[top])
+    else:
+        last_top: Whole = np.int64(-1)
+        top = np.int64(-1)
+        ours: Whole = node
+        while last != ours:
+            if last > ours:
+                last_top = last
+                last = np.int64(trees.parent[last])
+            else:
+                top = ours
+                ours = np.int64(trees.parent[ours])
+        if last_top >= 0:
+            for other in range(last_top, trees.end[last_top]):
+                cost_of_meeting[other] = trees.cost_to_root[last]
+                best_cost_of_meeting[other] = trees.cost_to_root[last]
+    low: Whole = node
+    high: Whole = node
+    above: Whole = node
+    is_below_top = top >= 0
+    while True:
+        if is_below_top:
+            cost = trees.cost_to_root[above]
+            end = np.int64(trees.end[above])
+            for other in range(above, low):
+                cost_of_meeting[other] = cost
+                best_cost_of_meeting[other] = cost
+            for other in range(high, end):
+                cost_of_meeting[other] = cost
+                best_cost_of_meeting[other] = cost
+            low, high = above, end
+            is_below_top = above != top
+        best_cost_of_meeting[above] = trees.cost_to_root[node]
+        if trees.parent[above] == above:
+            return
+        above = np.int64(trees.parent[above])

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from incrowd.data.dataset import Rows
 
-LARGEST_WHOLE = 40_000
+LARGEST_WHOLE = 500_000
 """Tables of up to this many distinct rows are searched whole unless partitions are asked for."""
 
-DISTINCT_PER_PARTITION = 20_000
+DISTINCT_PER_PARTITION = 250_000
 """How many distinct rows a partition of a larger table has, about."""
 
 
@@ -34,7 +34,7 @@ def column_order(rows: Rows, reorganize: str) -> list[int]:
 
 
 def automatic_partitions(n_distinct: int) -> int:
-    """Return how many partitions keep a plain scan quick: its cost grows with their square."""
+    """Return how many partitions keep a search quick, also where the index helps little."""
     return 1 if n_distinct <= LARGEST_WHOLE else -(-n_distinct // DISTINCT_PER_PARTITION)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +21,8 @@ from incrowd.progress import Progress, silent
 
 STAGE = "merging groups"
 
-CANDIDATES_PER_SLICE = 20_000_000
-"""How many cells are priced between two reports of progress: some hundredths of a second."""
+MERGES_PER_SLICE = 2_000
+"""How many merges are made between two reports of progress: some hundredths of a second."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,45 +67,56 @@ class Plan:
 
 
 def merge_rows(
-    nodes: NDArray[np.int32], plan: Plan, limits: PackedConditions, progress: Progress = silent
+    nodes: NDArray[np.int32],
+    plan: Plan,
+    limits: PackedConditions,
+    progress: Progress = silent,
+    *,
+    with_index: bool = True,
 ) -> NDArray[np.int32]:
     """Return ``nodes[column, row]`` generalized so that every group is valid.
 
     ``limits`` speak of these rows. Distinct rows are numbered in an order that their content
-    decides, so the result does not depend on the order of rows.
+    decides, so the result does not depend on the order of rows. Without the index every partner
+    is found by a scan of all groups: the same result, later.
     """
     from incrowd.kernels.trees import Trees
-    from incrowd.methods.greedy import kernel
+    from incrowd.methods.greedy import groups as state
 
-    n_columns, n_rows = nodes.shape
+    if with_index:
+        from incrowd.methods.greedy import kernel
+    else:
+        from incrowd.methods.greedy import scan as kernel  # type: ignore[no-redef]
+
+    n_rows = nodes.shape[1]
     forest = plan.forest
     ranks = forest.in_ranks(nodes)
     rows, run_start = sorted_runs(plan.key_of_row(ranks))
+    sizes = np.diff(run_start)
     trees = Trees(forest.start, forest.parent, forest.end, plan.cost_to_root)
-    groups = kernel.start(ranks[:, rows[run_start[:-1]]], rows, run_start, trees)
-    members, scratch = kernel.room(limits, n_rows)
-    n_distinct = len(run_start) - 1
+    offset = trees.start[:-1, None].astype(np.int32)
+    groups = state.start_groups(rows, run_start)
+    slots: Any = kernel.start(ranks[:, rows[run_start[:-1]]] + offset, sizes, trees)
+    room = state.room_for(limits, plan.is_size_only, n_rows)
     # groups end at about one and a half times their least size
-    expected = max(1, n_distinct - int(n_rows / (1.5 * max(1, limits.k))))
-    state = kernel.RUNNING
-    while state == kernel.RUNNING:
-        n_alive, n_made = int(groups.counters[1]), int(groups.counters[4])
+    expected = max(1, len(sizes) - int(n_rows / (1.5 * max(1, limits.k))))
+    ended = state.RUNNING
+    while ended == state.RUNNING:
+        n_made = int(groups.counters[state.MADE])
         progress(STAGE, n_made, max(expected, n_made + 1))
-        n_merges = 1 + CANDIDATES_PER_SLICE // (n_alive * max(1, n_columns))
-        state = kernel.merge_slice(
-            n_merges, groups, trees, limits, plan.is_size_only, members, scratch
-        )
-    if state == kernel.STUCK:
+        ended = kernel.merge_slice(MERGES_PER_SLICE, groups, slots, trees, limits, room)
+    if ended == state.STUCK:
         raise InfeasibleError(
             f"all {n_rows} rows in one group do not meet the conditions",
             remedy="Lower k or l, raise t, or leave out the rows that ask for too much.",
         )
-    n_made = int(groups.counters[4])
+    n_made = int(groups.counters[state.MADE])
     progress(STAGE, n_made, n_made)
     # one line per distinct row, then per row
-    of_distinct = forest.in_nodes(kernel.released_nodes(groups, trees))
+    ended_as = kernel.nodes_of(slots, state.slot_of_distinct(groups)) - offset
+    of_distinct = forest.in_nodes(ended_as.astype(np.int32))
     released = np.empty_like(nodes)
-    released[:, rows] = np.repeat(of_distinct, np.diff(run_start), axis=1)
+    released[:, rows] = np.repeat(of_distinct, sizes, axis=1)
     return released
 
 

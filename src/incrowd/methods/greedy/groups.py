@@ -1,0 +1,172 @@
+"""The groups of a run of GkAA: who they are made of, and which of them is merged next.
+
+Groups are numbered as they come to be: the distinct rows in the order given, then each merged
+group. Where a group's nodes lie, its *slot*, is up to the kernel that looks for partners.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.kernels.compile import Whole, compiled_inner
+from incrowd.kernels.validity import Scratch, is_valid, scratch_for
+
+RUNNING, DONE, STUCK = 0, 1, 2
+
+ALIVE, NEXT, QUEUED, MADE = 0, 1, 2, 3
+"""Places in ``Groups.counters``: groups alive, next number, entries in the heap, merges made."""
+
+
+class Groups(NamedTuple):
+    """The groups between two slices of a run.
+
+    Per group: its slot, the group it was merged into (−1 while alive), its first and last
+    distinct row. Per distinct row: the next one of its group, and its run in ``rows``.
+    ``heap`` holds size · 2³² + number of groups that are not valid; some of them dead.
+    """
+
+    slot_of_group: NDArray[np.int32]
+    merged_into: NDArray[np.int32]
+    first_of_group: NDArray[np.int32]
+    last_of_group: NDArray[np.int32]
+    next_of_distinct: NDArray[np.int32]
+    rows: NDArray[np.int32]
+    run_start: NDArray[np.int32]
+    heap: NDArray[np.int64]
+    counters: NDArray[np.int64]
+
+
+class Room(NamedTuple):
+    """What one thread needs to test groups: room for members, and to count in."""
+
+    is_size_only: bool
+    members: NDArray[np.int32]
+    scratch: Scratch
+
+
+def start_groups(rows: NDArray[np.int64], run_start: NDArray[np.int64]) -> Groups:
+    """Return the state in which every distinct row is a group, in the slot of its number.
+
+    Rows ``rows[run_start[distinct] : run_start[distinct + 1]]`` are those equal to a distinct row.
+    """
+    n_distinct = len(run_start) - 1
+    numbers = np.arange(2 * n_distinct, dtype=np.int32)
+    return Groups(
+        numbers.copy(),
+        np.full(2 * n_distinct, -1, dtype=np.int32),
+        numbers.copy(),
+        numbers.copy(),
+        np.full(n_distinct, -1, dtype=np.int32),
+        rows.astype(np.int32),
+        run_start.astype(np.int32),
+        np.zeros(2 * n_distinct, dtype=np.int64),
+        np.asarray([n_distinct, n_distinct, -1, 0], dtype=np.int64),
+    )
+
+
+def room_for(limits: Any, is_size_only: bool, n_rows: int) -> Room:
+    """Return what one thread needs to test groups of ``n_rows`` rows under packed conditions."""
+    return Room(is_size_only, np.zeros(n_rows, dtype=np.int32), scratch_for(limits))
+
+
+def slot_of_distinct(groups: Groups) -> NDArray[np.int32]:
+    """Return the slot of the living group that each distinct row ended in."""
+    numbers = np.arange(len(groups.merged_into), dtype=np.int32)
+    last = np.where(groups.merged_into < 0, numbers, groups.merged_into)
+    while np.any(groups.merged_into[last] >= 0):
+        last = last[last]
+    slots: NDArray[np.int32] = groups.slot_of_group[last[: len(groups.next_of_distinct)]]
+    return slots
+
+
+@compiled_inner
+def _push(heap: NDArray[np.int64], n_entries: Whole, entry: Whole) -> Whole:
+    """Add an entry to a heap, the least on top; return how many there are. O(log)."""
+    place = n_entries
+    while place > 0:
+        above = (place - 1) >> 1
+        if heap[above] <= entry:
+            break
+        heap[place] = heap[above]
+        place = above
+    heap[place] = entry
+    return n_entries + 1
+
+
+@compiled_inner
+def _drop_top(heap: NDArray[np.int64], n_entries: Whole) -> Whole:
+    """Take the least entry off a heap; return how many are left. O(log)."""
+    n_entries -= 1
+    entry = heap[n_entries]
+    place = 0
+    while True:
+        below = 2 * place + 1
+        if below >= n_entries:
+            break
+        if below + 1 < n_entries and heap[below + 1] < heap[below]:
+            below += 1
+        if heap[below] >= entry:
+            break
+        heap[place] = heap[below]
+        place = below
+    heap[place] = entry
+    return n_entries
+
+
+@compiled_inner
+def queue_unless_valid(group: Whole, size: Whole, groups: Groups, limits: Any, room: Room) -> None:
+    """Queue a group that is not valid, by its size alone where that decides. O(size)."""
+    if room.is_size_only:
+        if size >= limits.k:
+            return
+    else:
+        n_members = np.int64(0)
+        distinct = groups.first_of_group[group]
+        while distinct >= 0:
+            for place in range(groups.run_start[distinct], groups.run_start[distinct + 1]):
+                room.members[n_members] = groups.rows[place]
+                n_members += 1
+            distinct = groups.next_of_distinct[distinct]
+        if is_valid(room.members, n_members, limits, room.scratch):
+            return
+    entry = (np.int64(size) << 32) | np.int64(group)
+    groups.counters[QUEUED] = _push(groups.heap, groups.counters[QUEUED], entry)
+
+
+@compiled_inner
+def take_small(groups: Groups) -> tuple[Whole, Whole]:
+    """Return RUNNING and the least (size, number) of groups not valid, or how it ended and −1."""
+    heap = groups.heap
+    n_entries = groups.counters[QUEUED]
+    while n_entries > 0 and groups.merged_into[heap[0] & 0xFFFFFFFF] >= 0:
+        n_entries = _drop_top(heap, n_entries)
+    state = RUNNING
+    small = np.int64(-1)
+    if n_entries == 0:
+        state = DONE
+    elif groups.counters[ALIVE] == 1:
+        state = STUCK
+    else:
+        small = heap[0] & 0xFFFFFFFF
+        n_entries = _drop_top(heap, n_entries)
+    groups.counters[QUEUED] = n_entries
+    return state, small
+
+
+@compiled_inner
+def join(small: Whole, partner: Whole, slot: Whole, groups: Groups) -> Whole:
+    """Merge two groups into a new one, which lies in a slot; return its number. O(1)."""
+    merged = groups.counters[NEXT]
+    groups.slot_of_group[merged] = slot
+    groups.merged_into[small] = merged
+    groups.merged_into[partner] = merged
+    groups.first_of_group[merged] = groups.first_of_group[small]
+    groups.next_of_distinct[groups.last_of_group[small]] = groups.first_of_group[partner]
+    groups.last_of_group[merged] = groups.last_of_group[partner]
+    groups.counters[ALIVE] -= 1
+    groups.counters[NEXT] += 1
+    groups.counters[MADE] += 1
+    return merged
