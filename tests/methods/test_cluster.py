@@ -140,6 +140,23 @@ def test_columns_too_wide_for_tables_and_lines(monkeypatch):
     assert np.array_equal(after.nodes, release(Cluster(effort=2000), rows, 4).nodes)
 
 
+def test_large_tables_are_searched_in_blocks(monkeypatch):
+    from incrowd.methods.greedy import reorganize
+
+    rows = grid(3000)
+    monkeypatch.setattr(reorganize, "LARGEST_WHOLE", 500)
+    monkeypatch.setattr(reorganize, "DISTINCT_PER_PARTITION", 300)
+    method = Cluster(effort=4000)
+    after = release(method, rows, 4, seed=5)
+    assert_kept(rows, after, 4)
+    for engine in (LocalEngine(2), LocalEngine(1, block_rows=70)):
+        again = method.run(rows, Conditions(4), engine, 5, silent)
+        assert np.array_equal(after.nodes, again.nodes)
+    assert not np.array_equal(after.nodes, release(method, rows, 4, seed=6).nodes)
+    start = release(Cluster(effort=1), rows, 4)
+    assert loss(rows, after) < 0.99 * loss(rows, start)
+
+
 def test_suppressed_rows_come_back_at_the_root():
     rows = grid(60)
     marked = Rows(rows.names, rows.nodes, rows.hierarchies, np.arange(60) < 10)

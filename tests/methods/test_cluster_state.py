@@ -17,7 +17,7 @@ def run_slices(rows, k, metric, n_slices, n_iterations, heat, seed=3):
     """Search a table and yield its state, its space and its plan after every slice."""
     from incrowd.methods.cluster import kernel_near, kernel_pool, kernel_search
 
-    plan = search.Plan.of(rows, metric, k, 0, seed)
+    plan = search.Plan.of(rows, metric, k, seed)
     space, state, trees, _ = search.begin(rows.nodes, plan, 0)
     pool = kernel_pool.empty_pool(space, state, 512)
     near = kernel_near.no_lists(space, 8)
@@ -155,7 +155,7 @@ def test_near_rows_are_the_nearest():
         return list_near(space, near, distinct, random)
 
     rows = grid(300)
-    plan = search.Plan.of(rows, "loss", 3, 0, 0)
+    plan = search.Plan.of(rows, "loss", 3, 0)
     space, _, trees, _ = search.begin(rows.nodes, plan, 0)
     near = kernel_near.no_lists(space, 10)
     random = np.asarray([99])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isqrt
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from incrowd.data.prices import fixed_point_costs
 from incrowd.errors import InfeasibleError
 from incrowd.methods.distinct import sort_key, sorted_runs
 from incrowd.methods.forest import Forest, Walk
-from incrowd.methods.greedy.reorganize import column_order
+from incrowd.methods.greedy.reorganize import LARGEST_WHOLE, column_order
 from incrowd.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ ROWS_PER_SLICE = 40_000
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Everything but the rows: trees, prices, the order of columns, k and how long to search.
+    """Everything but the rows: trees, prices, the order of columns, k, the effort per distinct row.
 
     Plain arrays alone, so that it can be sent to workers.
     """
@@ -49,17 +49,23 @@ class Plan:
     cost_to_root: tuple[NDArray[np.int32], ...]
     columns: tuple[int, ...]
     k: int
-    effort: int
+    effort: float
     seed: int
 
     @classmethod
-    def of(cls, rows: Rows, metric: str, k: int, effort: int, seed: int) -> Plan:
-        """Return the plan for a table; costs are by node of the walk."""
+    def of(cls, rows: Rows, metric: str, k: int, seed: int) -> Plan:
+        """Return the plan for a table, without effort yet; costs are by node of the walk."""
         forest = Forest.of(rows.hierarchies)
         costs = fixed_point_costs(rows.hierarchies, metric)
         by_rank = [cost[walk.node_at] for cost, walk in zip(costs, forest.walks, strict=True)]
         columns = tuple(column_order(rows, "levels-first"))
-        return cls(forest, tuple(by_rank), columns, k, effort, seed)
+        return cls(forest, tuple(by_rank), columns, k, 0.0, seed)
+
+    def with_effort(self, effort: int, nodes: NDArray[np.int32]) -> Plan:
+        """Return the plan with this effort for all of these rows; 0 is the automatic one."""
+        n_distinct = len(np.unique(self.key_of_row(self.forest.in_ranks(nodes))))
+        stated = effort or automatic_effort(n_distinct, self.k)
+        return replace(self, effort=stated / n_distinct)
 
     def key_of_row(self, ranks: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return a number per row that sorts rows by their content, equal for equal rows."""
@@ -175,8 +181,7 @@ def improve(space: Space, state: State, plan: Plan, progress: Progress) -> None:
     from incrowd.methods.cluster import kernel_near, kernel_pool, kernel_search
     from incrowd.methods.cluster.kernel_state import N_DONE, TOTAL
 
-    n_distinct = space.value.shape[0]
-    effort = plan.effort or automatic_effort(n_distinct, plan.k)
+    effort = round(plan.effort * space.value.shape[0])
     least = int(space.rows.prod(axis=0).sum())
     pool = kernel_pool.empty_pool(space, state, max(1024, 8 * plan.k))
     near = kernel_near.no_lists(space, NEAR if plan.k < LARGE_K else NEAR_LARGE_K)
@@ -296,5 +301,6 @@ def _seed_of(seed: int, block: int) -> int:
 
 
 def automatic_effort(n_distinct: int, k: int) -> int:
-    """Return how many iterations a table of this many distinct rows gets unless stated."""
-    return 40 * n_distinct // max(1, isqrt(k))
+    """Return how many changes are tried on a table of this many distinct rows unless stated."""
+    per_row = 40 if n_distinct <= LARGEST_WHOLE else 10
+    return max(1, per_row * n_distinct // max(1, isqrt(k)))
