@@ -118,8 +118,10 @@ def _price_values(space: Space, near: Near, distinct: Whole) -> None:
         while True:
             price = space.nodes[NODE_PRICE, node]
             first, last = np.int64(space.nodes[FIRST, node]), np.int64(space.nodes[LAST, node])
-            near.price[start + first : start + low] = price
-            near.price[start + high : start + last] = price
+            for value in range(first, low):
+                near.price[start + value] = price
+            for value in range(high, last):
+                near.price[start + value] = price
             low, high = first, last
             if space.nodes[PARENT, node] == node:
                 break

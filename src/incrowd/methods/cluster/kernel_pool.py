@@ -116,7 +116,8 @@ def empty_pool(space: Space, state: State, n_items: int) -> Pool:
 @compiled_inner
 def clear(pool: Pool) -> None:
     """Forget the last plan. O(1)."""
-    pool.counters[:STAMP] = 0
+    for place in range(STAMP):
+        pool.counters[place] = 0
     pool.counters[STAMP] += 1
 
 

@@ -203,52 +203,6 @@ def _ask_outside(space: Space, state: State, pool: Pool, n_items: Whole) -> None
         enter(space, state, pool.counters[FULL + place], True)
 
 
-@compiled_inner
-def _ruin_and_recreate(
-    space: Space, state: State, pool: Pool, near: Near, k: Whole, heat: float, stamps: Whole
-) -> Whole:
-    """Rebuild the groups near a random row, and keep the plan if it is not dearer than allowed."""
-    random = state.random
-    clear(pool)
-    n_distinct = space.value.shape[0]
-    for _ in range(50):
-        distinct = below(random, n_distinct)
-        group = np.int64(state.fragments[GROUP, fragment_at_random(state, distinct)])
-        if not is_one_row(state, group):
-            _tear_up(pool, group)
-            break
-    if pool.counters[N_FULL] == 0:
-        return stamps
-    wanted = 2 + below(random, 2)
-    if state.counters[N_SLOTS] < FEW_GROUPS:
-        _choose_by_boxes(space, state, pool, distinct, wanted)
-    else:
-        _choose_by_rows(space, state, pool, near, distinct, wanted)
-    cost = _fill(space, state, pool)
-    if cost < 0:
-        return stamps
-    n_items = pool.counters[N_ITEMS]
-    if below(random, 10) < 4:
-        cost += _add_surplus(space, state, pool, near, distinct, k)
-    if pool.counters[N_ITEMS] < 2:
-        return stamps
-    if below(random, 2):
-        _ask_outside(space, state, pool, n_items)
-    most = cost
-    if heat > 0.0:
-        most += np.int64(heat * waiting_time(random))
-    noise = NOISE * share(random) if below(random, 2) else 0.0
-    absorbs = below(random, 2) == 1
-    uses_credit = below(random, 3) != 0
-    after, stamps = recreate(space, state, pool, k, noise, absorbs, uses_credit, most, stamps)
-    if after < 0 or after > most or (after == cost and heat == 0.0 and below(random, 4)):
-        return stamps
-    if after < cost:
-        state.counters[N_BETTER] += 1
-    carry_out(space, state, pool)
-    return stamps
-
-
 @compiled
 def search_slice(
     space: Space,
@@ -261,9 +215,50 @@ def search_slice(
     heat: float,
     stamps: Whole,
 ) -> Whole:
-    """Try this many changes; heat falls evenly to 0 over the whole effort. Returns stamps used."""
+    """Rebuild the groups near random rows so many times; return the last stamp used.
+
+    A plan is kept if it is not dearer than allowed: by chance, the more the greater the heat,
+    which falls evenly to 0 over the whole effort.
+    """
+    random = state.random
+    n_distinct = space.value.shape[0]
     for _ in range(n_iterations):
-        now = heat * (1.0 - state.counters[N_DONE] / effort)
-        stamps = _ruin_and_recreate(space, state, pool, near, k, now, stamps)
+        warmth = heat * (1.0 - state.counters[N_DONE] / effort)
         state.counters[N_DONE] += 1
+        clear(pool)
+        for _attempt in range(50):
+            distinct = below(random, n_distinct)
+            group = np.int64(state.fragments[GROUP, fragment_at_random(state, distinct)])
+            if not is_one_row(state, group):
+                _tear_up(pool, group)
+                break
+        if pool.counters[N_FULL] == 0:
+            continue
+        wanted = 2 + below(random, 2)
+        if state.counters[N_SLOTS] < FEW_GROUPS:
+            _choose_by_boxes(space, state, pool, distinct, wanted)
+        else:
+            _choose_by_rows(space, state, pool, near, distinct, wanted)
+        cost = _fill(space, state, pool)
+        if cost < 0:
+            continue
+        n_items = pool.counters[N_ITEMS]
+        if below(random, 10) < 4:
+            cost += _add_surplus(space, state, pool, near, distinct, k)
+        if pool.counters[N_ITEMS] < 2:
+            continue
+        if below(random, 2):
+            _ask_outside(space, state, pool, n_items)
+        most = cost
+        if warmth > 0.0:
+            most += np.int64(warmth * waiting_time(random))
+        noise = NOISE * share(random) if below(random, 2) else 0.0
+        absorbs = below(random, 2) == 1
+        uses_credit = below(random, 3) != 0
+        after, stamps = recreate(space, state, pool, k, noise, absorbs, uses_credit, most, stamps)
+        if after < 0 or after > most or (after == cost and warmth == 0.0 and below(random, 4)):
+            continue
+        if after < cost:
+            state.counters[N_BETTER] += 1
+        carry_out(space, state, pool)
     return stamps

@@ -22,6 +22,9 @@ from incrowd.methods.cluster.kernel_state import (
     widen,
 )
 
+CHILD_OF, RANKING, SPAN_START, GROUP_START = range(4)
+DISTINCT, COUNT = range(2)
+
 
 class Children(NamedTuple):
     """Per node: the rows under it and their box; ``seen`` lists the children met in a span."""
@@ -29,6 +32,59 @@ class Children(NamedTuple):
     size: NDArray[np.int64]
     box: NDArray[np.int32]
     seen: NDArray[np.int64]
+
+
+class Room(NamedTuple):
+    """Room for splits: (DISTINCT, COUNT) pairs on a stack, beside it, and of groups that are done.
+
+    ``numbers`` has a line per name above; ``boxes`` are those of a span and of its rest.
+    """
+
+    stack: NDArray[np.int64]
+    spare: NDArray[np.int64]
+    done: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+    boxes: NDArray[np.int32]
+
+
+def top_down(
+    space: Space, k: int, distinct: NDArray[np.int64], count: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return groups of at least k rows as spans of (distinct row, count) pairs.
+
+    There must be at least k rows in all.
+    """
+    n_columns, n_nodes = space.value.shape[1], space.nodes.shape[1]
+    n_rows = int(count.sum())  # a pair has at least one row, so there are never more of them
+    children = Children(
+        np.zeros(n_nodes, dtype=np.int64),
+        np.zeros((n_nodes, n_columns), dtype=np.int32),
+        np.zeros(n_nodes, dtype=np.int64),
+    )
+    pairs = np.zeros((2, n_rows), dtype=np.int64)
+    numbers = np.zeros((4, n_rows + 1), dtype=np.int64)
+    boxes = np.zeros((2, n_columns), dtype=np.int32)
+    room = Room(pairs, pairs.copy(), pairs.copy(), numbers, boxes)
+    room.stack[DISTINCT, : len(distinct)] = distinct
+    room.stack[COUNT, : len(distinct)] = count
+    n_groups = int(split_top_down(space, k, len(distinct), children, room))
+    starts = numbers[GROUP_START, : n_groups + 1]
+    return starts, room.done[DISTINCT, : starts[-1]], room.done[COUNT, : starts[-1]]
+
+
+@compiled_inner
+def _sort(numbers: NDArray[np.int64], n_numbers: Whole) -> None:
+    """Sort the first numbers (Shell's sort)."""
+    gap = n_numbers // 2
+    while gap > 0:
+        for place in range(gap, n_numbers):
+            number = numbers[place]
+            hole = place
+            while hole >= gap and numbers[hole - gap] > number:
+                numbers[hole] = numbers[hole - gap]
+                hole -= gap
+            numbers[hole] = number
+        gap = 1 if gap == 2 else gap * 5 // 11
 
 
 @compiled_inner
@@ -72,7 +128,8 @@ def _gain(
             gain += np.float64(children.size[child] * saved)
         else:
             if n_rest == 0:
-                rest_box[:] = children.box[child]
+                for column in range(rest_box.size):
+                    rest_box[column] = children.box[child, column]
             for column in range(rest_box.size):  # the box of two boxes, by way of a value of one
                 node = np.int64(children.box[child, column])
                 joined = meet(space, np.int64(rest_box[column]), np.int64(space.nodes[FIRST, node]))
@@ -97,20 +154,20 @@ def _best_column(
     k: Whole,
     box: NDArray[np.int32],
     size: Whole,
-    distinct: NDArray[np.int32],
+    distinct: NDArray[np.int64],
     count: NDArray[np.int64],
     children: Children,
     rest_box: NDArray[np.int32],
 ) -> Whole:
     """Return the column along which a split saves the most, −1 if none. O(rows · columns²)."""
     best_gain = 0.0
-    best = -1
+    best: Whole = np.int64(-1)
     price = price_of_box(space, box)
     for column in range(box.size):
         node = np.int64(box[column])
         if space.nodes[LAST, node] - space.nodes[FIRST, node] == 1:
             continue
-        n_seen = 0
+        n_seen = np.int64(0)
         for place in range(distinct.size):
             child = _child_of_row(space, node, column, distinct[place])
             if children.size[child] == 0:
@@ -130,39 +187,20 @@ def _best_column(
 
 
 @compiled
-def split_top_down(
-    space: Space, k: Whole, distinct: NDArray[np.int32], count: NDArray[np.int64], n_rows: Whole
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-    """Return groups of at least k rows as spans of (distinct row, count) pairs.
+def split_top_down(space: Space, k: Whole, n_pairs: Whole, children: Children, room: Room) -> Whole:
+    """Split the pairs on the stack into groups of at least k rows; return how many.
 
-    There must be at least k rows in all. A span is split along the column that saves the most,
-    until no split pays. Spans lie on a stack. O(rows · columns² · splits above each other).
+    A span is split along the column that saves the most, until no split pays.
+    O(rows · columns² · splits above each other).
     """
-    n_columns = space.value.shape[1]
-    n_nodes = space.nodes.shape[1]
-    children = Children(
-        np.zeros(n_nodes, dtype=np.int64),
-        np.zeros((n_nodes, n_columns), dtype=np.int32),
-        np.zeros(n_nodes, dtype=np.int64),
-    )
-    box = np.zeros(n_columns, dtype=np.int32)
-    rest_box = np.zeros(n_columns, dtype=np.int32)
-    # a fragment has at least one row, so there are never more of them than rows
-    stack_distinct = np.zeros(n_rows, dtype=np.int32)
-    stack_count = np.zeros(n_rows, dtype=np.int64)
-    stack_distinct[: distinct.size] = distinct
-    stack_count[: distinct.size] = count
-    spare_distinct = np.zeros(n_rows, dtype=np.int32)
-    spare_count = np.zeros(n_rows, dtype=np.int64)
-    child_of = np.zeros(n_rows, dtype=np.int64)
-    ranking = np.zeros(n_rows, dtype=np.int64)
-    span_start = np.zeros(n_rows + 1, dtype=np.int64)
-    n_spans = 1
-    top = distinct.size
-    group_start = np.zeros(n_rows + 1, dtype=np.int64)
-    group_distinct = np.zeros(n_rows, dtype=np.int32)
-    group_count = np.zeros(n_rows, dtype=np.int64)
-    n_groups = 0
+    box, rest_box = room.boxes[0], room.boxes[1]
+    stack_distinct, stack_count = room.stack[DISTINCT], room.stack[COUNT]
+    spare_distinct, spare_count = room.spare[DISTINCT], room.spare[COUNT]
+    child_of, ranking = room.numbers[CHILD_OF], room.numbers[RANKING]
+    span_start, group_start = room.numbers[SPAN_START], room.numbers[GROUP_START]
+    n_spans: Whole = np.int64(1)
+    top: Whole = n_pairs
+    n_groups = np.int64(0)
     while n_spans > 0:
         n_spans -= 1
         start = span_start[n_spans]
@@ -171,7 +209,7 @@ def split_top_down(
         for place in range(start, top):
             size += stack_count[place]
             widen(space, box, stack_distinct[place])
-        column = -1
+        column: Whole = np.int64(-1)
         if size >= 2 * k and top - start > 1:
             column = _best_column(
                 space,
@@ -186,8 +224,8 @@ def split_top_down(
         if column < 0:
             out = group_start[n_groups]
             for place in range(start, top):
-                group_distinct[out] = stack_distinct[place]
-                group_count[out] = stack_count[place]
+                room.done[DISTINCT, out] = stack_distinct[place]
+                room.done[COUNT, out] = stack_count[place]
                 out += 1
             n_groups += 1
             group_start[n_groups] = out
@@ -195,7 +233,7 @@ def split_top_down(
             continue
         n_items = top - start
         item: Whole
-        n_seen = 0
+        n_seen = np.int64(0)
         node = np.int64(box[column])
         for item in range(n_items):
             child = _child_of_row(space, node, column, stack_distinct[start + item])
@@ -229,16 +267,17 @@ def split_top_down(
             set_to_row(space, rest_box, spare_distinct[0])
             for item in range(out):
                 widen(space, rest_box, spare_distinct[item])
-            n_ranked = 0
+            n_ranked = np.int64(0)
             for item in range(n_items):
                 if children.size[child_of[item]] > k:
                     price = price_of_meeting(space, rest_box, stack_distinct[start + item])
                     ranking[n_ranked] = (price << 32) | item
                     n_ranked += 1
-            for ranked in np.sort(ranking[:n_ranked]):
+            _sort(ranking, n_ranked)
+            for rank in range(n_ranked):
                 if n_rest >= k:
                     break
-                item = ranked & 0xFFFFFFFF
+                item = ranking[rank] & 0xFFFFFFFF
                 available = children.size[child_of[item]] - k
                 n_taken = min(min(stack_count[start + item], available), k - n_rest)
                 if n_taken <= 0:
@@ -269,5 +308,4 @@ def split_top_down(
             stack_distinct[start + item] = spare_distinct[item]
             stack_count[start + item] = spare_count[item]
         top = start + out
-    n_pairs = group_start[n_groups]
-    return group_start[: n_groups + 1], group_distinct[:n_pairs], group_count[:n_pairs]
+    return n_groups

@@ -318,7 +318,7 @@ def add_groups(
     space: Space,
     state: State,
     starts: NDArray[np.int64],
-    distinct: NDArray[np.int32],
+    distinct: NDArray[np.int64],
     count: NDArray[np.int64],
 ) -> None:
     """Add one group per span of (distinct row, count) pairs. O(pairs)."""

@@ -219,7 +219,7 @@ def first_groups(space: Space, n_rows: int, k: int, seed: int) -> State:
 
     state = kernel_state.empty_state(space, n_rows, k, seed)
     count = space.rows[kernel_state.N_ROWS_OF_DISTINCT]
-    everything = np.arange(len(count), dtype=np.int32)
+    everything = np.arange(len(count))
     is_atom = (count >= k) & (k <= LARGEST_ATOM_K)
     if 0 < int(count[~is_atom].sum()) < k:
         is_atom[:] = False
@@ -228,9 +228,7 @@ def first_groups(space: Space, n_rows: int, k: int, seed: int) -> State:
     kernel_state.add_groups(space, state, starts, atoms, count[is_atom])
     others = everything[~is_atom]
     if len(others):
-        spans = kernel_start.split_top_down(
-            space, k, others, count[~is_atom], int(count[~is_atom].sum())
-        )
+        spans = kernel_start.top_down(space, k, others, count[~is_atom])
         kernel_state.add_groups(space, state, *spans)
     return state
 
