@@ -84,10 +84,12 @@ def test_same_seed_same_release_and_another_seed_another():
     assert not np.array_equal(first.nodes, release(Cluster(effort=2000), rows, 5, seed=2).nodes)
 
 
-def test_more_effort_is_never_worse_and_automatic_is_a_number_of_it():
-    from incrowd.methods.cluster.search import automatic_effort
+def test_without_heat_more_effort_is_never_worse_and_automatic_is_a_number_of_it():
+    from incrowd.methods.cluster.search import automatic_effort, first_heat
 
     rows = grid()
+    n_distinct = len(set(as_tuples(rows.nodes)))
+    assert first_heat(5000 / n_distinct, 5) == 0.0 < first_heat(20.0, 5) < first_heat(50.0, 5)
     losses = [loss(rows, release(Cluster(effort=n), rows, 5)) for n in (1, 100, 1000, 5000)]
     assert losses == sorted(losses, reverse=True)
     assert losses[-1] < losses[0]

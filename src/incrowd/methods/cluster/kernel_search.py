@@ -51,6 +51,10 @@ FEW_GROUPS = 800
 """Up to this many groups, near ones are found by looking at all of them."""
 
 NOISE = 0.2
+"""How much chance there is at most in what a growing group takes next."""
+
+COOLING = 0.9
+"""The share of the effort after which a search only goes downhill."""
 
 
 @compiled_inner
@@ -218,12 +222,12 @@ def search_slice(
     """Rebuild the groups near random rows so many times; return the last stamp used.
 
     A plan is kept if it is not dearer than allowed: by chance, the more the greater the heat,
-    which falls evenly to 0 over the whole effort.
+    which falls evenly to 0 over most of the effort.
     """
     random = state.random
     n_distinct = space.value.shape[0]
     for _ in range(n_iterations):
-        warmth = heat * (1.0 - state.counters[N_DONE] / effort)
+        warmth = heat * max(0.0, 1.0 - state.counters[N_DONE] / (COOLING * effort))
         state.counters[N_DONE] += 1
         clear(pool)
         for _attempt in range(50):

@@ -182,6 +182,7 @@ def improve(space: Space, state: State, plan: Plan, progress: Progress) -> None:
     from incrowd.methods.cluster.kernel_state import N_DONE, TOTAL
 
     effort = round(plan.effort * space.value.shape[0])
+    heat = first_heat(plan.effort, plan.k) * plan.k * space.scale
     least = int(space.rows.prod(axis=0).sum())
     pool = kernel_pool.empty_pool(space, state, max(1024, 8 * plan.k))
     near = kernel_near.no_lists(space, NEAR if plan.k < LARGE_K else NEAR_LARGE_K)
@@ -198,7 +199,7 @@ def improve(space: Space, state: State, plan: Plan, progress: Progress) -> None:
             plan.k,
             min(n_iterations, effort - n_done),
             effort,
-            0.0,
+            heat,
             stamps,
         )
     progress(STAGE, effort, effort)
@@ -298,7 +299,22 @@ def _seed_of(seed: int, block: int) -> int:
     return (mixed ^ (mixed >> 31)) & ((1 << 63) - 1)
 
 
+PER_ROW, PER_ROW_IN_BLOCKS = 40, 10
+"""The automatic effort per distinct row, before it is divided by the square root of k."""
+
+
 def automatic_effort(n_distinct: int, k: int) -> int:
     """Return how many changes are tried on a table of this many distinct rows unless stated."""
-    per_row = 40 if n_distinct <= LARGEST_WHOLE else 10
+    per_row = PER_ROW if n_distinct <= LARGEST_WHOLE else PER_ROW_IN_BLOCKS
     return max(1, per_row * n_distinct // max(1, isqrt(k)))
+
+
+def first_heat(effort_per_row: float, k: int) -> float:
+    """Return how warm a search begins, in the price of one column at its root for k rows.
+
+    Short searches only go downhill; longer ones have the time to cool down.
+    """
+    whole = PER_ROW / max(1, isqrt(k))
+    if 2 * effort_per_row < whole:
+        return 0.0
+    return 0.15 if effort_per_row <= 2 * whole else 0.4
