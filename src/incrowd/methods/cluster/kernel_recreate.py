@@ -312,7 +312,8 @@ def _trade_surplus(space: Space, pool: Pool, k: Whole) -> None:
                 ):
                     best_price = pool.news[NEW_PRICE, other]
                     best = np.int64(other)
-            if best >= 0 and pool.moves[MEMBER_COUNT, member] > 0:
+            has_room = pool.counters[N_MEMBERS] < pool.moves.shape[1]
+            if best >= 0 and has_room and pool.moves[MEMBER_COUNT, member] > 0:
                 n_moved = min(pool.moves[MEMBER_COUNT, member], pool.news[NEW_SIZE, new] - k)
                 pool.moves[MEMBER_COUNT, member] -= n_moved
                 pool.news[NEW_SIZE, new] -= n_moved
