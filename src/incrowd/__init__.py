@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from incrowd.guarantees.evidence import Finding as Finding
     from incrowd.guarantees.k_anonymity import KAnonymity as KAnonymity
     from incrowd.job import Job as Job
+    from incrowd.methods.cluster.method import Cluster as Cluster
     from incrowd.methods.greedy.method import Greedy as Greedy
     from incrowd.methods.mondrian.method import Mondrian as Mondrian
     from incrowd.pipeline import Release as Release
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Audit": "incrowd.audit",
     "AuditError": "incrowd.errors",
+    "Cluster": "incrowd.methods.cluster.method",
     "Finding": "incrowd.guarantees.evidence",
     "Greedy": "incrowd.methods.greedy.method",
     "Hierarchy": "incrowd.data.hierarchy",
@@ -68,6 +70,7 @@ _HOME = {
 __all__ = [
     "Audit",
     "AuditError",
+    "Cluster",
     "Finding",
     "Greedy",
     "Hierarchy",

@@ -108,6 +108,20 @@ class Job:
                 "guarantee: no method keeps joint = true",
                 remedy="Make the release without it; check it with --joint.",
             )
+        asked = {
+            "l-diversity": self.guarantee.l is not None,
+            "t-closeness": self.guarantee.t is not None,
+            "k-per-person": self.guarantee.k_column is not None,
+            "person": self.schema.person is not None,
+        }
+        not_kept = [name for name, is_asked in asked.items() if is_asked]
+        not_kept = [name for name in not_kept if name not in self.method.keeps]
+        if not_kept:
+            able = [name for name, kind in METHODS.items() if kind.keeps.issuperset(not_kept)]
+            raise JobError(
+                f"method {self.method.name!r} does not keep {', '.join(not_kept)}",
+                remedy=f"Use --method {' or '.join(able)}.",
+            )
         for column in self.hierarchies:
             if column not in (*self.schema.quasi, *self.schema.sensitive):
                 raise JobError(

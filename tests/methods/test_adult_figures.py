@@ -13,6 +13,7 @@ from incrowd.data.dataset import Rows
 from incrowd.data.hierarchy import Hierarchy
 from incrowd.data.prices import cost_to_root
 from incrowd.engines.local import LocalEngine
+from incrowd.methods.cluster.method import Cluster
 from incrowd.methods.conditions import Conditions
 from incrowd.methods.greedy.method import Greedy
 from incrowd.methods.greedy.search import Plan, merge_rows
@@ -128,3 +129,12 @@ def test_mondrian_on_adult(adult, k, most):
     after = Mondrian().run(adult, Conditions(k), LocalEngine(1), 0, silent)
     assert smallest_group(after) >= k
     assert loss(adult, after, "loss") <= most
+
+
+# generous bounds: a fifth of the automatic effort, and well below what greedy loses
+@pytest.mark.parametrize(("k", "effort", "share"), [(2, 120_000, 0.95), (10, 40_000, 0.8)])
+def test_cluster_on_adult_loses_less_than_greedy(adult, k, effort, share):
+    after = Cluster(effort=effort).run(adult, Conditions(k), LocalEngine(1), 0, silent)
+    assert smallest_group(after) >= k
+    greedy = Greedy(metric="loss").run(adult, Conditions(k), LocalEngine(1), 0, silent)
+    assert loss(adult, after, "loss") < share * loss(adult, greedy, "loss")

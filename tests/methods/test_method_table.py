@@ -33,6 +33,9 @@ def test_every_field_says_what_it_is(name):
         ("greedy", {"reorganize": "level-first"}),
         ("mondrian", {"metric": "LOSS"}),
         ("mondrian", {"strict": "no"}),
+        ("cluster", {"metric": "los"}),
+        ("cluster", {"effort": -1}),
+        ("cluster", {"effort": 1.5}),
     ],
 )
 def test_a_wrong_setting_is_refused_at_once(name, wrong):

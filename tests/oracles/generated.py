@@ -141,3 +141,20 @@ def as_trees(rows: Rows, metric: str) -> list[Tree]:
 def as_tuples(nodes: np.ndarray[Any, Any]) -> list[tuple[int, ...]]:
     """Return ``nodes[column, row]`` as one tuple per row."""
     return list(zip(*nodes.tolist(), strict=True))
+
+
+def grid(n_rows: int = 2000, seed: int = 0, n_codes: int = 30) -> Rows:
+    """Return random ages in three levels, sexes and flat codes, low numbers the commonest."""
+    random = np.random.default_rng(seed)
+    ages = [str(age) for age in range(80)]
+    trees = (
+        Hierarchy.from_ladder(
+            "age",
+            [ages, [f"{int(a) // 5}" for a in ages], [f"{int(a) // 20}x" for a in ages]],
+            values=np.arange(80.0),
+        ),
+        Hierarchy.from_ladder("sex", [["f", "m"]]),
+        Hierarchy.from_ladder("code", [[f"c{code}" for code in range(n_codes)]]),
+    )
+    nodes = [random.random(n_rows) ** 2 * tree.n_leaves for tree in trees]
+    return Rows(("age", "sex", "code"), np.stack(nodes).astype(np.int32), trees)

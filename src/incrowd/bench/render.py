@@ -63,6 +63,20 @@ def _mondrian_loss(measured: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _cluster_loss(measured: dict[str, Any]) -> str:
+    lines = [
+        "| k | `cluster` | `greedy --metric loss` | `mondrian` | `cluster` takes |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for k in (2, 5, 10, 100):
+        cluster = _find(measured, "cluster", k)
+        greedy = _find(measured, "greedy", k, metric="loss")
+        mondrian = _find(measured, "mondrian", k, strict=True)
+        shown = " | ".join(_percent(one, "loss") for one in (cluster, greedy, mondrian))
+        lines.append(f"| {k} | {shown} | {cluster['seconds']:.1f} s, {_memory(cluster)} |")
+    return "\n".join(lines)
+
+
 def _find(measured: dict[str, Any], method: str, k: int, **settings: Any) -> dict[str, Any]:
     for result in measured["results"]:
         if (result["method"], result["k"], result["settings"]) == (method, k, settings):
@@ -83,4 +97,5 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "greedy-loss": ("tables", _greedy_loss),
     "greedy-reorganize": ("tables", _reorganize),
     "mondrian-loss": ("tables", _mondrian_loss),
+    "cluster-loss": ("tables", _cluster_loss),
 }

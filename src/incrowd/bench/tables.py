@@ -49,6 +49,8 @@ def cases() -> Iterator[dict[str, Any]]:
     for k in (2, 5, 10, 100):
         for strict in (True, False):
             yield {"method": "mondrian", "settings": {"strict": strict}, "k": k}
+        yield {"method": "greedy", "settings": {"metric": "loss"}, "k": k}
+        yield {"method": "cluster", "settings": {}, "k": k}
 
 
 def run(folder: Path, progress: Progress) -> dict[str, Any]:

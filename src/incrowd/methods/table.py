@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from incrowd.methods.cluster.method import Cluster
 from incrowd.methods.greedy.method import Greedy
 from incrowd.methods.mondrian.method import Mondrian
 
-METHODS: dict[str, type[Any]] = {Greedy.name: Greedy, Mondrian.name: Mondrian}
+METHODS: dict[str, type[Any]] = {
+    Greedy.name: Greedy,
+    Mondrian.name: Mondrian,
+    Cluster.name: Cluster,
+}
 
 DEFAULT_METHOD = Greedy.name

@@ -1,0 +1,254 @@
+"""A change to the groups, planned before it is made: what is torn up, and what takes its place.
+
+A *pool* holds the rows of a few groups that are torn up (*full*), and some surplus rows of others
+(*partial*), as items: a distinct row and a count. A plan puts every item into new groups or
+*outside*, into a group that stands and whose box contains it. ``carry_out`` makes the plan true.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.kernels.compile import Flag, Whole, compiled_inner
+from incrowd.methods.cluster.kernel_state import (
+    COUNT_OF,
+    GROUP,
+    PRICE,
+    SIZE,
+    TOTAL,
+    Space,
+    State,
+    add_rows,
+    dissolve,
+    drop_fragment,
+    open_group,
+    price_of_box,
+    set_to_row,
+    settle,
+    unsettle,
+    widen,
+)
+
+N_ITEMS, N_ROWS, N_NEW, N_MEMBERS, N_OUT, N_PARTIAL, N_FULL, STAMP = range(8)
+"""Places in ``Pool.counters``."""
+
+
+FULL = 8
+"""Where the groups that are torn up stand in ``Pool.counters``."""
+
+(
+    DISTINCT,
+    COUNT,
+    CREDIT,
+    OUTSIDE,
+    OUTSIDE_PRICE,
+    MET_PRICE,
+    MET_KEY,
+    WAITING,
+    PICKED,
+    CLASS,
+) = range(10)
+CLASS_STAMP, CLASS_KEY, CLASS_ITEM, CLASS_COUNT, CLASS_CREDIT, CLASS_USED = range(6)
+NEW_PRICE, NEW_SIZE, NEW_FIRST = range(3)
+(
+    MEMBER_DISTINCT,
+    MEMBER_COUNT,
+    MEMBER_NEXT,
+    OUT_DISTINCT,
+    OUT_COUNT,
+    OUT_GROUP,
+    PARTIAL_FRAGMENT,
+    PARTIAL_COUNT,
+    CANDIDATE,
+    CANDIDATE_RANK,
+) = range(10)
+TAKEN, TAKEN_STAMP = range(2)
+
+
+class Pool(NamedTuple):
+    """Room for one plan, used over and over; tables have a line per name above.
+
+    ``items``: the distinct row and count; the price it pays now or could pay at once (CREDIT); the
+    group OUTSIDE that would take it (−1: none) and its price; while a new group grows, the price
+    and the key of the box that would contain the item too (MET); items WAITING, items PICKED.
+    ``value`` and ``met`` per column and item: its value, and where it meets the growing ``box``.
+    ``classes``: items that would make the same box. ``news``: the new groups, with ``new_box`` and
+    a list of members among ``moves``, which also holds what goes outside and what is taken from
+    groups that stand. ``taken`` per group that stands: how many rows the plan takes from it.
+    """
+
+    items: NDArray[np.int64]
+    value: NDArray[np.int32]
+    met: NDArray[np.int32]
+    classes: NDArray[np.int64]
+    news: NDArray[np.int64]
+    new_box: NDArray[np.int32]
+    moves: NDArray[np.int64]
+    taken: NDArray[np.int64]
+    place_of_distinct: NDArray[np.int64]
+    box: NDArray[np.int32]
+    counters: NDArray[np.int64]
+
+
+def empty_pool(space: Space, state: State, n_items: int) -> Pool:
+    """Return room for plans of at most this many items."""
+    n_distinct, n_columns = space.value.shape
+    n_rows = state.fragments.shape[1]
+    n_classes = 1 << (2 * n_items).bit_length()
+    return Pool(
+        items=np.zeros((10, n_items), dtype=np.int64),
+        value=np.zeros((n_columns, n_items), dtype=np.int32),
+        met=np.zeros((n_columns, n_items), dtype=np.int32),
+        classes=np.zeros((6, n_classes), dtype=np.int64),
+        news=np.zeros((3, n_items), dtype=np.int64),
+        new_box=np.zeros((n_items, n_columns), dtype=np.int32),
+        moves=np.zeros((10, 4 * n_items + n_rows), dtype=np.int64),
+        taken=np.zeros((2, state.groups.shape[1]), dtype=np.int64),
+        place_of_distinct=np.zeros(n_distinct, dtype=np.int64),
+        box=np.zeros(n_columns, dtype=np.int32),
+        counters=np.zeros(16, dtype=np.int64),
+    )
+
+
+@compiled_inner
+def clear(pool: Pool) -> None:
+    """Forget the last plan. O(1)."""
+    for place in range(STAMP):
+        pool.counters[place] = 0
+    pool.counters[STAMP] += 1
+
+
+@compiled_inner
+def put_item(
+    space: Space, pool: Pool, distinct: Whole, count: Whole, credit: Whole, outside: Whole
+) -> None:
+    """Add an item that pays ``credit`` per row now; ``outside`` is at that price. O(columns)."""
+    item = pool.counters[N_ITEMS]
+    pool.counters[N_ITEMS] += 1
+    pool.counters[N_ROWS] += count
+    pool.items[DISTINCT, item] = distinct
+    pool.items[COUNT, item] = count
+    pool.items[CREDIT, item] = credit
+    pool.items[OUTSIDE, item] = outside
+    pool.items[OUTSIDE_PRICE, item] = credit
+    for column in range(pool.value.shape[0]):
+        pool.value[column, item] = space.value[distinct, column]
+
+
+@compiled_inner
+def taken_from(pool: Pool, group: Whole) -> Whole:
+    """Return how many surplus rows the plan takes from a group that stands. O(1)."""
+    if pool.taken[TAKEN_STAMP, group] != pool.counters[STAMP]:
+        pool.taken[TAKEN_STAMP, group] = pool.counters[STAMP]
+        pool.taken[TAKEN, group] = 0
+    return pool.taken[TAKEN, group]
+
+
+@compiled_inner
+def take_surplus(pool: Pool, group: Whole, fragment: Whole, count: Whole) -> None:
+    """Plan to take rows of a fragment out of a group that stands. O(1)."""
+    pool.taken[TAKEN, group] = taken_from(pool, group) + count
+    pool.moves[PARTIAL_FRAGMENT, pool.counters[N_PARTIAL]] = fragment
+    pool.moves[PARTIAL_COUNT, pool.counters[N_PARTIAL]] = count
+    pool.counters[N_PARTIAL] += 1
+
+
+@compiled_inner
+def is_full(pool: Pool, group: Whole) -> Flag:
+    """Return whether a group is torn up. O(groups torn up)."""
+    is_torn = False
+    for place in range(pool.counters[N_FULL]):
+        is_torn |= pool.counters[FULL + place] == group
+    return is_torn
+
+
+@compiled_inner
+def send_out(pool: Pool, distinct: Whole, count: Whole, group: Whole) -> None:
+    """Plan to put rows into a group that stands. O(1)."""
+    place = pool.counters[N_OUT]
+    pool.moves[OUT_DISTINCT, place] = distinct
+    pool.moves[OUT_COUNT, place] = count
+    pool.moves[OUT_GROUP, place] = group
+    pool.counters[N_OUT] += 1
+
+
+@compiled_inner
+def add_member(pool: Pool, new: Whole, distinct: Whole, count: Whole) -> None:
+    """Put rows into a new group and its size, not its box. O(1)."""
+    member = pool.counters[N_MEMBERS]
+    pool.moves[MEMBER_DISTINCT, member] = distinct
+    pool.moves[MEMBER_COUNT, member] = count
+    pool.moves[MEMBER_NEXT, member] = pool.news[NEW_FIRST, new]
+    pool.news[NEW_FIRST, new] = member
+    pool.news[NEW_SIZE, new] += count
+    pool.counters[N_MEMBERS] += 1
+
+
+@compiled_inner
+def open_new(pool: Pool) -> Whole:
+    """Return the number of a new group without members. O(1)."""
+    new = pool.counters[N_NEW]
+    pool.counters[N_NEW] += 1
+    pool.news[NEW_FIRST, new] = -1
+    pool.news[NEW_SIZE, new] = 0
+    return new
+
+
+@compiled_inner
+def draw_box(space: Space, pool: Pool, new: Whole) -> None:
+    """Give a new group the least box of its members, and its price. O(members · columns)."""
+    box = pool.new_box[new]
+    is_first = True
+    member = pool.news[NEW_FIRST, new]
+    while member >= 0:
+        if pool.moves[MEMBER_COUNT, member] > 0:
+            if is_first:
+                set_to_row(space, box, pool.moves[MEMBER_DISTINCT, member])
+                is_first = False
+            else:
+                widen(space, box, pool.moves[MEMBER_DISTINCT, member])
+        member = pool.moves[MEMBER_NEXT, member]
+    pool.news[NEW_PRICE, new] = price_of_box(space, box)
+
+
+@compiled_inner
+def carry_out(space: Space, state: State, pool: Pool) -> None:
+    """Make a plan true: full groups go, rows move, new groups come. O(rows that move).
+
+    Groups that gave rows away are drawn anew last, so that they keep what was sent to them.
+    """
+    for place in range(pool.counters[N_PARTIAL]):
+        fragment = pool.moves[PARTIAL_FRAGMENT, place]
+        group = state.fragments[GROUP, fragment]
+        state.fragments[COUNT_OF, fragment] -= pool.moves[PARTIAL_COUNT, place]
+        state.groups[SIZE, group] -= pool.moves[PARTIAL_COUNT, place]
+        state.counters[TOTAL] -= state.groups[PRICE, group] * pool.moves[PARTIAL_COUNT, place]
+    for place in range(pool.counters[N_FULL]):
+        dissolve(space, state, pool.counters[FULL + place])
+    for place in range(pool.counters[N_OUT]):
+        group = pool.moves[OUT_GROUP, place]
+        add_rows(state, pool.moves[OUT_DISTINCT, place], group, pool.moves[OUT_COUNT, place])
+        state.counters[TOTAL] += state.groups[PRICE, group] * pool.moves[OUT_COUNT, place]
+    for place in range(pool.counters[N_PARTIAL]):
+        fragment = pool.moves[PARTIAL_FRAGMENT, place]
+        group = np.int64(state.fragments[GROUP, fragment])
+        if group >= 0 and state.fragments[COUNT_OF, fragment] == 0:
+            unsettle(space, state, group)
+            drop_fragment(state, fragment)
+            settle(space, state, group)
+    for new in range(pool.counters[N_NEW]):
+        group = open_group(state)
+        member = pool.news[NEW_FIRST, new]
+        while member >= 0:
+            if pool.moves[MEMBER_COUNT, member] > 0:
+                add_rows(
+                    state,
+                    pool.moves[MEMBER_DISTINCT, member],
+                    group,
+                    pool.moves[MEMBER_COUNT, member],
+                )
+            member = pool.moves[MEMBER_NEXT, member]
+        settle(space, state, group)

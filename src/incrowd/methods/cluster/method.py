@@ -1,0 +1,91 @@
+"""The cluster method: its settings, and the way from rows to released rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from incrowd.errors import JobError
+from incrowd.fields import option
+from incrowd.methods.options import METRICS, require_metric
+
+if TYPE_CHECKING:
+    from incrowd.data.dataset import Rows
+    from incrowd.engines.base import Engine
+    from incrowd.methods.conditions import Conditions
+    from incrowd.progress import Progress
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Split the table top down, then tear up a few near groups at a time and rebuild them cheaper.
+
+    A search of incrowd's own (ruin and recreate). Every group has at least k rows at every moment.
+    Equal rows may end in different groups. Tables of more than 40,000 distinct rows are searched
+    in blocks. Time grows with the effort, and with k for each change.
+    """
+
+    name: ClassVar[str] = "cluster"
+    keeps: ClassVar[frozenset[str]] = frozenset({"k-anonymity"})
+
+    metric: str = option(
+        "loss",
+        help="What generalizing costs: the search makes this loss small.",
+        choices=METRICS,
+    )
+    effort: int = option(
+        0,
+        help="How many changes the search tries; 0 takes 40 per distinct row (10 above 40,000 "
+        "of them), divided by the square root of k.",
+        minimum=0,
+    )
+
+    def __post_init__(self) -> None:
+        require_metric(self.metric)
+        if type(self.effort) is not int or self.effort < 0:
+            raise JobError(
+                "effort is not a whole number of 0 or more",
+                remedy="State how many changes to try, or 0 to leave it to the table's size.",
+            )
+
+    def run(
+        self,
+        rows: Rows,
+        conditions: Conditions,
+        engine: Engine,
+        seed: int,
+        progress: Progress,
+    ) -> Rows:
+        """Return the rows generalized so that rows with equal nodes form groups of at least k.
+
+        Suppressed rows are left out of every group and come back at the roots.
+        """
+        from incrowd.methods.cluster.blocks import block_of_row, search_blocks
+        from incrowd.methods.cluster.search import Plan, search_rows
+        from incrowd.methods.kept import kept_rows, put_back
+
+        _require_k_alone(conditions)
+        kept, _ = kept_rows(rows, conditions)
+        if kept.n_rows == 0:
+            return put_back(rows, kept.nodes)
+        plan = Plan.of(kept, self.metric, conditions.k, seed).with_effort(self.effort, kept.nodes)
+        blocks = block_of_row(kept.nodes, plan)
+        if blocks.max() == 0:
+            return put_back(rows, search_rows(kept.nodes, plan, 0, progress))
+        return put_back(rows, search_blocks(kept.nodes, plan, blocks, engine, progress))
+
+
+def _require_k_alone(conditions: Conditions) -> None:
+    """Raise unless one k for all rows is all that is asked for."""
+    asked = [
+        (conditions.k_of_row is not None, "a k per person"),
+        (conditions.person_of_row is not None, "groups that count people"),
+        (any(column.l > 0 for column in conditions.sensitive), "l-diversity"),
+        (any(column.t >= 0 for column in conditions.sensitive), "t-closeness"),
+    ]
+    names = [name for is_asked, name in asked if is_asked]
+    if names:
+        raise JobError(
+            f"method cluster does not keep {' and '.join(names)}",
+            remedy="Take --method greedy, which does.",
+        )

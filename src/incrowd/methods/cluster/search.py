@@ -1,0 +1,320 @@
+"""One run of the search over the rows of a table, or of one block of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import isqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.data.dataset import Rows
+from incrowd.data.prices import fixed_point_costs
+from incrowd.errors import InfeasibleError
+from incrowd.methods.distinct import sort_key, sorted_runs
+from incrowd.methods.forest import Forest, Walk
+from incrowd.methods.greedy.reorganize import LARGEST_WHOLE, column_order
+from incrowd.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from incrowd.methods.cluster.kernel_state import Space, State
+
+STAGE = "searching groups"
+
+LARGEST_TABLE = 1 << 18
+"""A column's meetings of node and value are tabulated up to this many."""
+
+MOST_LINES = 128
+"""How many lines a column has at most in the index of boxes."""
+
+LARGEST_ATOM_K = 20
+"""Up to this k, distinct rows that occur k times or more begin as groups of their own."""
+
+NEAR, NEAR_LARGE_K, LARGE_K = 48, 256, 50
+"""How many near rows are listed, and how many where k is large."""
+
+ROWS_PER_SLICE = 40_000
+"""About how many rows are put into new groups between two reports of progress."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Everything but the rows: trees, prices, the order of columns, k, the effort per distinct row.
+
+    Plain arrays alone, so that it can be sent to workers.
+    """
+
+    forest: Forest
+    cost_to_root: tuple[NDArray[np.int32], ...]
+    columns: tuple[int, ...]
+    k: int
+    effort: float
+    seed: int
+
+    @classmethod
+    def of(cls, rows: Rows, metric: str, k: int, seed: int) -> Plan:
+        """Return the plan for a table, without effort yet; costs are by node of the walk."""
+        forest = Forest.of(rows.hierarchies)
+        costs = fixed_point_costs(rows.hierarchies, metric)
+        by_rank = [cost[walk.node_at] for cost, walk in zip(costs, forest.walks, strict=True)]
+        columns = tuple(column_order(rows, "levels-first"))
+        return cls(forest, tuple(by_rank), columns, k, 0.0, seed)
+
+    def with_effort(self, effort: int, nodes: NDArray[np.int32]) -> Plan:
+        """Return the plan with this effort for all of these rows; 0 is the automatic one."""
+        n_distinct = len(np.unique(self.key_of_row(self.forest.in_ranks(nodes))))
+        stated = effort or automatic_effort(n_distinct, self.k)
+        return replace(self, effort=stated / n_distinct)
+
+    def key_of_row(self, ranks: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return a number per row that sorts rows by their content, equal for equal rows."""
+        return sort_key(
+            [ranks[column] for column in self.columns],
+            [len(self.forest.walks[column].parent) for column in self.columns],
+            ranks.shape[1],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnTree:
+    """The part of a column's tree that its rows need: values that occur, nodes where they meet.
+
+    ``rank[node]`` is a node's number in the whole walk; ``value_of_rank`` numbers the leaves.
+    """
+
+    rank: NDArray[np.int32]
+    parent: NDArray[np.int32]
+    first: NDArray[np.int32]
+    last: NDArray[np.int32]
+    leaf: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, walk: Walk, values: NDArray[np.int32]) -> ColumnTree:
+        """Return the tree of these values: leaves in the order of the walk, each once."""
+        low, high = values[:-1].copy(), values[1:].copy()
+        while np.any(low != high):  # neighbours climb until they meet
+            is_lower = low > high
+            is_higher = high > low
+            low[is_lower] = walk.parent[low[is_lower]]
+            high[is_higher] = walk.parent[high[is_higher]]
+        rank = np.unique(np.concatenate([values, low])).astype(np.int32)
+        parent = np.zeros(len(rank), dtype=np.int32)
+        open_nodes: list[int] = []
+        ends = walk.end[rank].tolist()
+        for node, start in enumerate(rank.tolist()):
+            while open_nodes and ends[open_nodes[-1]] <= start:
+                open_nodes.pop()
+            parent[node] = open_nodes[-1] if open_nodes else node
+            open_nodes.append(node)
+        return cls(
+            rank,
+            parent,
+            np.searchsorted(values, rank).astype(np.int32),
+            np.searchsorted(values, walk.end[rank]).astype(np.int32),
+            np.searchsorted(rank, values).astype(np.int32),
+        )
+
+    def meets(self) -> NDArray[np.int32]:
+        """Return ``meets[node, value]``, the lowest node above both."""
+        table = np.empty((len(self.rank), len(self.leaf)), dtype=np.int32)
+        for node in range(len(self.rank)):  # a parent comes before its children
+            if node:
+                table[node] = table[self.parent[node]]
+            table[node, self.first[node] : self.last[node]] = node
+        return table
+
+
+def search_rows(
+    nodes: NDArray[np.int32], plan: Plan, block: int = 0, progress: Progress = silent
+) -> NDArray[np.int32]:
+    """Return ``nodes[column, row]`` generalized so that every group has at least k rows.
+
+    Every node must be a leaf. Distinct rows are numbered in an order that their content decides;
+    which of several equal rows goes into which group, by their row numbers.
+    """
+    from incrowd.methods.cluster.kernel_state import NODE_START
+
+    n_columns, n_rows = nodes.shape
+    if n_rows < plan.k:
+        raise InfeasibleError(
+            f"all {n_rows} rows in one group do not meet the conditions",
+            remedy="Lower k.",
+        )
+    if n_columns == 0:
+        return nodes.copy()
+    n_leaves = np.asarray(
+        [[(walk.end == np.arange(1, len(walk.end) + 1)).sum()] for walk in plan.forest.walks]
+    )
+    if np.any(nodes >= n_leaves):
+        raise ValueError("cluster searches rows of leaves, and some nodes are above them")
+    space, state, trees, rows = begin(nodes, plan, block)
+    improve(space, state, plan, progress)
+    # one line per fragment, those of a distinct row together, then per row
+    group_of_place = _groups_of_rows(state)
+    released = np.empty_like(nodes)
+    for place, (column, tree) in enumerate(zip(plan.columns, trees, strict=True)):
+        start = space.columns[NODE_START, place]
+        ranks_shown = tree.rank[state.box[group_of_place, place] - start]
+        released[column, rows] = plan.forest.walks[column].node_at[ranks_shown]
+    return released
+
+
+def begin(
+    nodes: NDArray[np.int32], plan: Plan, block: int
+) -> tuple[Space, State, list[ColumnTree], NDArray[np.int64]]:
+    """Return the first groups of a table or block, its trees, and its rows in sorted order."""
+    ranks = plan.forest.in_ranks(nodes)
+    rows, run_start = sorted_runs(plan.key_of_row(ranks))
+    trees = [
+        ColumnTree.of(plan.forest.walks[column], np.unique(ranks[column]))
+        for column in plan.columns
+    ]
+    distinct = ranks[np.asarray(plan.columns)][:, rows[run_start[:-1]]]
+    space = space_of(distinct, np.diff(run_start), trees, plan)
+    state = first_groups(space, nodes.shape[1], plan.k, _seed_of(plan.seed, block))
+    return space, state, trees, rows
+
+
+def improve(space: Space, state: State, plan: Plan, progress: Progress) -> None:
+    """Make the groups cheaper, in slices, until the effort is spent or nothing is lost."""
+    from incrowd.methods.cluster import kernel_near, kernel_pool, kernel_search
+    from incrowd.methods.cluster.kernel_state import N_DONE, TOTAL
+
+    effort = round(plan.effort * space.value.shape[0])
+    heat = first_heat(plan.effort, plan.k) * plan.k * space.scale
+    least = int(space.rows.prod(axis=0).sum())
+    pool = kernel_pool.empty_pool(space, state, max(1024, 8 * plan.k))
+    near = kernel_near.no_lists(space, NEAR if plan.k < LARGE_K else NEAR_LARGE_K)
+    n_iterations = 1 + ROWS_PER_SLICE // plan.k
+    stamps = 0
+    while state.counters[N_DONE] < effort and state.counters[TOTAL] > least:
+        n_done = int(state.counters[N_DONE])
+        progress(STAGE, n_done, effort)
+        stamps = kernel_search.search_slice(
+            space,
+            state,
+            pool,
+            near,
+            plan.k,
+            min(n_iterations, effort - n_done),
+            effort,
+            heat,
+            stamps,
+        )
+    progress(STAGE, effort, effort)
+
+
+def _groups_of_rows(state: State) -> NDArray[np.int64]:
+    """Return the group of every row, rows sorted by content, equal ones by group."""
+    from incrowd.methods.cluster.kernel_state import COUNT_OF, GROUP, ROW
+
+    fragments = state.fragments[:, state.fragments[GROUP] >= 0]
+    fragments = fragments[:, np.lexsort([fragments[GROUP], fragments[ROW]])]
+    return np.repeat(fragments[GROUP], fragments[COUNT_OF])
+
+
+def first_groups(space: Space, n_rows: int, k: int, seed: int) -> State:
+    """Return the state after the top-down splits."""
+    from incrowd.methods.cluster import kernel_start, kernel_state
+
+    state = kernel_state.empty_state(space, n_rows, k, seed)
+    count = space.rows[kernel_state.N_ROWS_OF_DISTINCT]
+    everything = np.arange(len(count))
+    is_atom = (count >= k) & (k <= LARGEST_ATOM_K)
+    if 0 < int(count[~is_atom].sum()) < k:
+        is_atom[:] = False
+    atoms = everything[is_atom]
+    starts = np.arange(len(atoms) + 1)
+    kernel_state.add_groups(space, state, starts, atoms, count[is_atom])
+    others = everything[~is_atom]
+    if len(others):
+        spans = kernel_start.top_down(space, k, others, count[~is_atom])
+        kernel_state.add_groups(space, state, *spans)
+    return state
+
+
+def space_of(
+    distinct: NDArray[np.int32],
+    count: NDArray[np.int64],
+    trees: list[ColumnTree],
+    plan: Plan,
+) -> Space:
+    """Return distinct rows, ``distinct[column, row]`` in ranks, and trees as kernels take them."""
+    from incrowd.methods.cluster.kernel_state import Space
+
+    n_columns, n_distinct = distinct.shape
+    n_values = [len(tree.leaf) for tree in trees]
+    value_start = np.cumsum([0, *n_values])
+    node_start = np.cumsum([0, *(len(tree.rank) for tree in trees)])
+    value = np.empty((n_distinct, n_columns), dtype=np.int32)
+    prices, meets, lines = [], [], []
+    meet_start = np.full(node_start[-1], -1, dtype=np.int64)
+    n_tabulated = n_lines = 0
+    for column, tree in enumerate(trees):
+        value[:, column] = np.searchsorted(tree.rank[tree.leaf], distinct[column])
+        cost = plan.cost_to_root[plan.columns[column]][tree.rank].astype(np.int64)
+        prices.append(cost.max() - cost)
+        if len(tree.rank) * len(tree.leaf) <= LARGEST_TABLE:
+            nodes = np.arange(node_start[column], node_start[column + 1])
+            meet_start[nodes] = n_tabulated + (nodes - nodes[0]) * len(tree.leaf)
+            meets.append((tree.meets() + node_start[column]).astype(np.int32).ravel())
+            n_tabulated += meets[-1].size
+        n_own = min(MOST_LINES, n_values[column])
+        lines.append(n_lines + np.arange(n_values[column]) * n_own // n_values[column])
+        n_lines += n_own
+    node_price = np.concatenate(prices)
+    leaf = _numbered_on([tree.leaf for tree in trees], node_start)
+    own_price = node_price[leaf[value + value_start[:-1]]].sum(axis=1)
+    parent = _numbered_on([tree.parent for tree in trees], node_start)
+    first = np.concatenate([tree.first for tree in trees])
+    last = np.concatenate([tree.last for tree in trees])
+    key = np.random.default_rng(0).integers(-(1 << 63), (1 << 63) - 1, len(node_price))
+    columns = np.zeros((3, n_columns + 1), dtype=np.int64)
+    columns[0], columns[1] = value_start, node_start
+    columns[2, :-1] = np.argsort([-number for number in n_values], kind="stable")
+    return Space(
+        value=value,
+        rows=np.stack([count, own_price]).astype(np.int64),
+        columns=columns,
+        values=np.stack([leaf, np.concatenate(lines)]).astype(np.int64),
+        nodes=np.stack([parent, first, last, node_price, key, meet_start]).astype(np.int64),
+        meets=np.concatenate([np.zeros(0, dtype=np.int32), *meets]),
+        is_index_exact=max(n_values) <= MOST_LINES,
+        scale=max(1, *(int(part.max()) for part in prices)),
+    )
+
+
+def _numbered_on(tables: list[NDArray[np.int32]], start: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Put tables of nodes one after the other, each column's nodes after the last column's."""
+    shifted = [table + first for table, first in zip(tables, start[:-1], strict=True)]
+    return np.asarray(np.concatenate(shifted), dtype=np.int32)
+
+
+def _seed_of(seed: int, block: int) -> int:
+    """Return a well-mixed start of a block's draws (the finish of splitmix64)."""
+    mixed = (seed * 0x9E3779B97F4A7C15 + (block + 1) * 0xD1B54A32D192ED03) & ((1 << 64) - 1)
+    for multiplier in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB):
+        mixed = ((mixed ^ (mixed >> 30)) * multiplier) & ((1 << 64) - 1)
+    return (mixed ^ (mixed >> 31)) & ((1 << 63) - 1)
+
+
+PER_ROW, PER_ROW_IN_BLOCKS = 40, 10
+"""The automatic effort per distinct row, before it is divided by the square root of k."""
+
+
+def automatic_effort(n_distinct: int, k: int) -> int:
+    """Return how many changes are tried on a table of this many distinct rows unless stated."""
+    per_row = PER_ROW if n_distinct <= LARGEST_WHOLE else PER_ROW_IN_BLOCKS
+    return max(1, per_row * n_distinct // max(1, isqrt(k)))
+
+
+def first_heat(effort_per_row: float, k: int) -> float:
+    """Return how warm a search begins, in the price of one column at its root for k rows.
+
+    Short searches only go downhill; longer ones have the time to cool down.
+    """
+    whole = PER_ROW / max(1, isqrt(k))
+    if 2 * effort_per_row < whole:
+        return 0.0
+    return 0.15 if effort_per_row <= 2 * whole else 0.4
