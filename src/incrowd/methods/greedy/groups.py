@@ -16,8 +16,9 @@ from incrowd.kernels.validity import Scratch, is_valid, scratch_for
 
 RUNNING, DONE, STUCK = 0, 1, 2
 
-ALIVE, NEXT, QUEUED, MADE = 0, 1, 2, 3
-"""Places in ``Groups.counters``: groups alive, next number, entries in the heap, merges made."""
+ALIVE, NEXT, TESTED, QUEUED, MADE = 0, 1, 2, 3, 4
+"""Places in ``Groups.counters``: groups alive, next number, first number whose group has not been
+tested, entries in the heap, merges made."""
 
 
 class Groups(NamedTuple):
@@ -63,7 +64,7 @@ def start_groups(rows: NDArray[np.int64], run_start: NDArray[np.int64]) -> Group
         rows.astype(np.int32),
         run_start.astype(np.int32),
         np.zeros(2 * n_distinct, dtype=np.int64),
-        np.asarray([n_distinct, n_distinct, -1, 0], dtype=np.int64),
+        np.asarray([n_distinct, n_distinct, 0, 0, 0], dtype=np.int64),
     )
 
 

@@ -24,8 +24,9 @@ from incrowd.methods.greedy.boxes import (
 )
 from incrowd.methods.greedy.groups import (
     ALIVE,
-    QUEUED,
+    NEXT,
     RUNNING,
+    TESTED,
     Groups,
     Room,
     join,
@@ -61,13 +62,13 @@ def merge_slice(
     priced = np.full(n_columns, -1, dtype=np.int64)
     most_boxes = boxes.parent_of_box.size
     waiting = Waiting(np.empty(most_boxes, dtype=np.int32), np.empty(most_boxes, dtype=np.int64))
-    if groups.counters[QUEUED] < 0:  # the first slice
-        groups.counters[QUEUED] = 0
-        for group in range(groups.counters[ALIVE]):
-            size = np.int64(groups.run_start[group + 1] - groups.run_start[group])
-            queue_unless_valid(group, size, groups, limits, room)
     state = RUNNING
     for _ in range(n_merges):
+        # all groups the first time, then the one that was merged last
+        for group in range(groups.counters[TESTED], groups.counters[NEXT]):
+            size = boxes.size_of_slot[groups.slot_of_group[group]]
+            queue_unless_valid(group, size, groups, limits, room)
+        groups.counters[TESTED] = groups.counters[NEXT]
         state, small = take_small(groups)
         if state != RUNNING:
             break
@@ -96,9 +97,7 @@ def merge_slice(
         partner = boxes.group_of_slot[slot]
         boxes.size_of_slot[slot] = size
         boxes.cost_of_slot[slot] = cost
-        merged = join(small, partner, slot, groups)
-        boxes.group_of_slot[slot] = merged
-        queue_unless_valid(merged, size, groups, limits, room)
+        boxes.group_of_slot[slot] = join(small, partner, slot, groups)
         move_up(boxes, slot, trees.end)
         boxes.n_stale[0] += 1
     return state

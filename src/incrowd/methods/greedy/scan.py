@@ -16,8 +16,9 @@ from incrowd.kernels.compile import Whole, compiled, compiled_inner
 from incrowd.kernels.trees import Trees, common_ancestor, price_meetings
 from incrowd.methods.greedy.groups import (
     ALIVE,
-    QUEUED,
+    NEXT,
     RUNNING,
+    TESTED,
     Groups,
     Room,
     join,
@@ -135,13 +136,13 @@ def merge_slice(
     n_columns = slots.node_of_slot.shape[0]
     cost_of_meeting = np.empty(trees.parent.size, dtype=np.int32)
     sums = np.empty(BLOCK, dtype=np.int32)
-    if groups.counters[QUEUED] < 0:  # the first slice
-        groups.counters[QUEUED] = 0
-        for group in range(groups.counters[ALIVE]):
-            size = np.int64(groups.run_start[group + 1] - groups.run_start[group])
-            queue_unless_valid(group, size, groups, limits, room)
     state = RUNNING
     for _ in range(n_merges):
+        # all groups the first time, then the one that was merged last
+        for group in range(groups.counters[TESTED], groups.counters[NEXT]):
+            size = slots.size_of_slot[groups.slot_of_group[group]]
+            queue_unless_valid(group, size, groups, limits, room)
+        groups.counters[TESTED] = groups.counters[NEXT]
         state, small = take_small(groups)
         if state != RUNNING:
             break
@@ -167,9 +168,7 @@ def merge_slice(
         partner = slots.group_of_slot[slot]
         slots.size_of_slot[merged_slot] = size
         slots.cost_of_slot[merged_slot] = cost
-        merged = join(small, partner, merged_slot, groups)
-        slots.group_of_slot[merged_slot] = merged
-        queue_unless_valid(merged, size, groups, limits, room)
+        slots.group_of_slot[merged_slot] = join(small, partner, merged_slot, groups)
         slots.is_alive[merged_slot] = True
         slots.n_used[0] += 1
         n_alive = groups.counters[ALIVE]
