@@ -143,12 +143,14 @@ def test_columns_too_wide_for_tables_and_lines(monkeypatch):
 
 
 def test_large_tables_are_searched_in_blocks(monkeypatch):
-    from incrowd.methods.greedy import reorganize
+    from incrowd.methods.cluster import blocks
 
     rows = grid(3000)
-    monkeypatch.setattr(reorganize, "LARGEST_WHOLE", 500)
-    monkeypatch.setattr(reorganize, "DISTINCT_PER_PARTITION", 300)
+    whole = release(Cluster(effort=4000), rows, 4, seed=5)
+    monkeypatch.setattr(blocks, "LARGEST_WHOLE", 500)
+    monkeypatch.setattr(blocks, "DISTINCT_PER_BLOCK", 300)
     method = Cluster(effort=4000)
+    assert not np.array_equal(whole.nodes, release(method, rows, 4, seed=5).nodes)
     after = release(method, rows, 4, seed=5)
     assert_kept(rows, after, 4)
     for engine in (LocalEngine(2), LocalEngine(1, block_rows=70)):
@@ -157,6 +159,14 @@ def test_large_tables_are_searched_in_blocks(monkeypatch):
     assert not np.array_equal(after.nodes, release(method, rows, 4, seed=6).nodes)
     start = release(Cluster(effort=1), rows, 4)
     assert loss(rows, after) < 0.99 * loss(rows, start)
+
+
+def test_blocks_and_effort_follow_the_documented_sizes():
+    from incrowd.methods.cluster import search
+
+    assert (search.LARGEST_WHOLE, search.DISTINCT_PER_BLOCK) == (40_000, 20_000)
+    assert search.automatic_effort(40_000, 5) == 40 * 40_000 // 2
+    assert search.automatic_effort(40_001, 5) == 10 * 40_001 // 2
 
 
 def test_suppressed_rows_come_back_at_the_root():

@@ -9,10 +9,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.engines.base import Engine
-from incrowd.errors import EngineError
-from incrowd.methods.cluster.search import STAGE, Plan, search_rows
+from incrowd.methods.cluster.search import (
+    DISTINCT_PER_BLOCK,
+    LARGEST_WHOLE,
+    STAGE,
+    Plan,
+    search_rows,
+)
 from incrowd.methods.distinct import sorted_runs
 from incrowd.methods.greedy.reorganize import automatic_partitions, cut
+from incrowd.methods.parts import released_schema, search_parts
 from incrowd.progress import Progress
 
 
@@ -23,7 +29,7 @@ def block_of_row(nodes: NDArray[np.int32], plan: Plan) -> NDArray[np.int64]:
     differ; a block has at least k rows.
     """
     rows, run_start = sorted_runs(plan.key_of_row(plan.forest.in_ranks(nodes)))
-    n_blocks = automatic_partitions(len(run_start) - 1)
+    n_blocks = automatic_partitions(len(run_start) - 1, LARGEST_WHOLE, DISTINCT_PER_BLOCK)
     starts = cut(run_start, n_blocks, lambda start, end: end - start >= plan.k)
     blocks = np.empty(nodes.shape[1], dtype=np.int64)
     blocks[rows] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
@@ -44,17 +50,7 @@ def search_blocks(
     # one line per row: its number, its block, its nodes
     columns = {"row": np.arange(nodes.shape[1]), "block": blocks}
     columns |= {f"c{column}": node_of_row for column, node_of_row in enumerate(nodes)}
-    loaded = engine.load(pa.table(columns))
-    searched = engine.collect(engine.map_groups(loaded, "block", function, function.schema))
-    numbers = searched.column("row").to_numpy()
-    if not np.array_equal(np.sort(numbers), np.arange(nodes.shape[1])):
-        raise EngineError(
-            f"{engine.name}: rows were lost or doubled on the way back",
-            remedy="Nothing was released. Run again, or use --engine local.",
-        )
-    released = np.empty_like(nodes)
-    for column in range(len(nodes)):
-        released[column, numbers] = searched.column(f"c{column}").to_numpy()
+    released = search_parts(engine, pa.table(columns), "block", function, nodes)
     progress(STAGE, n_blocks, n_blocks)
     return released
 
@@ -68,8 +64,7 @@ class SearchBlock:
     @property
     def schema(self) -> pa.Schema:
         """The columns of what comes out: the row's number and its nodes."""
-        nodes = [(f"c{column}", pa.int32()) for column in range(len(self.plan.forest.walks))]
-        return pa.schema([("row", pa.int64()), *nodes])
+        return released_schema(len(self.plan.forest.walks))
 
     def __call__(self, block: pa.Table) -> pa.Table:
         """Return the block's rows, in the order of their numbers, as they are released.

@@ -14,7 +14,7 @@ from incrowd.data.prices import fixed_point_costs
 from incrowd.errors import InfeasibleError
 from incrowd.methods.distinct import sort_key, sorted_runs
 from incrowd.methods.forest import Forest, Walk
-from incrowd.methods.greedy.reorganize import LARGEST_WHOLE, column_order
+from incrowd.methods.greedy.reorganize import column_order
 from incrowd.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -33,6 +33,12 @@ LARGEST_ATOM_K = 20
 
 NEAR, NEAR_LARGE_K, LARGE_K = 48, 256, 50
 """How many near rows are listed, and how many where k is large."""
+
+LARGEST_WHOLE = 40_000
+"""Up to how many distinct rows a table is searched as one block."""
+
+DISTINCT_PER_BLOCK = 20_000
+"""About how many distinct rows a block of a larger table has."""
 
 ROWS_PER_SLICE = 40_000
 """About how many rows are put into new groups between two reports of progress."""

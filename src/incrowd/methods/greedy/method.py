@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from incrowd.errors import EngineError, JobError, unknown
+from incrowd.errors import JobError, unknown
 from incrowd.fields import option
 from incrowd.methods.options import KEEPS, METRICS, require_metric
 
@@ -191,24 +191,15 @@ def _merge_partitions(
     progress: Progress,
 ) -> NDArray[np.int32]:
     """Search every partition on the engine; return the released nodes of all rows."""
-    import numpy as np
 
     from incrowd.methods.greedy.search import STAGE, MergePartition, block_table
+    from incrowd.methods.parts import search_parts
 
     n_partitions = int(partition_of_row.max()) + 1
     progress(STAGE, 0, n_partitions)
     function = MergePartition(plan.without_rows())
     # one line per row: its number, its partition, its nodes and what the conditions look at
-    blocks = engine.load(block_table(rows.nodes, partition_of_row, plan.limits))
-    merged = engine.collect(engine.map_groups(blocks, "partition", function, function.schema))
-    numbers = merged.column("row").to_numpy()
-    if not np.array_equal(np.sort(numbers), np.arange(rows.n_rows)):
-        raise EngineError(
-            f"{engine.name}: rows were lost or doubled on the way back",
-            remedy="Nothing was released. Run again, or use --engine local.",
-        )
-    released = np.empty_like(rows.nodes)
-    for column in range(rows.n_columns):
-        released[column, numbers] = merged.column(f"c{column}").to_numpy()
+    table = block_table(rows.nodes, partition_of_row, plan.limits)
+    released = search_parts(engine, table, "partition", function, rows.nodes)
     progress(STAGE, n_partitions, n_partitions)
     return released

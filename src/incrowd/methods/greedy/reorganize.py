@@ -33,9 +33,13 @@ def column_order(rows: Rows, reorganize: str) -> list[int]:
     return sorted(range(rows.n_columns), key=lambda column: (levels[column], values[column]))
 
 
-def automatic_partitions(n_distinct: int) -> int:
-    """Return how many partitions keep a search quick, also where the index helps little."""
-    return 1 if n_distinct <= LARGEST_WHOLE else -(-n_distinct // DISTINCT_PER_PARTITION)
+def automatic_partitions(
+    n_distinct: int, largest_whole: int | None = None, per_part: int | None = None
+) -> int:
+    """Return how many parts keep a search quick; without limits, those of greedy's index."""
+    if n_distinct <= (largest_whole or LARGEST_WHOLE):
+        return 1
+    return -(-n_distinct // (per_part or DISTINCT_PER_PARTITION))
 
 
 def cut(

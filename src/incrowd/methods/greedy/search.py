@@ -17,6 +17,7 @@ from incrowd.methods.conditions import PackedConditions
 from incrowd.methods.distinct import sort_key, sorted_runs
 from incrowd.methods.forest import Forest
 from incrowd.methods.greedy.reorganize import column_order
+from incrowd.methods.parts import released_schema
 from incrowd.progress import Progress, silent
 
 STAGE = "merging groups"
@@ -143,8 +144,7 @@ class MergePartition:
     @property
     def schema(self) -> pa.Schema:
         """The columns of what comes out: the row's number and its nodes."""
-        nodes = [(f"c{column}", pa.int32()) for column in range(len(self.plan.forest.walks))]
-        return pa.schema([("row", pa.int64()), *nodes])
+        return released_schema(len(self.plan.forest.walks))
 
     def __call__(self, block: pa.Table) -> pa.Table:
         """Return the block's rows, in whatever order, with the nodes that they are released as."""
