@@ -136,6 +136,10 @@ def test_what_cannot_be_checked_answers_2(released):
     assert released.call("check", "nowhere.csv", "--k", 5, *FLAGS).status == 2
     assert released.call("check", "census.release.csv", "--k", 5, "--quasi", "agge").status == 2
     assert released.call("check", "census.release.csv", "--k", 5, *FLAGS, "--aligned").status == 2
+    for command, data in [("check", "census.release.csv"), ("run", "census.csv")]:
+        wrong = released.call(command, data, "--k", 5, *FLAGS, "--hierarchy", "age")
+        assert wrong.status == 2
+        assert "COLUMN=FILE" in wrong.err
 
 
 def test_leaks_that_others_let_through(released):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from incrowd.cli.flags import apply_flags, flags_of, split_names, with_flags
+from incrowd.cli.flags import apply_flags, flags_of, split_names, stated_hierarchies, with_flags
 from incrowd.cli.options import AsJson, Debug, Hierarchies, Person, Quasi, Sensitive, ShowValues
 from incrowd.data.schema import Schema
 from incrowd.data.specs import HierarchySpec
@@ -124,9 +124,7 @@ def check_command(
     else:
         quasi_names, sensitive_names = split_names(quasi), split_names(sensitive)
     apply_flags(mapping, FLAGS, stated)
-    for text in hierarchy or []:
-        column, _, spec = text.partition("=")
-        specs[column] = HierarchySpec.parse(spec)
+    specs |= stated_hierarchies(hierarchy)
     if not quasi_names:
         raise JobError(
             "no column is quasi-identifying, so there is nothing to check",

@@ -10,6 +10,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
+from incrowd.data.specs import HierarchySpec
 from incrowd.errors import JobError
 
 
@@ -125,3 +126,14 @@ def apply_settings(mapping: dict[str, Any], settings: list[str]) -> None:
 def split_names(text: str | None) -> list[str]:
     """Return the names in a comma-separated flag."""
     return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
+def stated_hierarchies(texts: list[str] | None) -> dict[str, HierarchySpec]:
+    """Return the hierarchies that ``--hierarchy COLUMN=SPEC`` states, by column."""
+    specs = {}
+    for text in texts or []:
+        column, equals, spec = text.partition("=")
+        if not equals:
+            raise JobError(f"--hierarchy {text}: not of the form COLUMN=FILE or COLUMN=intervals:5")
+        specs[column] = HierarchySpec.parse(spec)
+    return specs

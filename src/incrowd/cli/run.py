@@ -7,7 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from incrowd.cli.flags import apply_flags, apply_settings, flags_of, split_names, with_flags
+from incrowd.cli.flags import (
+    apply_flags,
+    apply_settings,
+    flags_of,
+    split_names,
+    stated_hierarchies,
+    with_flags,
+)
 from incrowd.cli.options import (
     AsJson,
     Debug,
@@ -19,7 +26,6 @@ from incrowd.cli.options import (
     ShowValues,
 )
 from incrowd.cli.terminal import progress_bar, say
-from incrowd.data.specs import HierarchySpec
 from incrowd.engines.table import EngineChoice
 from incrowd.errors import InputError, JobError
 from incrowd.guarantees.k_anonymity import KAnonymity
@@ -102,11 +108,8 @@ def run_command(
     )
     if person is not None:
         mapping["person"] = person
-    for text in hierarchy or []:
-        column, equals, spec = text.partition("=")
-        if not equals:
-            raise JobError(f"--hierarchy {text}: not of the form COLUMN=FILE or COLUMN=intervals:5")
-        mapping.setdefault("hierarchies", {})[column] = HierarchySpec.parse(spec)
+    if hierarchy:
+        mapping.setdefault("hierarchies", {}).update(stated_hierarchies(hierarchy))
     if guarantee is not None:
         mapping.setdefault("guarantee", {})["name"] = guarantee
     if method is not None and mapping.get("method", {}).get("name") != method:
