@@ -79,6 +79,11 @@ class PackedConditions(NamedTuple):
     tree_weight: NDArray[np.float64]
     tree_share: NDArray[np.float64]
 
+    def without_rows(self) -> PackedConditions:
+        """Return the same limits over no rows, to be sent to workers."""
+        none = np.zeros(0, dtype=np.int32)
+        return self.of_rows(none, none, np.zeros((len(self.l), 0), dtype=np.int32))
+
     def of_rows(
         self,
         k_of_row: NDArray[np.int32],
