@@ -16,10 +16,10 @@ from incrowd.methods.cluster.search import (
     Plan,
     search_rows,
 )
-from incrowd.methods.cluster.start import LEFT_OUT
 from incrowd.methods.conditions import PackedConditions
 from incrowd.methods.distinct import sort_key, sorted_runs
 from incrowd.methods.greedy.reorganize import automatic_partitions, cut
+from incrowd.methods.kept import LEFT_OUT
 from incrowd.methods.parts import (
     limits_of_part,
     nodes_of_part,

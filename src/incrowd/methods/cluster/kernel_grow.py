@@ -151,7 +151,11 @@ def _wanted_place(pool: Pool, rules: Any, n_waiting: Whole) -> Whole:
         if place > 0 and not is_cheaper and is_best_wanted:
             continue
         wanted = is_wanted(rules, pool.items[DISTINCT, item])
-        if place == 0 or (wanted and not is_best_wanted) or (is_cheaper and wanted == is_best_wanted):
+        if (
+            place == 0
+            or (wanted and not is_best_wanted)
+            or (is_cheaper and wanted == is_best_wanted)
+        ):
             best = np.int64(place)
             is_best_wanted = wanted
     return best
@@ -176,12 +180,11 @@ def _absorb(
         item = pool.items[WAITING, place]
         distinct = pool.items[DISTINCT, item]
         is_taken = pool.items[MET_PRICE, item] == price and is_inside(space, pool.box, distinct)
-        if rules is not None:
-            if is_taken:
-                tally(rules, distinct, pool.items[COUNT, item])
-                is_taken = is_met(rules)
-                if not is_taken:
-                    tally(rules, distinct, -pool.items[COUNT, item])
+        if rules is not None and is_taken:
+            tally(rules, distinct, pool.items[COUNT, item])
+            is_taken = is_met(rules)
+            if not is_taken:
+                tally(rules, distinct, -pool.items[COUNT, item])
         if is_taken:
             _pick(pool, place, n_waiting, n_picked)
             n_picked += 1
@@ -234,16 +237,15 @@ def grow(
         if rules is not None:
             lacking = n_lacking(rules)
             takes_one = lacking == 0 or rules.limits.person_of_row.size > 0
-        if takes_one:
+        if rules is not None and takes_one:
             place = _wanted_place(pool, rules, n_waiting)
             example = pool.items[WAITING, place]
             price = pool.items[MET_PRICE, example]
             size += _pick(pool, place, n_waiting, n_picked)
             n_picked += 1
             n_waiting -= 1
-            if rules is not None:
-                tally(rules, pool.items[DISTINCT, example], pool.items[COUNT, example])
-                is_enough = is_met(rules)
+            tally(rules, pool.items[DISTINCT, example], pool.items[COUNT, example])
+            is_enough = is_met(rules)
         else:
             stamps += 1
             n_classes = _sort_into_classes(pool, n_waiting, stamps)

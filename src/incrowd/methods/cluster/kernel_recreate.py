@@ -61,9 +61,8 @@ def _n_to_spare(
     n_spared = min(count, size - k)
     if n_spared <= 0 or (space.is_together and n_spared < count):
         return np.int64(0)
-    if rules is not None:
-        if not can_spare(rules, distinct, n_spared):
-            return np.int64(0)
+    if rules is not None and not can_spare(rules, distinct, n_spared):
+        return np.int64(0)
     return n_spared
 
 

@@ -6,7 +6,7 @@ this module's work.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,7 +119,7 @@ def n_lacking(rules: Rules) -> Whole:
 @compiled_inner
 def _is_column_met(rules: Rules, sensitive: Whole) -> Flag:
     """Return whether the tally meets l and t in one sensitive column. O(nodes of its tree)."""
-    limits = rules.limits
+    limits: Any = rules.limits
     start, end = limits.tree_start[sensitive], limits.tree_start[sensitive + 1]
     n_values = limits.n_values[sensitive]
     counts = rules.count_of_node[start:end]
@@ -181,9 +181,9 @@ def is_wanted(rules: Rules, distinct: Whole) -> Flag:
             node = limits.tree_start[sensitive] + code
             count = np.float64(rules.count_of_node[node])
             size = np.float64(rules.numbers[SIZE_NOW])
-            if limits.l_kind[sensitive] > 0 and code < limits.n_values[sensitive]:
-                if count * limits.l[sensitive] < size:
-                    return True
+            is_known = code < limits.n_values[sensitive]
+            if limits.l_kind[sensitive] > 0 and is_known and count * limits.l[sensitive] < size:
+                return True
             if limits.t[sensitive] >= 0.0 and count < size * limits.tree_share[node]:
                 return True
     return False

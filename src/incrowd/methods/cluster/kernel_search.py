@@ -228,9 +228,7 @@ def _add_surplus(
 
 
 @compiled_inner
-def _ask_outside(
-    space: Space, state: State, pool: Pool, rules: Any, n_items: Whole
-) -> None:
+def _ask_outside(space: Space, state: State, pool: Pool, rules: Any, n_items: Whole) -> None:
     """Find for every item of a torn-up group the cheapest other group that contains it.
 
     Where rows may be left out, that is where an item goes that no group would take.
@@ -241,12 +239,11 @@ def _ask_outside(
     for item in range(n_items):
         distinct = np.int64(pool.items[DISTINCT, item])
         group = cheapest_group(space, state, distinct, pool.items[CREDIT, item] + slack)
-        if rules is not None:
-            if group >= 0:
-                tally_standing(state, pool, rules, group)
-                tally(rules, distinct, pool.items[COUNT, item])
-                if not is_met(rules):
-                    group = np.int64(-1)
+        if rules is not None and group >= 0:
+            tally_standing(state, pool, rules, group)
+            tally(rules, distinct, pool.items[COUNT, item])
+            if not is_met(rules):
+                group = np.int64(-1)
         if group < 0 and state.room_left[0] > 0:
             group = np.int64(SUPPRESSED)
         if group >= 0:
@@ -318,7 +315,8 @@ def search_slice(
         absorbs = below(random, 2) == 1
         uses_credit = below(random, 3) != 0
         after, stamps = recreate(
-            space, state, pool, rules, k, noise, absorbs, uses_credit, most, stamps)
+            space, state, pool, rules, k, noise, absorbs, uses_credit, most, stamps
+        )
         if after < 0 or after > most or (after == cost and warmth == 0.0 and below(random, 4)):
             continue
         if after < cost:

@@ -56,8 +56,8 @@ class Space(NamedTuple):
     Per node: its PARENT (a root is its own), FIRST, LAST, NODE_PRICE, which never falls on the way
     up, and NODE_KEY, a random number. Per value: its LEAF, and its LINE in the index of boxes
     (several values share one in wide columns). ``meets`` holds where a node and each value of its
-    column meet, from the node's MEETS on; −1 where that would be too much. ``is_together``: the rows
-    of a distinct row may not be parted.
+    column meet, from the node's MEETS on; −1 where that would be too much. ``is_together``: the
+    rows of a distinct row may not be parted.
     """
 
     value: NDArray[np.int32]
@@ -119,8 +119,10 @@ def empty_state(
     counters[N_FREE_SLOTS] = n_slots - 1
     counters[N_SLOTS] = 1
     counters[N_FREE_FRAGMENTS] = n_fragments
+    box = np.zeros((n_slots, n_columns), dtype=np.int32)
+    box[SUPPRESSED] = space.columns[NODE_START, :n_columns]
     return State(
-        np.zeros((n_slots, n_columns), dtype=np.int32),
+        box,
         groups,
         fragments,
         np.full(n_distinct, -1, dtype=np.int64),

@@ -13,7 +13,6 @@ from incrowd.data.dataset import Rows
 from incrowd.data.prices import fixed_point_costs
 from incrowd.errors import InfeasibleError
 from incrowd.methods.cluster.start import (
-    LEFT_OUT,
     SortedRows,
     given_groups,
     seed_of,
@@ -23,6 +22,7 @@ from incrowd.methods.conditions import PackedConditions
 from incrowd.methods.distinct import sort_key
 from incrowd.methods.forest import Forest, Walk
 from incrowd.methods.greedy.reorganize import column_order
+from incrowd.methods.kept import LEFT_OUT
 from incrowd.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -48,7 +48,6 @@ DISTINCT_PER_BLOCK = 20_000
 
 ROWS_PER_SLICE = 40_000
 """About how many rows are put into new groups between two reports of progress."""
-
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from incrowd.methods.conditions import PackedConditions
 from incrowd.methods.distinct import sort_key, sorted_runs
+from incrowd.methods.kept import LEFT_OUT
 
 if TYPE_CHECKING:
     from incrowd.methods.cluster.kernel_rules import Rules
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 
 LARGEST_ATOM_K = 20
 """Up to this k, distinct rows that occur k times or more begin as groups of their own."""
-
-LEFT_OUT = -1
-"""What stands in place of a node where a row is left out of the release."""
 
 
 @dataclass(frozen=True, eq=False)
