@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.data.dataset import Rows
+from incrowd.data.dataset import Rows, Trace
 from incrowd.methods.conditions import Conditions, PackedConditions
 
 
@@ -21,14 +21,14 @@ def kept_rows(rows: Rows, conditions: Conditions) -> tuple[Rows, PackedCondition
     )
 
 
-def put_back(rows: Rows, nodes: NDArray[np.int32]) -> Rows:
+def put_back(rows: Rows, nodes: NDArray[np.int32], trace: Trace | None = None) -> Rows:
     """Return all rows, the kept ones with their new nodes, the suppressed ones at the roots."""
     if not rows.is_suppressed.any():
-        return rows.with_nodes(nodes)
+        return rows.with_nodes(nodes, trace=trace)
     roots = np.asarray([[hierarchy.root] for hierarchy in rows.hierarchies], dtype=np.int32)
     every = np.repeat(roots, rows.n_rows, axis=1) if rows.n_columns else rows.nodes.copy()
     every[:, ~rows.is_suppressed] = nodes
-    return rows.with_nodes(every)
+    return rows.with_nodes(every, trace=trace)
 
 
 class Validity:

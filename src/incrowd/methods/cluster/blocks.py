@@ -22,9 +22,10 @@ from incrowd.methods.parts import released_schema, search_parts
 from incrowd.progress import Progress
 
 
-def block_of_row(nodes: NDArray[np.int32], plan: Plan) -> NDArray[np.int64]:
-    """Return every row's block: all 0 up to 40,000 distinct rows, else about 20,000 to a block.
+def block_of_row(nodes: NDArray[np.int32], plan: Plan) -> tuple[NDArray[np.int64], int]:
+    """Return every row's block, and how many distinct rows there are.
 
+    All rows are in block 0 up to 40,000 distinct ones; else a block has about 20,000 of those.
     Rows are sorted by content, columns with the fewest levels first, and cut between rows that
     differ; a block has at least k rows.
     """
@@ -33,7 +34,7 @@ def block_of_row(nodes: NDArray[np.int32], plan: Plan) -> NDArray[np.int64]:
     starts = cut(run_start, n_blocks, lambda start, end: end - start >= plan.k)
     blocks = np.empty(nodes.shape[1], dtype=np.int64)
     blocks[rows] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    return blocks
+    return blocks, len(run_start) - 1
 
 
 def search_blocks(

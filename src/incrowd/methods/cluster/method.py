@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import JobError
 from incrowd.fields import option
+from incrowd.methods.effort import AUTO, seconds_of, stated_effort
 from incrowd.methods.options import METRICS, require_metric
 
 if TYPE_CHECKING:
@@ -33,20 +34,16 @@ class Cluster:
         help="What generalizing costs: the search makes this loss small.",
         choices=METRICS,
     )
-    effort: int = option(
-        0,
-        help="How many changes the search tries; 0 takes 40 per distinct row (10 above 40,000 "
-        "of them), divided by the square root of k.",
-        minimum=0,
+    effort: str | int = option(
+        AUTO,
+        help="How many changes the search tries, or how long it searches (10s, 2m), or quick, "
+        "auto or full: auto takes 40 changes per distinct row (10 above 40,000 of them), divided "
+        "by the square root of k; quick a quarter, full ten times as many.",
     )
 
     def __post_init__(self) -> None:
         require_metric(self.metric)
-        if type(self.effort) is not int or self.effort < 0:
-            raise JobError(
-                "effort is not a whole number of 0 or more",
-                remedy="State how many changes to try, or 0 to leave it to the table's size.",
-            )
+        object.__setattr__(self, "effort", stated_effort(self.effort))
 
     def run(
         self,
@@ -58,21 +55,37 @@ class Cluster:
     ) -> Rows:
         """Return the rows generalized so that rows with equal nodes form groups of at least k.
 
-        Suppressed rows are left out of every group and come back at the roots.
+        Suppressed rows are left out of every group and come back at the roots. The number of
+        changes that the effort came to is in the trace: with it the search does the same again.
         """
+        from time import perf_counter
+
+        from incrowd.data.dataset import Trace
         from incrowd.methods.cluster.blocks import block_of_row, search_blocks
+        from incrowd.methods.cluster.budget import iterations_within, stated_iterations
         from incrowd.methods.cluster.search import Plan, search_rows
         from incrowd.methods.kept import kept_rows, put_back
 
+        started = perf_counter()
         _require_k_alone(conditions)
         kept, _ = kept_rows(rows, conditions)
         if kept.n_rows == 0:
             return put_back(rows, kept.nodes)
-        plan = Plan.of(kept, self.metric, conditions.k, seed).with_effort(self.effort, kept.nodes)
-        blocks = block_of_row(kept.nodes, plan)
+        plan = Plan.of(kept, self.metric, conditions.k, seed)
+        blocks, n_distinct = block_of_row(kept.nodes, plan)
+        if seconds_of(self.effort):
+            iterations = iterations_within(
+                seconds_of(self.effort), started, kept.nodes, plan, blocks, engine.n_workers
+            )
+        else:
+            iterations = stated_iterations(self.effort, n_distinct, conditions.k)
+        plan = plan.with_effort(iterations, n_distinct)
         if blocks.max() == 0:
-            return put_back(rows, search_rows(kept.nodes, plan, 0, progress))
-        return put_back(rows, search_blocks(kept.nodes, plan, blocks, engine, progress))
+            nodes = search_rows(kept.nodes, plan, 0, progress)
+        else:
+            nodes = search_blocks(kept.nodes, plan, blocks, engine, progress)
+        trace = Trace({"iterations": iterations}, {"effort": iterations})
+        return put_back(rows, nodes, trace)
 
 
 def _require_k_alone(conditions: Conditions) -> None:

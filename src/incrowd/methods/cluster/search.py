@@ -18,6 +18,7 @@ from incrowd.methods.greedy.reorganize import column_order
 from incrowd.progress import Progress, silent
 
 if TYPE_CHECKING:
+    from incrowd.methods.cluster.kernel_near import Near
     from incrowd.methods.cluster.kernel_state import Space, State
 
 STAGE = "searching groups"
@@ -67,11 +68,9 @@ class Plan:
         columns = tuple(column_order(rows, "levels-first"))
         return cls(forest, tuple(by_rank), columns, k, 0.0, seed)
 
-    def with_effort(self, effort: int, nodes: NDArray[np.int32]) -> Plan:
-        """Return the plan with this effort for all of these rows; 0 is the automatic one."""
-        n_distinct = len(np.unique(self.key_of_row(self.forest.in_ranks(nodes))))
-        stated = effort or automatic_effort(n_distinct, self.k)
-        return replace(self, effort=stated / n_distinct)
+    def with_effort(self, iterations: int, n_distinct: int) -> Plan:
+        """Return the plan with so many changes to try on a table of so many distinct rows."""
+        return replace(self, effort=iterations / n_distinct)
 
     def key_of_row(self, ranks: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return a number per row that sorts rows by their content, equal for equal rows."""
@@ -182,16 +181,25 @@ def begin(
     return space, state, trees, rows
 
 
-def improve(space: Space, state: State, plan: Plan, progress: Progress) -> None:
+def no_lists(space: Space, k: int) -> Near:
+    """Return room for the lists of near rows that a search makes."""
+    from incrowd.methods.cluster import kernel_near
+
+    return kernel_near.no_lists(space, NEAR if k < LARGE_K else NEAR_LARGE_K)
+
+
+def improve(
+    space: Space, state: State, plan: Plan, progress: Progress, near: Near | None = None
+) -> None:
     """Make the groups cheaper, in slices, until the effort is spent or nothing is lost."""
-    from incrowd.methods.cluster import kernel_near, kernel_pool, kernel_search
+    from incrowd.methods.cluster import kernel_pool, kernel_search
     from incrowd.methods.cluster.kernel_state import N_DONE, TOTAL
 
     effort = round(plan.effort * space.value.shape[0])
     heat = first_heat(plan.effort, plan.k) * plan.k * space.scale
     least = int(space.rows.prod(axis=0).sum())
     pool = kernel_pool.empty_pool(space, state, max(1024, 8 * plan.k))
-    near = kernel_near.no_lists(space, NEAR if plan.k < LARGE_K else NEAR_LARGE_K)
+    near = no_lists(space, plan.k) if near is None else near
     n_iterations = 1 + ROWS_PER_SLICE // plan.k
     stamps = 0
     while state.counters[N_DONE] < effort and state.counters[TOTAL] > least:
