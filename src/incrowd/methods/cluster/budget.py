@@ -14,9 +14,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.data.dataset import Trace
+from incrowd.engines.base import Engine
+from incrowd.methods.cluster.blocks import REPAIR_SHARE, first_blocks, search_table
 from incrowd.methods.cluster.search import Plan, automatic_effort, begin, improve, no_lists
-from incrowd.methods.effort import FULL, QUICK
-from incrowd.progress import silent
+from incrowd.methods.conditions import PackedConditions
+from incrowd.methods.effort import FULL, QUICK, seconds_of
+from incrowd.progress import Progress, silent
 
 SHORTEST_TRIAL, TRIAL_SHARE = 0.05, 0.05
 """A trial's seconds, and its share of longer budgets."""
@@ -34,16 +38,6 @@ SETTLING, SETTLED = 2.0, 0.5
 what they took at first; less so where groups are few and large, and found without lists."""
 
 N_LISTINGS = 4
-
-
-def stated_iterations(effort: int | str, n_distinct: int, k: int) -> int:
-    """Return how many changes an effort means that is not given in seconds."""
-    if isinstance(effort, int):
-        return effort
-    automatic = automatic_effort(n_distinct, k)
-    if effort == QUICK:
-        return max(1, automatic // QUICKER)
-    return FULLER * automatic if effort == FULL else automatic
 
 
 @dataclass(frozen=True)
@@ -69,58 +63,125 @@ class Pace:
         per_row = changing * self.seconds_per_change + listing * self.seconds_per_list
         return self.seconds_to_begin + self.n_distinct * per_row
 
-    def changes_per_row(self, seconds: float) -> float:
-        """Return the effort per distinct row that takes this long; 0 if there is no time at all."""
+    def changes_per_row(self, seconds: float, shares: tuple[float, ...] = (1.0,)) -> float:
+        """Return the effort per distinct row that takes this long; 0 if there is no time at all.
+
+        The effort is spent in as many searches as there are shares of it.
+        """
+
+        def takes(effort: float) -> float:
+            return sum(self.seconds(share * effort) for share in shares)
+
         low, high = 0.0, 1.0
-        while self.seconds(high) < seconds:
+        while takes(high) < seconds:
             low, high = high, 2 * high
         for _ in range(60):
             middle = (low + high) / 2
-            low, high = (middle, high) if self.seconds(middle) < seconds else (low, middle)
+            low, high = (middle, high) if takes(middle) < seconds else (low, middle)
         return low
 
 
-def iterations_within(
-    seconds: float,
-    started: float,
+@dataclass(frozen=True)
+class Budget:
+    """An effort as it was stated, and when the search that it is for began."""
+
+    effort: int | str
+    started: float
+
+    def search(
+        self,
+        nodes: NDArray[np.int32],
+        plan: Plan,
+        limits: PackedConditions,
+        engine: Engine,
+        progress: Progress,
+        start: NDArray[np.int32] | None = None,
+    ) -> tuple[NDArray[np.int32], Trace]:
+        """Spend the effort on a table: what ``search_table`` returns, and what was done."""
+        n_distinct = plan.n_distinct(nodes)
+        iterations = self._iterations(n_distinct, nodes, plan, limits, engine, start)
+        plan = plan.with_effort(iterations, n_distinct)
+        released = search_table(nodes, plan, limits, engine, progress, start)
+        return released, Trace({"iterations": iterations}, {"effort": iterations})
+
+    def _iterations(
+        self,
+        n_distinct: int,
+        nodes: NDArray[np.int32],
+        plan: Plan,
+        limits: PackedConditions,
+        engine: Engine,
+        start: NDArray[np.int32] | None,
+    ) -> int:
+        """Return how many changes the effort means for a search of these rows."""
+        if isinstance(self.effort, int):
+            return self.effort
+        if seconds_of(self.effort):
+            return self._within(nodes, plan, limits, engine, start)
+        automatic = automatic_effort(n_distinct, plan.k)
+        if self.effort == QUICK:
+            return max(1, automatic // QUICKER)
+        return FULLER * automatic if self.effort == FULL else automatic
+
+    def _within(
+        self,
+        nodes: NDArray[np.int32],
+        plan: Plan,
+        limits: PackedConditions,
+        engine: Engine,
+        start: NDArray[np.int32] | None,
+    ) -> int:
+        """Return how many changes the seconds allow that are left; at least a few.
+
+        A block of middling size is begun and thrown away. As many blocks as the engine has workers
+        run at a time. The time in which loops are compiled is not counted.
+        """
+        n_columns, n_rows = nodes.shape
+        if n_columns == 0 or n_rows < plan.k:
+            return FIRST_CHANGES
+        blocks = first_blocks(nodes, plan, start)
+        sizes = np.bincount(blocks)
+        block = int(np.argsort(sizes, kind="stable")[len(sizes) // 2])
+        rows = np.flatnonzero(blocks == block)
+        asked = time.perf_counter()
+        few = rows
+        if start is None:
+            n_few = min(len(rows), max(plan.k, ROWS_OF_FIRST_TRIAL))
+            few = rows[np.linspace(0, len(rows) - 1, n_few).astype(np.int64)]
+        _trial(few, nodes, plan, limits, start, 0.0)
+        compiled = time.perf_counter()
+        seconds = seconds_of(self.effort)
+        trial = max(SHORTEST_TRIAL, TRIAL_SHARE * seconds)
+        pace = _trial(rows, nodes, plan, limits, start, trial)
+        left = self.started + (compiled - asked) + seconds - time.perf_counter()
+        shares = (1.0,) if len(sizes) == 1 else (1 - REPAIR_SHARE, REPAIR_SHARE)
+        rounds = math.ceil(len(sizes) / max(1, engine.n_workers))
+        changes_per_row = pace.changes_per_row(left / rounds, shares)
+        return max(FIRST_CHANGES, int(changes_per_row * pace.n_distinct * len(sizes)))
+
+
+def _trial(
+    rows: NDArray[np.int64],
     nodes: NDArray[np.int32],
     plan: Plan,
-    blocks: NDArray[np.int64],
-    n_workers: int,
-) -> int:
-    """Return how many changes to try in the seconds wished for since ``started``; at least a few.
-
-    A block of middling size is begun and thrown away. Blocks run ``n_workers`` at a time. The
-    time in which loops are compiled is not counted.
-    """
-    n_columns, n_rows = nodes.shape
-    if n_columns == 0 or n_rows < plan.k:
-        return FIRST_CHANGES
-    asked = time.perf_counter()
-    spread = np.linspace(0, n_rows - 1, max(plan.k, ROWS_OF_FIRST_TRIAL)).astype(np.int64)
-    _trial(np.ascontiguousarray(nodes[:, spread]), plan, 0, 0.0)
-    started += time.perf_counter() - asked
-    sizes = np.bincount(blocks)
-    block = int(np.argsort(sizes, kind="stable")[len(sizes) // 2])
-    pace = _trial(
-        np.ascontiguousarray(nodes[:, blocks == block]) if len(sizes) > 1 else nodes,
-        plan,
-        block,
-        max(SHORTEST_TRIAL, TRIAL_SHARE * seconds),
-    )
-    left = started + seconds - time.perf_counter()
-    rounds = math.ceil(len(sizes) / max(1, n_workers))
-    n_distinct = pace.n_distinct * len(sizes)
-    return max(FIRST_CHANGES, int(pace.changes_per_row(left / rounds) * n_distinct))
-
-
-def _trial(nodes: NDArray[np.int32], plan: Plan, block: int, seconds: float) -> Pace:
-    """Search a block for about so long; return how fast that went."""
+    limits: PackedConditions,
+    start: NDArray[np.int32] | None,
+    seconds: float,
+) -> Pace:
+    """Search these rows for about so long; return how fast that went."""
     from incrowd.methods.cluster.kernel_state import N_DONE
     from incrowd.methods.cluster.kernel_trial import list_rows
 
+    nodes = np.ascontiguousarray(nodes[:, rows])
+    start = None if start is None else np.ascontiguousarray(start[:, rows])
+    limits = limits.of_rows(
+        limits.k_of_row[rows] if limits.k_of_row.size else limits.k_of_row,
+        limits.person_of_row[rows] if limits.person_of_row.size else limits.person_of_row,
+        limits.code_of_row[:, rows],
+    )
     begun = time.perf_counter()
-    space, state, _, _ = begin(nodes, plan, block)
+    search = begin(nodes, plan, limits, 0, start)
+    space, state = search.space, search.state
     to_begin = time.perf_counter() - begun
     near = no_lists(space, plan.k)
     n_distinct = space.value.shape[0]
@@ -128,7 +189,7 @@ def _trial(nodes: NDArray[np.int32], plan: Plan, block: int, seconds: float) -> 
     while True:
         short = replace(plan, effort=(int(state.counters[N_DONE]) + changes) / n_distinct)
         begun = time.perf_counter()
-        improve(space, state, short, silent, near)
+        improve(search, short, silent, near)
         spent += time.perf_counter() - begun
         n_done = int(state.counters[N_DONE])
         if spent >= 0.7 * seconds or n_done < round(short.effort * n_distinct):

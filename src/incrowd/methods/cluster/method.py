@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from incrowd.errors import JobError
 from incrowd.fields import option
-from incrowd.methods.effort import AUTO, seconds_of, stated_effort
-from incrowd.methods.options import METRICS, require_metric
+from incrowd.methods.effort import AUTO, stated_effort
+from incrowd.methods.options import KEEPS, METRICS, require_metric
 
 if TYPE_CHECKING:
     from incrowd.data.dataset import Rows
@@ -27,7 +26,7 @@ class Cluster:
     """
 
     name: ClassVar[str] = "cluster"
-    keeps: ClassVar[frozenset[str]] = frozenset({"k-anonymity"})
+    keeps: ClassVar[frozenset[str]] = KEEPS
 
     metric: str = option(
         "loss",
@@ -39,6 +38,10 @@ class Cluster:
         help="How many changes the search tries, or how long it searches (10s, 2m), or quick, "
         "auto or full: auto takes 40 changes per distinct row (10 above 40,000 of them), divided "
         "by the square root of k; quick a quarter, full ten times as many.",
+    )
+    keep_identical_together: bool = option(
+        False,
+        help="Keep rows with the same quasi-identifying values in one group.",
     )
 
     def __post_init__(self) -> None:
@@ -60,45 +63,29 @@ class Cluster:
         """
         from time import perf_counter
 
-        from incrowd.data.dataset import Trace
-        from incrowd.methods.cluster.blocks import block_of_row, search_blocks
-        from incrowd.methods.cluster.budget import iterations_within, stated_iterations
-        from incrowd.methods.cluster.search import Plan, search_rows
+        from incrowd.methods.cluster.budget import Budget
+        from incrowd.methods.cluster.search import Plan
         from incrowd.methods.kept import kept_rows, put_back
+        from incrowd.methods.mondrian.search import cut_rows
 
-        started = perf_counter()
-        _require_k_alone(conditions)
-        kept, _ = kept_rows(rows, conditions)
+        budget = Budget(self.effort, perf_counter())
+        kept, limits = kept_rows(rows, conditions)
         if kept.n_rows == 0:
             return put_back(rows, kept.nodes)
-        plan = Plan.of(kept, self.metric, conditions.k, seed)
-        blocks, n_distinct = block_of_row(kept.nodes, plan)
-        if seconds_of(self.effort):
-            iterations = iterations_within(
-                seconds_of(self.effort), started, kept.nodes, plan, blocks, engine.n_workers
+        is_size_only = conditions.is_size_only
+        start = None
+        if not is_size_only or self.keep_identical_together:
+            start = cut_rows(
+                kept, limits, is_size_only, self.metric, self.keep_identical_together, progress
             )
-        else:
-            iterations = stated_iterations(self.effort, n_distinct, conditions.k)
-        plan = plan.with_effort(iterations, n_distinct)
-        if blocks.max() == 0:
-            nodes = search_rows(kept.nodes, plan, 0, progress)
-        else:
-            nodes = search_blocks(kept.nodes, plan, blocks, engine, progress)
-        trace = Trace({"iterations": iterations}, {"effort": iterations})
-        return put_back(rows, nodes, trace)
-
-
-def _require_k_alone(conditions: Conditions) -> None:
-    """Raise unless one k for all rows is all that is asked for."""
-    asked = [
-        (conditions.k_of_row is not None, "a k per person"),
-        (conditions.person_of_row is not None, "groups that count people"),
-        (any(column.l > 0 for column in conditions.sensitive), "l-diversity"),
-        (any(column.t >= 0 for column in conditions.sensitive), "t-closeness"),
-    ]
-    names = [name for is_asked, name in asked if is_asked]
-    if names:
-        raise JobError(
-            f"method cluster does not keep {' and '.join(names)}",
-            remedy="Take --method greedy, which does.",
+        plan = Plan.of(
+            kept,
+            self.metric,
+            limits,
+            seed,
+            is_size_only=is_size_only,
+            is_together=self.keep_identical_together,
+            n_suppressible=conditions.n_suppressible,
         )
+        nodes, trace = budget.search(kept.nodes, plan, limits, engine, progress, start)
+        return put_back(rows, nodes, trace)
