@@ -67,6 +67,29 @@ class Plan:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """Where a run of GkAA ended: ``rows`` by content, their runs, and each run's released nodes.
+
+    ``merged_into[group]`` is the group that a group was merged into, −1 for the last ones. Groups
+    are numbered as they come to be, so two runs made the same merges in the same order if and
+    only if these are equal.
+    """
+
+    rows: NDArray[np.int64]
+    run_start: NDArray[np.int64]
+    node_of_distinct: NDArray[np.int32]
+    merged_into: NDArray[np.int32]
+
+    def released(self) -> NDArray[np.int32]:
+        """Return ``nodes[column, row]`` as they are released."""
+        sizes = np.diff(self.run_start)
+        shape = (self.node_of_distinct.shape[0], len(self.rows))
+        released = np.empty(shape, dtype=np.int32)
+        released[:, self.rows] = np.repeat(self.node_of_distinct, sizes, axis=1)
+        return released
+
+
 def merge_rows(
     nodes: NDArray[np.int32],
     plan: Plan,
@@ -75,7 +98,19 @@ def merge_rows(
     *,
     with_index: bool = True,
 ) -> NDArray[np.int32]:
-    """Return ``nodes[column, row]`` generalized so that every group is valid.
+    """Return ``nodes[column, row]`` generalized so that every group is valid."""
+    return merge(nodes, plan, limits, progress, with_index=with_index).released()
+
+
+def merge(
+    nodes: NDArray[np.int32],
+    plan: Plan,
+    limits: PackedConditions,
+    progress: Progress = silent,
+    *,
+    with_index: bool = True,
+) -> Merged:
+    """Merge groups until every group is valid.
 
     ``limits`` speak of these rows. Distinct rows are numbered in an order that their content
     decides, so the result does not depend on the order of rows. Without the index every partner
@@ -113,12 +148,10 @@ def merge_rows(
         )
     n_made = int(groups.counters[state.MADE])
     progress(STAGE, n_made, n_made)
-    # one line per distinct row, then per row
     ended_as = kernel.nodes_of(slots, state.slot_of_distinct(groups)) - offset
     of_distinct = forest.in_nodes(ended_as.astype(np.int32))
-    released = np.empty_like(nodes)
-    released[:, rows] = np.repeat(of_distinct, sizes, axis=1)
-    return released
+    merged_into = groups.merged_into[: int(groups.counters[state.NEXT])]
+    return Merged(rows, run_start, of_distinct, merged_into)
 
 
 def block_table(
