@@ -49,6 +49,11 @@ def cell_prices(text: str, hierarchy: Hierarchy) -> dict[str, float]:
     if found and hierarchy.values is not None:
         low, high = float(found[1]), float(found[2])
         n_leaves = int(np.count_nonzero((hierarchy.values >= low) & (hierarchy.values <= high)))
+        if n_leaves == 0:
+            raise DataError(
+                f"column {hierarchy.name!r}: a released range has none of its values",
+                examples=[text],
+            )
         width = (high - low) / float(hierarchy.width[hierarchy.root])
         return {"loss": _share(n_leaves, hierarchy), "ncp": width}
     listed = set(text.split(","))

@@ -90,4 +90,8 @@ def bench_command(
         for page in sorted(docs.rglob("*.md")):
             text = page.read_text(encoding="utf-8")
             page.write_text(render.fill(text, known), encoding="utf-8")
+        if "greedy" in known:
+            (docs / "images").mkdir(exist_ok=True)
+            for name, drawing in render.drawings(known).items():
+                (docs / "images" / name).write_text(drawing, encoding="utf-8")
     return 0
