@@ -33,10 +33,12 @@ from incrowd.errors import AuditError, InputError
 from incrowd.guarantees.k_anonymity import KAnonymity
 from incrowd.guarantees.leaks import insensitive_leaks
 from incrowd.job import InputOptions, Job, parameters
+from incrowd.methods.conditions import Conditions
 from incrowd.metrics.table import measure
 from incrowd.outputs import file_hash, guarded_paths, key_written
 from incrowd.progress import Progress, silent
 from incrowd.search_conditions import conditions_of, sensitive_hierarchies_of
+from incrowd.suppressed import Settled, settle, suppression_finding
 from incrowd.workspace import Workspace, publish
 
 
@@ -67,6 +69,8 @@ class _Searched:
     """A release that nobody has audited yet, with what its audit will need."""
 
     before: Rows
+    settled: Settled
+    conditions: Conditions
     frame: pa.Table
     original_row: NDArray[np.int64]
     sensitive_hierarchies: dict[str, Hierarchy]
@@ -186,12 +190,16 @@ def check(
         measures=measures,
     )
     first = findings[0].figures
+    n_left_out = 0
+    if owner is not None and owner.original_row is not None:
+        n_left_out = owner.original.n_rows - released.n_rows
     return Audit(
         holds=all(finding.holds is not False for finding in findings),
         guarantee=_promise(guarantee),
         findings=tuple(findings),
         quasi=schema.quasi,
         n_rows=released.n_rows,
+        n_suppressed=n_left_out,
         n_groups=int(first.get("n_groups", 0)),
         smallest_group=int(first.get("smallest_group", 0)),
         engine=working.describe(),
@@ -231,16 +239,19 @@ def _search(
                 name: np.bincount(part.codes[part.codes >= 0], minlength=part.n_values)
                 for name, part in zip(schema.sensitive, conditions.sensitive, strict=False)
             },
+            n_suppressible=conditions.n_suppressible,
         )
     with stages("search"):
         after = job.method.run(before, conditions, engine, job.seed, progress)
     with stages("decode"):
-        frame, original_row = decode(after, table, schema)
+        settled = settle(after, conditions, job.release)
+        notes += [*said, *settled.notes]
+        frame, original_row = decode(settled.rows, table, schema)
         if not job.release.keep_order:
             order = canonical_order(frame)
             frame = frame.take(pa.array(order)).combine_chunks()
             original_row = original_row[order]
-    return _Searched(before, frame, original_row, hierarchies, notes + said)
+    return _Searched(before, settled, conditions, frame, original_row, hierarchies, notes)
 
 
 def _notes(job: Job, table: Table) -> list[str]:
@@ -292,6 +303,7 @@ def _audit(
         sensitive_hierarchies=searched.sensitive_hierarchies,
         accepted=job.release.accept_insensitive,
     )
+    findings += suppression_finding(searched.settled, searched.conditions, reread.n_rows)
     holds = all(finding.holds is not False for finding in findings)
     losses: dict[str, float] = {}
     if holds:
@@ -305,7 +317,7 @@ def _audit(
         quasi=schema.quasi,
         losses=losses,
         n_rows=reread.n_rows,
-        n_suppressed=table.n_rows - reread.n_rows,
+        n_suppressed=searched.settled.n_suppressed,
         n_groups=int(first.get("n_groups", 0)),
         smallest_group=int(first.get("smallest_group", 0)),
         method={"name": job.method.name, "parameters": parameters(job.method)},
