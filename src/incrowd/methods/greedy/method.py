@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -73,8 +74,21 @@ class Greedy:
         minimum=0,
     )
 
+    costs: Mapping[str, str] = option(
+        {},
+        help="Files that state what generalizing costs, node by node, by column; other columns "
+        "cost what the metric says. Partners are then found by a scan of all groups.",
+    )
+
     def __post_init__(self) -> None:
         require_metric(self.metric)
+        if not isinstance(self.costs, Mapping) or not all(
+            isinstance(text, str) and text for pair in self.costs.items() for text in pair
+        ):
+            raise JobError(
+                "costs does not name a file for each column",
+                remedy='Write  [method.costs] education = "education_costs.csv".',
+            )
         if self.reorganize not in REORGANIZE:
             raise unknown("order of rows", str(self.reorganize), REORGANIZE, where="reorganize")
         if type(self.partitions) is not int or self.partitions < 0:
