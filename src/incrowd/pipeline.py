@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from incrowd.audit import Audit, Owner, examine
 from incrowd.audit.examine import released_rows
 from incrowd.data.costs import with_costs
-from incrowd.data.dataset import Rows
+from incrowd.data.dataset import Rows, Trace
 from incrowd.data.encoding import canonical_order, decode, encode, refuse_stars
 from incrowd.data.frames import from_frame, to_frame
 from incrowd.data.hierarchy import Hierarchy
@@ -46,11 +46,15 @@ from incrowd.workspace import Workspace, publish
 
 @dataclass(frozen=True)
 class Release:
-    """Data that passed its audit, and the audit. ``path`` is set where it was written to a file."""
+    """Data that passed its audit, and the audit. ``path`` is set where it was written to a file.
+
+    ``job`` makes this very release again: what the stated job left open is settled in it.
+    """
 
     data: Any
     audit: Audit
     path: Path | None = None
+    job: Job | None = None
 
 
 @dataclass
@@ -77,6 +81,11 @@ class _Searched:
     original_row: NDArray[np.int64]
     sensitive_hierarchies: dict[str, Hierarchy]
     notes: list[str]
+    trace: Trace
+
+    def repeating(self, job: Job) -> Job:
+        """Return the job that does the same again."""
+        return replace(job, method=replace(job.method, **self.trace.settings))
 
 
 def run(job: Job, *, force: bool = False, progress: Progress = silent) -> Release:
@@ -111,7 +120,7 @@ def run(job: Job, *, force: bool = False, progress: Progress = silent) -> Releas
             f"{output.parent}: writing failed ({os.strerror(error.errno or 0)})",
             remedy="Nothing was published. Make room or choose another folder with -o.",
         ) from None
-    return Release(None, audit, output)
+    return Release(None, audit, output, searched.repeating(job))
 
 
 def read_input(path: Path, options: InputOptions) -> Table:
@@ -143,7 +152,7 @@ def anonymize(frame: Any, job: Job, *, progress: Progress = silent) -> Release:
             audit = _signed(audit, _frame_hash(reread.frame), _frame_hash(table.frame))
         audit = _timed(audit, stages)
         _refuse_broken(audit)
-    return Release(handed_out, audit)
+    return Release(handed_out, audit, job=searched.repeating(job))
 
 
 def check(
@@ -254,7 +263,10 @@ def _search(
             order = canonical_order(frame)
             frame = frame.take(pa.array(order)).combine_chunks()
             original_row = original_row[order]
-    return _Searched(before, settled, conditions, frame, original_row, hierarchies, notes)
+    notes += after.trace.notes
+    return _Searched(
+        before, settled, conditions, frame, original_row, hierarchies, notes, after.trace
+    )
 
 
 def _notes(job: Job, table: Table) -> list[str]:
@@ -325,7 +337,10 @@ def _audit(
         n_suppressed=searched.settled.n_suppressed,
         n_groups=int(first.get("n_groups", 0)),
         smallest_group=int(first.get("smallest_group", 0)),
-        method={"name": job.method.name, "parameters": parameters(job.method)},
+        method={
+            "name": job.method.name,
+            "parameters": {**parameters(job.method), **searched.trace.figures},
+        },
         engine=engine.describe(),
         seed=job.seed,
         peak_memory_bytes=_peak_memory(),

@@ -49,10 +49,7 @@ def search_table(
     blocks, made of whole groups in another order of columns, so that near groups meet that the
     first blocks kept apart. Rows that are left out come back as LEFT_OUT.
     """
-    if start is None:
-        blocks = block_of_row(nodes, plan)
-    else:
-        blocks = block_of_groups(nodes, start, plan, plan.columns)
+    blocks = first_blocks(nodes, plan, start)
     if blocks.max(initial=0) == 0:
         return search_rows(nodes, plan, limits, 0, start, progress)
     first = replace(plan, effort=(1 - REPAIR_SHARE) * plan.effort)
@@ -62,6 +59,15 @@ def search_table(
     columns = (plan.columns[-1], *plan.columns[:-1])
     blocks = block_of_groups(nodes, released, plan, columns)
     return _search_blocks(nodes, last, limits, blocks, engine, progress, released)
+
+
+def first_blocks(
+    nodes: NDArray[np.int32], plan: Plan, start: NDArray[np.int32] | None
+) -> NDArray[np.int64]:
+    """Return every row's block in the first search of a table, which may begin with groups."""
+    if start is None:
+        return block_of_row(nodes, plan)
+    return block_of_groups(nodes, start, plan, plan.columns)
 
 
 def block_of_row(nodes: NDArray[np.int32], plan: Plan) -> NDArray[np.int64]:

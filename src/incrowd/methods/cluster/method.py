@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from incrowd.errors import JobError
 from incrowd.fields import option
+from incrowd.methods.effort import AUTO, stated_effort
 from incrowd.methods.options import KEEPS, METRICS, require_metric
 
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ class Cluster:
         help="What generalizing costs: the search makes this loss small.",
         choices=METRICS,
     )
-    effort: int = option(
-        0,
-        help="How many changes the search tries; 0 takes 40 per distinct row (10 above 40,000 "
-        "of them), divided by the square root of k.",
-        minimum=0,
+    effort: str | int = option(
+        AUTO,
+        help="How many changes the search tries, or how long it searches (10s, 2m), or quick, "
+        "auto or full: auto takes 40 changes per distinct row (10 above 40,000 of them), divided "
+        "by the square root of k; quick a quarter, full ten times as many.",
     )
     keep_identical_together: bool = option(
         False,
@@ -46,11 +46,7 @@ class Cluster:
 
     def __post_init__(self) -> None:
         require_metric(self.metric)
-        if type(self.effort) is not int or self.effort < 0:
-            raise JobError(
-                "effort is not a whole number of 0 or more",
-                remedy="State how many changes to try, or 0 to leave it to the table's size.",
-            )
+        object.__setattr__(self, "effort", stated_effort(self.effort))
 
     def run(
         self,
@@ -62,13 +58,17 @@ class Cluster:
     ) -> Rows:
         """Return the rows generalized so that rows with equal nodes form groups of at least k.
 
-        Suppressed rows are left out of every group and come back at the roots.
+        Suppressed rows are left out of every group and come back at the roots. The number of
+        changes that the effort came to is in the trace: with it the search does the same again.
         """
-        from incrowd.methods.cluster.blocks import search_table
+        from time import perf_counter
+
+        from incrowd.methods.cluster.budget import Budget
         from incrowd.methods.cluster.search import Plan
         from incrowd.methods.kept import kept_rows, put_back
         from incrowd.methods.mondrian.search import cut_rows
 
+        budget = Budget(self.effort, perf_counter())
         kept, limits = kept_rows(rows, conditions)
         if kept.n_rows == 0:
             return put_back(rows, kept.nodes)
@@ -86,5 +86,6 @@ class Cluster:
             is_size_only=is_size_only,
             is_together=self.keep_identical_together,
             n_suppressible=conditions.n_suppressible,
-        ).with_effort(self.effort, kept.nodes)
-        return put_back(rows, search_table(kept.nodes, plan, limits, engine, progress, start))
+        )
+        nodes, trace = budget.search(kept.nodes, plan, limits, engine, progress, start)
+        return put_back(rows, nodes, trace)

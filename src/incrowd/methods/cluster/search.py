@@ -26,6 +26,7 @@ from incrowd.methods.kept import LEFT_OUT
 from incrowd.progress import Progress, silent
 
 if TYPE_CHECKING:
+    from incrowd.methods.cluster.kernel_near import Near
     from incrowd.methods.cluster.kernel_rules import Rules
     from incrowd.methods.cluster.kernel_state import Space, State
 
@@ -104,11 +105,13 @@ class Plan:
         """The k of all rows."""
         return self.limits.k
 
-    def with_effort(self, effort: int, nodes: NDArray[np.int32]) -> Plan:
-        """Return the plan with this effort for all of these rows; 0 is the automatic one."""
-        n_distinct = len(np.unique(self.key_of_row(self.forest.in_ranks(nodes))))
-        stated = effort or automatic_effort(n_distinct, self.k)
-        return replace(self, effort=stated / n_distinct)
+    def n_distinct(self, nodes: NDArray[np.int32]) -> int:
+        """Return how many distinct rows there are."""
+        return len(np.unique(self.key_of_row(self.forest.in_ranks(nodes))))
+
+    def with_effort(self, iterations: int, n_distinct: int) -> Plan:
+        """Return the plan with so many changes to try on a table of so many distinct rows."""
+        return replace(self, effort=iterations / n_distinct)
 
     def key_of_row(self, ranks: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return a number per row that sorts rows by their content, equal for equal rows."""
@@ -264,9 +267,16 @@ def begin(
     return Begun(space, state, rules, trees, rows)
 
 
-def improve(begun: Begun, plan: Plan, progress: Progress) -> None:
+def no_lists(space: Space, k: int) -> Near:
+    """Return room for the lists of near rows that a search makes."""
+    from incrowd.methods.cluster import kernel_near
+
+    return kernel_near.no_lists(space, NEAR if k < LARGE_K else NEAR_LARGE_K)
+
+
+def improve(begun: Begun, plan: Plan, progress: Progress, near: Near | None = None) -> None:
     """Make the groups cheaper, in slices, until the effort is spent or nothing is lost."""
-    from incrowd.methods.cluster import kernel_near, kernel_pool, kernel_search
+    from incrowd.methods.cluster import kernel_pool, kernel_search
     from incrowd.methods.cluster.kernel_state import N_DONE, TOTAL, n_items_of_plan
 
     space, state = begun.space, begun.state
@@ -274,7 +284,7 @@ def improve(begun: Begun, plan: Plan, progress: Progress) -> None:
     heat = first_heat(plan.effort, plan.k) * plan.k * space.scale
     least = int(space.rows.prod(axis=0).sum())
     pool = kernel_pool.empty_pool(space, state, n_items_of_plan(plan.k))
-    near = kernel_near.no_lists(space, NEAR if plan.k < LARGE_K else NEAR_LARGE_K)
+    near = no_lists(space, plan.k) if near is None else near
     n_iterations = 1 + ROWS_PER_SLICE // plan.k
     stamps = 0
     while state.counters[N_DONE] < effort and state.counters[TOTAL] > least:
