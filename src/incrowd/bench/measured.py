@@ -178,7 +178,8 @@ def _search(rows: Rows, case: Case) -> tuple[Rows, dict[str, Any]]:
         return _merged(rows, case)
     method = METHODS[case["method"]](**case["settings"])
     engine = LocalEngine(threads=case.get("threads", 1))
-    return method.run(rows, conditions, engine, 0, silent), {}
+    after = method.run(rows, conditions, engine, 0, silent)
+    return after, dict(after.trace.figures)
 
 
 def _merged(rows: Rows, case: Case) -> tuple[Rows, dict[str, Any]]:

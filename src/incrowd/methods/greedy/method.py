@@ -151,8 +151,11 @@ class Greedy:
         """Return the rows generalized so that rows with equal nodes form valid groups.
 
         Suppressed rows are left out of every group and come back at the roots. There is no chance
-        in this search: the seed changes nothing.
+        in this search: the seed changes nothing. Where there are several partitions, the trace
+        has their number and the loss by the paper's equation 2.
         """
+        from incrowd.data.dataset import Trace
+        from incrowd.methods.greedy.by_parts import loss_by_parts
         from incrowd.methods.greedy.search import Plan, merge_rows
         from incrowd.methods.kept import kept_rows, put_back
 
@@ -163,7 +166,13 @@ class Greedy:
         partition_of_row = self._partition_of_row(kept, plan)
         if partition_of_row is None:
             return put_back(rows, merge_rows(kept.nodes, plan, limits, progress))
-        return put_back(rows, _merge_partitions(kept, plan, partition_of_row, engine, progress))
+        released = _merge_partitions(kept, plan, partition_of_row, engine, progress)
+        by_parts = loss_by_parts(kept, released, partition_of_row, self.metric)
+        figures = {
+            "partitions_searched": int(partition_of_row.max()) + 1,
+            "equation_2": round(by_parts, 9),
+        }
+        return put_back(rows, released, Trace(figures))
 
     def _partition_of_row(self, rows: Rows, plan: Plan) -> NDArray[np.int64] | None:
         """Return every row's partition, or None where there is one partition only."""
