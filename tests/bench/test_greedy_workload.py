@@ -75,6 +75,8 @@ def test_every_part_and_its_tables(data_folder):
     paper = result["parts"]["paper"]["results"]
     first = next(one for one in paper if one["settings"]["preset"] == "gkaa" and one["k"] == 2)
     assert f"| gkaa, 1 | {100 * first['losses']['nllm']:.2f} (2.28) |" in shown["paper-adult-loss"]
+    parted = next(one for one in paper if one["settings"] == {"preset": "pgpkaa", "processors": 2})
+    assert f"| {100 * parted['equation_2']:.2f} (2.29)" in shown["paper-adult-equation-2"]
     for drawing in drawings({"greedy": result}).values():
         assert drawing.count("<polyline") == 1  # one k, and only cluster has several points
         assert "k = 5" in drawing
