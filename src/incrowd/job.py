@@ -154,6 +154,11 @@ class Job:
                     "nor sensitive",
                     remedy="Give it one of these roles, or drop its hierarchy.",
                 )
+        for column in getattr(self.method, "costs", {}):
+            if column not in self.schema.quasi:
+                raise unknown(
+                    "quasi-identifying column", column, self.schema.quasi, where="[method] costs"
+                )
         for column in self.release.accept_insensitive:
             if column not in self.schema.insensitive:
                 raise unknown(
@@ -199,7 +204,7 @@ class Job:
         return cls(
             schema=Schema.from_roles(roles, person=_text(person, "person")),
             guarantee=build_guarantee(guarantee_name, guarantee),
-            method=build(METHODS[method_name], method, "method"),
+            method=build(METHODS[method_name], _with_paths(method, base), "method"),
             hierarchies={
                 column: value
                 if isinstance(value, HierarchySpec)
@@ -231,6 +236,11 @@ class Job:
             }
         mapping["guarantee"] = {"name": self.guarantee.name, **parameters(self.guarantee)}
         mapping["method"] = {"name": self.method.name, **parameters(self.method)}
+        costs = mapping["method"].pop("costs", None)
+        if costs:
+            mapping["method"]["costs"] = {
+                column: _relative(Path(path), base) for column, path in costs.items()
+            }
         mapping["engine"] = parameters(self.engine)
         for section in ("input", "release"):
             stated = _changed(getattr(self, section))
@@ -306,6 +316,10 @@ def build(kind: type[Any], mapping: Mapping[str, Any], where: str) -> Any:
 
 def _typed(value: Any, hint: Any, where: str) -> Any:
     kinds = [kind for kind in (get_args(hint) or (hint,)) if kind is not type(None)]
+    if get_origin(hint) is Mapping:
+        if isinstance(value, Mapping) and all(isinstance(text, str) for text in value.values()):
+            return dict(value)
+        raise JobError(f"{where}: not a table of texts", remedy='Write { column = "file.csv" }.')
     if get_origin(hint) is tuple:
         if isinstance(value, str):
             value = [item.strip() for item in value.split(",") if item.strip()]
@@ -345,6 +359,18 @@ def _resolved(section: Mapping[str, Any], base: Path) -> dict[str, Any]:
     resolved = dict(section)
     if isinstance(resolved.get("key"), str):
         resolved["key"] = str(base / resolved["key"])
+    return resolved
+
+
+def _with_paths(method: Mapping[str, Any], base: Path) -> dict[str, Any]:
+    """Return a method's settings with its files of costs found from the job's folder."""
+    resolved = dict(method)
+    costs = resolved.get("costs")
+    if isinstance(costs, Mapping):
+        resolved["costs"] = {
+            column: str(base / path) if isinstance(path, str) else path
+            for column, path in costs.items()
+        }
     return resolved
 
 

@@ -32,6 +32,8 @@ class Hierarchy:
     ``parent[node]`` is the next more general node. ``values`` holds the numbers behind the leaves
     where the leaves are numbers (else None); leaf order is then the numeric order.
     ``edge_weights[node]``, where given, is the user's price for the step from node to parent.
+    ``costs[node, depth]``, where given, is the user's price for generalizing a node to its
+    ancestor at that depth.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Hierarchy:
     values: NDArray[np.float64] | None = None
     edge_weights: NDArray[np.float64] | None = None
     origin: str = ""
+    costs: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         nodes = np.arange(len(self.labels))
