@@ -70,7 +70,7 @@ def _parameter(name: str, flag: str, hint: Any, help_text: str, panel: str) -> i
 
 
 def _plain_type(hint: Any) -> type[Any]:
-    if get_origin(hint) is tuple:
+    if get_origin(hint) in (tuple, Mapping):
         return str
     kinds = [kind for kind in (get_args(hint) or (hint,)) if kind is not type(None)]
     return float if float in kinds else kinds[0]
