@@ -72,7 +72,7 @@ def _parameter(name: str, flag: str, hint: Any, help_text: str, panel: str) -> i
 
 def _plain_type(hint: Any) -> Any:
     if get_origin(hint) is Mapping:
-        return list[str]
+        return list[str] if get_args(hint)[1] is str else str
     if get_origin(hint) is tuple:
         return str
     kinds = [kind for kind in (get_args(hint) or (hint,)) if kind is not type(None)]
