@@ -47,6 +47,31 @@ class ReleaseOptions:
     key: str | None = option(
         None, help="Write the private table original row → released row to this file (mode 0600)."
     )
+    suppression_limit: float = option(
+        0.0,
+        help="The share of rows, from 0 to 1, that a search may leave out of the release.",
+        minimum=0,
+        maximum=1,
+    )
+    keep_suppressed: bool = option(
+        False,
+        help="Write suppressed rows as '*' in every quasi-identifying column, where they are "
+        "enough to keep the promise as a group of their own.",
+    )
+
+    def __post_init__(self) -> None:
+        limit = self.suppression_limit
+        is_number = isinstance(limit, (int, float)) and not isinstance(limit, bool)
+        if not is_number or not 0 <= limit <= 1:
+            raise JobError(
+                "suppression_limit is not a share from 0 to 1",
+                remedy="State --suppression-limit 0.02 for one row in fifty.",
+            )
+        if self.keep_order and limit > 0 and not self.keep_suppressed:
+            raise JobError(
+                "keep_order keeps every row in its place, and suppression_limit leaves rows out",
+                remedy="Keep them as stars with --keep-suppressed, or drop one of the two.",
+            )
 
 
 @dataclass(frozen=True)

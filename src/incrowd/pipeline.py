@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from incrowd.audit import Audit, Owner, examine
 from incrowd.audit.examine import released_rows
-from incrowd.data.dataset import Rows
+from incrowd.data.dataset import Rows, Trace
 from incrowd.data.encoding import canonical_order, decode, encode, refuse_stars
 from incrowd.data.frames import from_frame, to_frame
 from incrowd.data.hierarchy import Hierarchy
@@ -33,20 +33,26 @@ from incrowd.errors import AuditError, InputError
 from incrowd.guarantees.k_anonymity import KAnonymity
 from incrowd.guarantees.leaks import insensitive_leaks
 from incrowd.job import InputOptions, Job, parameters
+from incrowd.methods.conditions import Conditions
 from incrowd.metrics.table import measure
 from incrowd.outputs import file_hash, guarded_paths, key_written
 from incrowd.progress import Progress, silent
 from incrowd.search_conditions import conditions_of, sensitive_hierarchies_of
+from incrowd.suppressed import Settled, settle, suppression_finding
 from incrowd.workspace import Workspace, publish
 
 
 @dataclass(frozen=True)
 class Release:
-    """Data that passed its audit, and the audit. ``path`` is set where it was written to a file."""
+    """Data that passed its audit, and the audit. ``path`` is set where it was written to a file.
+
+    ``job`` makes this very release again: what the stated job left open is settled in it.
+    """
 
     data: Any
     audit: Audit
     path: Path | None = None
+    job: Job | None = None
 
 
 @dataclass
@@ -67,10 +73,17 @@ class _Searched:
     """A release that nobody has audited yet, with what its audit will need."""
 
     before: Rows
+    settled: Settled
+    conditions: Conditions
     frame: pa.Table
     original_row: NDArray[np.int64]
     sensitive_hierarchies: dict[str, Hierarchy]
     notes: list[str]
+    trace: Trace
+
+    def repeating(self, job: Job) -> Job:
+        """Return the job that does the same again."""
+        return replace(job, method=replace(job.method, **self.trace.settings))
 
 
 def run(job: Job, *, force: bool = False, progress: Progress = silent) -> Release:
@@ -105,7 +118,7 @@ def run(job: Job, *, force: bool = False, progress: Progress = silent) -> Releas
             f"{output.parent}: writing failed ({os.strerror(error.errno or 0)})",
             remedy="Nothing was published. Make room or choose another folder with -o.",
         ) from None
-    return Release(None, audit, output)
+    return Release(None, audit, output, searched.repeating(job))
 
 
 def read_input(path: Path, options: InputOptions) -> Table:
@@ -137,7 +150,7 @@ def anonymize(frame: Any, job: Job, *, progress: Progress = silent) -> Release:
             audit = _signed(audit, _frame_hash(reread.frame), _frame_hash(table.frame))
         audit = _timed(audit, stages)
         _refuse_broken(audit)
-    return Release(handed_out, audit)
+    return Release(handed_out, audit, job=searched.repeating(job))
 
 
 def check(
@@ -186,12 +199,16 @@ def check(
         measures=measures,
     )
     first = findings[0].figures
+    n_left_out = 0
+    if owner is not None and owner.original_row is not None:
+        n_left_out = owner.original.n_rows - released.n_rows
     return Audit(
         holds=all(finding.holds is not False for finding in findings),
         guarantee=_promise(guarantee),
         findings=tuple(findings),
         quasi=schema.quasi,
         n_rows=released.n_rows,
+        n_suppressed=n_left_out,
         n_groups=int(first.get("n_groups", 0)),
         smallest_group=int(first.get("smallest_group", 0)),
         engine=working.describe(),
@@ -231,16 +248,22 @@ def _search(
                 name: np.bincount(part.codes[part.codes >= 0], minlength=part.n_values)
                 for name, part in zip(schema.sensitive, conditions.sensitive, strict=False)
             },
+            n_suppressible=conditions.n_suppressible,
         )
     with stages("search"):
         after = job.method.run(before, conditions, engine, job.seed, progress)
     with stages("decode"):
-        frame, original_row = decode(after, table, schema)
+        settled = settle(after, conditions, job.release)
+        notes += [*said, *settled.notes]
+        frame, original_row = decode(settled.rows, table, schema)
         if not job.release.keep_order:
             order = canonical_order(frame)
             frame = frame.take(pa.array(order)).combine_chunks()
             original_row = original_row[order]
-    return _Searched(before, frame, original_row, hierarchies, notes + said)
+    notes += after.trace.notes
+    return _Searched(
+        before, settled, conditions, frame, original_row, hierarchies, notes, after.trace
+    )
 
 
 def _notes(job: Job, table: Table) -> list[str]:
@@ -292,6 +315,7 @@ def _audit(
         sensitive_hierarchies=searched.sensitive_hierarchies,
         accepted=job.release.accept_insensitive,
     )
+    findings += suppression_finding(searched.settled, searched.conditions, reread.n_rows)
     holds = all(finding.holds is not False for finding in findings)
     losses: dict[str, float] = {}
     if holds:
@@ -305,10 +329,13 @@ def _audit(
         quasi=schema.quasi,
         losses=losses,
         n_rows=reread.n_rows,
-        n_suppressed=table.n_rows - reread.n_rows,
+        n_suppressed=searched.settled.n_suppressed,
         n_groups=int(first.get("n_groups", 0)),
         smallest_group=int(first.get("smallest_group", 0)),
-        method={"name": job.method.name, "parameters": parameters(job.method)},
+        method={
+            "name": job.method.name,
+            "parameters": {**parameters(job.method), **searched.trace.figures},
+        },
         engine=engine.describe(),
         seed=job.seed,
         peak_memory_bytes=_peak_memory(),

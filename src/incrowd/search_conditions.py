@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,7 +35,13 @@ def conditions_of(
         k_of_row=personal_k(table, guarantee.k_column) if guarantee.k_column else None,
         person_of_row=person_numbers(table, schema.person) if schema.person else None,
         sensitive=sensitive,
+        n_suppressible=suppressible(job.release.suppression_limit, table.n_rows),
     )
+
+
+def suppressible(limit: float, n_rows: int) -> int:
+    """Return how many rows a share of them is, rounded down; 0.29 of 100 is 29."""
+    return int(Fraction(repr(float(limit))) * n_rows)
 
 
 def personal_k(table: Table, column: str) -> NDArray[np.int32]:

@@ -3,6 +3,7 @@
 import gzip
 import json
 import stat
+import tomllib
 
 import pyarrow.parquet as pq
 import pytest
@@ -224,3 +225,19 @@ def test_the_audit_tells_its_time(desk):
     audit = desk.call("run", "census.csv", "--k", 3, *FLAGS, "--json").json
     assert list(audit["stages"]) == ["read", "encode", "search", "decode", "write", "audit"]
     assert audit["seconds"] == pytest.approx(sum(audit["stages"].values()), abs=1e-3)
+
+
+def test_a_job_saved_after_a_wish_in_seconds_makes_the_same_bytes(desk):
+    flags = ["--k", "5", "--quasi", "age,sex,zip", "--sensitive", "diagnosis"]
+    flags += ["--method", "cluster", "--effort", "0.3s", "--save-job", "again.toml", "--json"]
+    finished = desk.call("run", "census.csv", *flags)
+    assert finished.status == 0, finished.err
+    settings = finished.json["method"]["parameters"]
+    assert settings["effort"] == "0.3s"
+    saved = tomllib.loads((desk / "again.toml").read_text())["method"]
+    assert saved["effort"] == settings["iterations"] > 0
+    first = (desk / "census.release.csv").read_bytes()
+    finished = desk.call("run", "again.toml", "--force", "--json")
+    assert finished.status == 0, finished.err
+    assert (desk / "census.release.csv").read_bytes() == first
+    assert finished.json["method"]["parameters"]["iterations"] == settings["iterations"]

@@ -36,6 +36,13 @@ def test_every_field_says_what_it_is(name):
         ("cluster", {"metric": "los"}),
         ("cluster", {"effort": -1}),
         ("cluster", {"effort": 1.5}),
+        ("cluster", {"effort": True}),
+        ("cluster", {"effort": "fast"}),
+        ("cluster", {"effort": "0s"}),
+        ("cluster", {"effort": "-3s"}),
+        ("cluster", {"effort": "1e400s"}),
+        ("cluster", {"effort": "99999999h"}),
+        ("cluster", {"effort": "10 seconds"}),
     ],
 )
 def test_a_wrong_setting_is_refused_at_once(name, wrong):

@@ -138,7 +138,7 @@ def execute(job: Job, *, force: bool, save_job: Path | None, as_json: bool) -> i
     for note in release.audit.notes:
         say(f"note: {note}")
     if save_job is not None:
-        text = job.to_toml(base=save_job.absolute().parent)
+        text = (release.job or job).to_toml(base=save_job.absolute().parent)
         write_whole(save_job, text, force=force)
         say(f"job saved: {save_job}")
     if as_json:

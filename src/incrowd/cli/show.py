@@ -31,7 +31,7 @@ def show_release(release: Release) -> None:
     console.print(
         f"[bold green]published[/bold green] [bold]{release.path}[/bold]: "
         f"{audit.n_rows:,} rows in {audit.n_groups:,} groups, smallest {audit.smallest_group}"
-        + (f", {audit.n_suppressed:,} rows left out" if audit.n_suppressed else "")
+        + _left_out(audit)
         + f" ({audit.seconds:.1f} s, {audit.peak_memory_bytes / 2**20:,.0f} MB)"
     )
     _show_promise(console, audit)
@@ -45,10 +45,14 @@ def show_check(audit: Audit) -> None:
     verdict = "[bold green]holds[/bold green]" if audit.holds else "[bold red]does not hold[/]"
     console.print(
         f"{verdict}: {audit.n_rows:,} rows in {audit.n_groups:,} groups, "
-        f"smallest {audit.smallest_group}"
+        f"smallest {audit.smallest_group}" + _left_out(audit)
     )
     _show_promise(console, audit)
     _show_findings(console, audit)
+
+
+def _left_out(audit: Audit) -> str:
+    return f", {audit.n_suppressed:,} rows suppressed" if audit.n_suppressed else ""
 
 
 def _show_promise(console: Console, audit: Audit) -> None:

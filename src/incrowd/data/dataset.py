@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.data.hierarchy import Hierarchy
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What a search says of itself: figures and notes for the audit, settings to do it again.
+
+    ``settings`` are fields of the method that left something open, with what they came to: the
+    method with these makes the same release.
+    """
+
+    figures: Mapping[str, int | float | str] = field(default_factory=dict)
+    settings: Mapping[str, int | float | str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,12 +31,14 @@ class Rows:
     ``nodes[column, row]`` is a node of ``hierarchies[column]``: a leaf before a method has run, a
     leaf or an ancestor of it afterwards. Row numbers never change: row 7 of what a method returns
     is row 7 of what it was given. A row with ``is_suppressed`` is to be left out of the release.
+    ``trace`` is what the search that made these nodes says of itself.
     """
 
     names: tuple[str, ...]
     nodes: NDArray[np.int32]
     hierarchies: tuple[Hierarchy, ...]
     is_suppressed: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+    trace: Trace = field(default_factory=Trace)
 
     def __post_init__(self) -> None:
         if self.nodes.shape[0] != len(self.names) or len(self.names) != len(self.hierarchies):
@@ -41,8 +57,11 @@ class Rows:
         return len(self.names)
 
     def with_nodes(
-        self, nodes: NDArray[np.int32], is_suppressed: NDArray[np.bool_] | None = None
+        self,
+        nodes: NDArray[np.int32],
+        is_suppressed: NDArray[np.bool_] | None = None,
+        trace: Trace | None = None,
     ) -> Rows:
-        """Return the same columns with other nodes."""
+        """Return the same columns with other nodes, and the trace of what made those."""
         kept = self.is_suppressed if is_suppressed is None else is_suppressed
-        return replace(self, nodes=nodes, is_suppressed=kept)
+        return replace(self, nodes=nodes, is_suppressed=kept, trace=trace or Trace())

@@ -36,6 +36,10 @@ class Engine(Protocol):
 
     name: str
 
+    @property
+    def n_workers(self) -> int:
+        """How many block functions run side by side."""
+
     def load(self, table: pa.Table) -> Blocks:
         """Take a table in; its rows may be spread over blocks in any way."""
 

@@ -51,6 +51,11 @@ class LocalEngine:
         self.threads = threads or _processors()
         self.block_rows = block_rows
 
+    @property
+    def n_workers(self) -> int:
+        """One worker per thread."""
+        return self.threads
+
     def load(self, table: pa.Table) -> LocalBlocks:
         """Cut a table into blocks; plain columns are not copied."""
         table = plain_table(table)

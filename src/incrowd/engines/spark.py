@@ -87,6 +87,11 @@ class SparkEngine:
         self._asking = ThreadPoolExecutor(1, "incrowd-spark", self._name_jobs)
         atexit.register(self.close)
 
+    @property
+    def n_workers(self) -> int:
+        """One worker per processor that Spark counts on."""
+        return int(self.session.sparkContext.defaultParallelism)
+
     def load(self, table: pa.Table) -> SparkBlocks:
         """Send a table to Spark, a part to each processor at least."""
         table = plain_table(table)

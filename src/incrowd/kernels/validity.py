@@ -60,7 +60,7 @@ def _crowd(members: NDArray[np.int32], n_members: Whole, limits: Any, scratch: S
 
 
 @compiled_inner
-def _is_diverse(counts: NDArray[np.int64], least: float, kind: Whole, c: float) -> Flag:
+def is_diverse(counts: NDArray[np.int64], least: float, kind: Whole, c: float) -> Flag:
     """Return whether counts of known values are l-diverse, l being ``least``.
 
     O(values); the recursive kind O(l · values).
@@ -105,7 +105,7 @@ def _is_diverse(counts: NDArray[np.int64], least: float, kind: Whole, c: float) 
 
 
 @compiled_inner
-def _distance(
+def distance_from_all(
     counts: NDArray[np.int64],
     n_members: Whole,
     parent: NDArray[np.int32],
@@ -146,14 +146,14 @@ def is_valid(members: NDArray[np.int32], n_members: Whole, limits: Any, scratch:
             counts[limits.code_of_row[sensitive, members[place]]] += 1
         is_met = True
         if limits.l_kind[sensitive] > 0:
-            is_met = _is_diverse(
+            is_met = is_diverse(
                 counts[: limits.n_values[sensitive]],
                 limits.l[sensitive],
                 limits.l_kind[sensitive],
                 limits.c[sensitive],
             )
         if is_met and limits.t[sensitive] >= 0.0:
-            distance = _distance(
+            distance = distance_from_all(
                 counts[: end - start],
                 n_members,
                 limits.tree_parent[start:end],

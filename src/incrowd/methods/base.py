@@ -11,7 +11,10 @@ from incrowd.progress import Progress
 
 
 class Method(Protocol):
-    """A search: Rows in, Rows out, every group valid under the conditions."""
+    """A search: Rows in, Rows out, every group valid under the conditions.
+
+    What it did goes with the rows it returns, as their trace.
+    """
 
     name: ClassVar[str]
     keeps: ClassVar[frozenset[str]]

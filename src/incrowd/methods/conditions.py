@@ -79,6 +79,11 @@ class PackedConditions(NamedTuple):
     tree_weight: NDArray[np.float64]
     tree_share: NDArray[np.float64]
 
+    def without_rows(self) -> PackedConditions:
+        """Return the same limits over no rows, to be sent to workers."""
+        none = np.zeros(0, dtype=np.int32)
+        return self.of_rows(none, none, np.zeros((len(self.l), 0), dtype=np.int32))
+
     def of_rows(
         self,
         k_of_row: NDArray[np.int32],
@@ -100,13 +105,16 @@ class Conditions:
     """A group is valid when its crowd is large enough and its sensitive values are mixed enough.
 
     The crowd counts rows, or distinct ``person_of_row`` where that is given; it must reach ``k``,
-    and the largest ``k_of_row`` of the group's rows where those are given.
+    and the largest ``k_of_row`` of the group's rows where those are given. A search may leave
+    ``n_suppressible`` rows (not people) out of every group: it returns them with
+    ``Rows.is_suppressed``.
     """
 
     k: int
     k_of_row: NDArray[np.int32] | None = None
     person_of_row: NDArray[np.int32] | None = None
     sensitive: tuple[SensitiveCondition, ...] = ()
+    n_suppressible: int = 0
 
     @property
     def is_size_only(self) -> bool:
@@ -114,7 +122,10 @@ class Conditions:
         return self.k_of_row is None and self.person_of_row is None and not self.sensitive
 
     def take(self, rows: NDArray[np.int64]) -> Conditions:
-        """Return the conditions of these rows alone; t then compares with these rows' values."""
+        """Return the conditions of these rows alone; t then compares with these rows' values.
+
+        Nothing may be suppressed then: who splits a table shares ``n_suppressible`` out.
+        """
         return Conditions(
             self.k,
             None if self.k_of_row is None else self.k_of_row[rows],

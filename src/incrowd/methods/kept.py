@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.data.dataset import Rows
+from incrowd.data.dataset import Rows, Trace
 from incrowd.methods.conditions import Conditions, PackedConditions
 
 
@@ -21,14 +21,24 @@ def kept_rows(rows: Rows, conditions: Conditions) -> tuple[Rows, PackedCondition
     )
 
 
-def put_back(rows: Rows, nodes: NDArray[np.int32]) -> Rows:
-    """Return all rows, the kept ones with their new nodes, the suppressed ones at the roots."""
-    if not rows.is_suppressed.any():
-        return rows.with_nodes(nodes)
+LEFT_OUT = -1
+"""What stands in place of a node where a search leaves a row out of the release."""
+
+
+def put_back(rows: Rows, nodes: NDArray[np.int32], trace: Trace | None = None) -> Rows:
+    """Return all rows, the kept ones with their new nodes, the suppressed ones at the roots.
+
+    Rows whose nodes are LEFT_OUT are suppressed too.
+    """
+    is_left_out = np.any(nodes == LEFT_OUT, axis=0)
+    if not rows.is_suppressed.any() and not is_left_out.any():
+        return rows.with_nodes(nodes, trace=trace)
+    is_suppressed = rows.is_suppressed.copy()
+    is_suppressed[~rows.is_suppressed] = is_left_out
     roots = np.asarray([[hierarchy.root] for hierarchy in rows.hierarchies], dtype=np.int32)
     every = np.repeat(roots, rows.n_rows, axis=1) if rows.n_columns else rows.nodes.copy()
-    every[:, ~rows.is_suppressed] = nodes
-    return rows.with_nodes(every)
+    every[:, ~is_suppressed] = nodes[:, ~is_left_out]
+    return rows.with_nodes(every, is_suppressed, trace)
 
 
 class Validity:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from incrowd.engines.base import Engine
 from incrowd.errors import EngineError
+from incrowd.methods.conditions import PackedConditions
 
 
 class PartSearch(Protocol):
@@ -23,20 +24,68 @@ class PartSearch(Protocol):
         """Return the part's rows as they are released."""
 
 
+def part_table(
+    nodes: NDArray[np.int32],
+    part_of_row: NDArray[np.int64],
+    limits: PackedConditions,
+    start: NDArray[np.int32] | None = None,
+) -> pa.Table:
+    """Return rows for an engine: number, part, nodes, and what the conditions look at.
+
+    ``start`` are nodes that an earlier search released, where the parts' search begins with them.
+    """
+    columns = {"row": np.arange(nodes.shape[1]), "part": part_of_row}
+    columns |= {f"c{column}": node_of_row for column, node_of_row in enumerate(nodes)}
+    if start is not None:
+        columns |= {f"n{column}": node_of_row for column, node_of_row in enumerate(start)}
+    if limits.k_of_row.size:
+        columns["k"] = limits.k_of_row
+    if limits.person_of_row.size:
+        columns["person"] = limits.person_of_row
+    columns |= {f"s{place}": codes for place, codes in enumerate(limits.code_of_row)}
+    return pa.table(columns)
+
+
+def limits_of_part(part: pa.Table, limits: PackedConditions) -> PackedConditions:
+    """Return the conditions of a part's rows; t compares with what ``limits`` knows of all."""
+    none = np.zeros(0, dtype=np.int32)
+    names = set(part.column_names)
+    return limits.of_rows(
+        part.column("k").to_numpy() if "k" in names else none,
+        part.column("person").to_numpy() if "person" in names else none,
+        nodes_of_part(part, "s", len(limits.l)),
+    )
+
+
+def nodes_of_part(part: pa.Table, prefix: str, n_columns: int) -> NDArray[np.int32]:
+    """Return the columns named by a prefix and a number as one matrix, a line per column."""
+    matrix = np.empty((n_columns, part.num_rows), dtype=np.int32)
+    for column in range(n_columns):
+        matrix[column] = part.column(f"{prefix}{column}").to_numpy()
+    return matrix
+
+
 def released_schema(n_columns: int) -> pa.Schema:
     """Return the columns of a searched part: the row's number and its nodes."""
     nodes = [(f"c{column}", pa.int32()) for column in range(n_columns)]
     return pa.schema([("row", pa.int64()), *nodes])
 
 
+def released_part(part: pa.Table, released: NDArray[np.int32]) -> pa.Table:
+    """Return the rows of a searched part by number, with the nodes that they are released as."""
+    arrays = [part.column("row").to_numpy(), *released]
+    schema = released_schema(len(released))
+    return pa.table([pa.array(array) for array in arrays], schema=schema)
+
+
 def search_parts(
-    engine: Engine, rows: pa.Table, key: str, search: PartSearch, nodes: NDArray[np.int32]
+    engine: Engine, rows: pa.Table, search: PartSearch, nodes: NDArray[np.int32]
 ) -> NDArray[np.int32]:
     """Search every part on the engine; return what takes the place of ``nodes[column, row]``.
 
-    ``rows`` has a line per row with its number (``row``), its part (``key``) and its nodes.
+    ``rows`` is a ``part_table``.
     """
-    searched = engine.collect(engine.map_groups(engine.load(rows), key, search, search.schema))
+    searched = engine.collect(engine.map_groups(engine.load(rows), "part", search, search.schema))
     n_columns, n_rows = nodes.shape
     numbers = searched.column("row").to_numpy()
     if not np.array_equal(np.sort(numbers), np.arange(n_rows)):

@@ -1,8 +1,8 @@
-"""Large tables: blocks of near rows, each searched on its own, side by side on an engine."""
+"""Whole tables: searched as one block or, large ones, in blocks of near rows on an engine."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +16,58 @@ from incrowd.methods.cluster.search import (
     Plan,
     search_rows,
 )
-from incrowd.methods.distinct import sorted_runs
+from incrowd.methods.conditions import PackedConditions
+from incrowd.methods.distinct import sort_key, sorted_runs
 from incrowd.methods.greedy.reorganize import automatic_partitions, cut
-from incrowd.methods.parts import released_schema, search_parts
+from incrowd.methods.kept import LEFT_OUT
+from incrowd.methods.parts import (
+    limits_of_part,
+    nodes_of_part,
+    part_table,
+    released_part,
+    released_schema,
+    search_parts,
+)
 from incrowd.progress import Progress
+
+REPAIR_SHARE = 0.25
+"""The share of the effort that a table in blocks spends on new blocks across the old edges."""
+
+
+def search_table(
+    nodes: NDArray[np.int32],
+    plan: Plan,
+    limits: PackedConditions,
+    engine: Engine,
+    progress: Progress,
+    start: NDArray[np.int32] | None = None,
+) -> NDArray[np.int32]:
+    """Return ``nodes[column, row]`` generalized so that every group is valid.
+
+    The search begins with the groups of ``start``, nodes that another search released, or with
+    its own. A table of more than 40,000 distinct rows is searched in blocks; then in other
+    blocks, made of whole groups in another order of columns, so that near groups meet that the
+    first blocks kept apart. Rows that are left out come back as LEFT_OUT.
+    """
+    blocks = first_blocks(nodes, plan, start)
+    if blocks.max(initial=0) == 0:
+        return search_rows(nodes, plan, limits, 0, start, progress)
+    first = replace(plan, effort=(1 - REPAIR_SHARE) * plan.effort)
+    released = _search_blocks(nodes, first, limits, blocks, engine, progress, start)
+    last = replace(plan, effort=REPAIR_SHARE * plan.effort, suppressible=(0, 1), seed=plan.seed + 1)
+    # the last column of the first order leads: what stood far apart may stand together
+    columns = (plan.columns[-1], *plan.columns[:-1])
+    blocks = block_of_groups(nodes, released, plan, columns)
+    return _search_blocks(nodes, last, limits, blocks, engine, progress, released)
+
+
+def first_blocks(
+    nodes: NDArray[np.int32], plan: Plan, start: NDArray[np.int32] | None
+) -> NDArray[np.int64]:
+    """Return every row's block in the first search of a table, which may begin with groups."""
+    if start is None:
+        return block_of_row(nodes, plan)
+    return block_of_groups(nodes, start, plan, plan.columns)
 
 
 def block_of_row(nodes: NDArray[np.int32], plan: Plan) -> NDArray[np.int64]:
@@ -36,30 +84,55 @@ def block_of_row(nodes: NDArray[np.int32], plan: Plan) -> NDArray[np.int64]:
     return blocks
 
 
-def search_blocks(
+def block_of_groups(
+    nodes: NDArray[np.int32],
+    released: NDArray[np.int32],
+    plan: Plan,
+    columns: tuple[int, ...],
+) -> NDArray[np.int64]:
+    """Return every row's block, all rows of a group in one.
+
+    Groups, and rows that are left out, are sorted by what they are released as (as they were),
+    the first of ``columns`` first, and cut where about 20,000 distinct rows are full.
+    """
+    ranks = plan.forest.in_ranks(np.where(released == LEFT_OUT, nodes, released))
+    n_nodes = [len(plan.forest.walks[column].parent) for column in columns]
+    group_key = sort_key([ranks[column] for column in columns], n_nodes, nodes.shape[1])
+    rows, run_start = sorted_runs(group_key)
+    content = plan.key_of_row(plan.forest.in_ranks(nodes))
+    n_distinct = len(np.unique(content))
+    n_blocks = automatic_partitions(n_distinct, LARGEST_WHOLE, DISTINCT_PER_BLOCK)
+    starts = cut(run_start, n_blocks, lambda start, end: end - start >= plan.k)
+    blocks = np.empty(nodes.shape[1], dtype=np.int64)
+    blocks[rows] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    return blocks
+
+
+def _search_blocks(
     nodes: NDArray[np.int32],
     plan: Plan,
+    limits: PackedConditions,
     blocks: NDArray[np.int64],
     engine: Engine,
     progress: Progress,
+    start: NDArray[np.int32] | None,
 ) -> NDArray[np.int32]:
     """Search every block on the engine; return the released nodes of all rows."""
     n_blocks = int(blocks.max()) + 1
     progress(STAGE, 0, n_blocks)
-    function = SearchBlock(plan)
-    # one line per row: its number, its block, its nodes
-    columns = {"row": np.arange(nodes.shape[1]), "block": blocks}
-    columns |= {f"c{column}": node_of_row for column, node_of_row in enumerate(nodes)}
-    released = search_parts(engine, pa.table(columns), "block", function, nodes)
+    # one line per row: its number, its block, its nodes and what the conditions look at
+    table = part_table(nodes, blocks, limits, start)
+    released = search_parts(engine, table, SearchBlock(plan, start is not None), nodes)
     progress(STAGE, n_blocks, n_blocks)
     return released
 
 
 @dataclass(frozen=True, eq=False)
 class SearchBlock:
-    """Search the rows of one block: row numbers, the block and nodes in, released nodes out."""
+    """Search the rows of one block: its part of a ``part_table`` in, its released nodes out."""
 
     plan: Plan
+    has_start: bool
 
     @property
     def schema(self) -> pa.Schema:
@@ -72,8 +145,9 @@ class SearchBlock:
         An engine may hand rows over in any order: equal rows are told apart by their number.
         """
         block = block.sort_by("row")
-        names = [f"c{column}" for column in range(len(self.plan.forest.walks))]
-        nodes = np.stack([block.column(name).to_numpy() for name in names]).astype(np.int32)
-        released = search_rows(nodes, self.plan, int(block.column("block")[0].as_py()))
-        arrays = [block.column("row").to_numpy(), *released]
-        return pa.table([pa.array(array) for array in arrays], schema=self.schema)
+        n_columns = len(self.plan.forest.walks)
+        nodes = nodes_of_part(block, "c", n_columns)
+        start = nodes_of_part(block, "n", n_columns) if self.has_start else None
+        limits = limits_of_part(block, self.plan.limits)
+        number = int(block.column("part")[0].as_py())
+        return released_part(block, search_rows(nodes, self.plan, limits, number, start))

@@ -18,6 +18,7 @@ from incrowd.methods.cluster.kernel_state import (
     GROUP,
     PRICE,
     SIZE,
+    SUPPRESSED,
     TOTAL,
     Space,
     State,
@@ -65,7 +66,7 @@ NEW_PRICE, NEW_SIZE, NEW_FIRST = range(3)
     CANDIDATE,
     CANDIDATE_RANK,
 ) = range(10)
-TAKEN, TAKEN_STAMP = range(2)
+TAKEN, TAKEN_STAMP, TESTED_STAMP = range(3)
 
 
 class Pool(NamedTuple):
@@ -77,7 +78,8 @@ class Pool(NamedTuple):
     ``value`` and ``met`` per column and item: its value, and where it meets the growing ``box``.
     ``classes``: items that would make the same box. ``news``: the new groups, with ``new_box`` and
     a list of members among ``moves``, which also holds what goes outside and what is taken from
-    groups that stand. ``taken`` per group that stands: how many rows the plan takes from it.
+    groups that stand. ``taken`` per group that stands: how many rows the plan takes from it, and
+    the last plan that tested it.
     """
 
     items: NDArray[np.int64]
@@ -106,7 +108,7 @@ def empty_pool(space: Space, state: State, n_items: int) -> Pool:
         news=np.zeros((3, n_items), dtype=np.int64),
         new_box=np.zeros((n_items, n_columns), dtype=np.int32),
         moves=np.zeros((10, 4 * n_items + n_rows), dtype=np.int64),
-        taken=np.zeros((2, state.groups.shape[1]), dtype=np.int64),
+        taken=np.zeros((3, state.groups.shape[1]), dtype=np.int64),
         place_of_distinct=np.zeros(n_distinct, dtype=np.int64),
         box=np.zeros(n_columns, dtype=np.int32),
         counters=np.zeros(16, dtype=np.int64),
@@ -226,16 +228,23 @@ def carry_out(space: Space, state: State, pool: Pool) -> None:
         state.fragments[COUNT_OF, fragment] -= pool.moves[PARTIAL_COUNT, place]
         state.groups[SIZE, group] -= pool.moves[PARTIAL_COUNT, place]
         state.counters[TOTAL] -= state.groups[PRICE, group] * pool.moves[PARTIAL_COUNT, place]
+        if group == SUPPRESSED:
+            state.room_left[0] += pool.moves[PARTIAL_COUNT, place]
     for place in range(pool.counters[N_FULL]):
         dissolve(space, state, pool.counters[FULL + place])
     for place in range(pool.counters[N_OUT]):
         group = pool.moves[OUT_GROUP, place]
         add_rows(state, pool.moves[OUT_DISTINCT, place], group, pool.moves[OUT_COUNT, place])
         state.counters[TOTAL] += state.groups[PRICE, group] * pool.moves[OUT_COUNT, place]
+        if group == SUPPRESSED:
+            state.room_left[0] -= pool.moves[OUT_COUNT, place]
     for place in range(pool.counters[N_PARTIAL]):
         fragment = pool.moves[PARTIAL_FRAGMENT, place]
         group = np.int64(state.fragments[GROUP, fragment])
         if group >= 0 and state.fragments[COUNT_OF, fragment] == 0:
+            if group == SUPPRESSED:
+                drop_fragment(state, fragment)
+                continue
             unsettle(space, state, group)
             drop_fragment(state, fragment)
             settle(space, state, group)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from incrowd.kernels.compile import Flag, Whole, compiled, compiled_inner
@@ -28,6 +30,8 @@ from incrowd.methods.cluster.kernel_pool import (
     taken_from,
 )
 from incrowd.methods.cluster.kernel_recreate import recreate
+from incrowd.methods.cluster.kernel_rules import can_spare, is_met, tally
+from incrowd.methods.cluster.kernel_shed import tally_standing
 from incrowd.methods.cluster.kernel_state import (
     COUNT_OF,
     FIRST_FRAGMENT,
@@ -40,6 +44,7 @@ from incrowd.methods.cluster.kernel_state import (
     PRICE,
     ROW,
     SIZE,
+    SUPPRESSED,
     Space,
     State,
     cheapest_group,
@@ -93,7 +98,7 @@ def _choose_by_boxes(
     n_chosen = wanted - pool.counters[N_FULL]
     for _ in range(n_chosen):
         pool.moves[CANDIDATE, _] = -1
-    for group in range(state.counters[N_SLOTS]):
+    for group in range(SUPPRESSED + 1, state.counters[N_SLOTS]):
         if state.groups[SIZE, group] == 0 or is_full(pool, group):
             continue
         far = price_of_meeting(space, state.box[group], distinct) + below(
@@ -130,7 +135,7 @@ def _choose_by_rows(
             continue
         n_tried += 1
         group = np.int64(state.fragments[GROUP, fragment_at_random(state, row)])
-        if not is_full(pool, group):
+        if group != SUPPRESSED and not is_full(pool, group):
             n_chosen += 1
             if not is_one_row(state, group):
                 _tear_up(pool, group)
@@ -163,42 +168,84 @@ def _fill(space: Space, state: State, pool: Pool) -> Whole:
 
 
 @compiled_inner
+def _n_surplus(
+    space: Space, state: State, pool: Pool, rules: Any, fragment: Whole, k: Whole, most: Whole
+) -> Whole:
+    """Return how many rows of a fragment may go without breaking the group that they leave."""
+    group = np.int64(state.fragments[GROUP, fragment])
+    count = state.fragments[COUNT_OF, fragment]
+    n_taken = min(count, most)
+    if group != SUPPRESSED:
+        n_taken = min(n_taken, state.groups[SIZE, group] - k - taken_from(pool, group))
+    if n_taken <= 0 or (space.is_together and n_taken < count):
+        return np.int64(0)
+    if rules is not None and group != SUPPRESSED:
+        tally_standing(state, pool, rules, group)
+        if not can_spare(rules, state.fragments[ROW, fragment], n_taken):
+            return np.int64(0)
+    return n_taken
+
+
+@compiled_inner
+def _take_of_row(
+    space: Space, state: State, pool: Pool, rules: Any, row: Whole, k: Whole, most: Whole
+) -> tuple[Whole, Whole]:
+    """Put what groups that stand can spare of a distinct row into the pool, ``most`` at most.
+
+    Returns how many rows they are and what they cost now.
+    """
+    cost = np.int64(0)
+    n_taken = np.int64(0)
+    fragment = np.int64(state.fragment_of_row[row])
+    while fragment >= 0:
+        group = np.int64(state.fragments[GROUP, fragment])
+        if not is_full(pool, group) and pool.counters[N_ITEMS] < pool.items.shape[1]:
+            most_now = min(most - n_taken, k - 1)
+            count = _n_surplus(space, state, pool, rules, fragment, k, most_now)
+            if count > 0:
+                put_item(space, pool, row, count, state.groups[PRICE, group], group)
+                take_surplus(pool, group, fragment, count)
+                cost += state.groups[PRICE, group] * count
+                n_taken += count
+        fragment = np.int64(state.fragments[NEXT_OF_ROW, fragment])
+    return n_taken, cost
+
+
+@compiled_inner
 def _add_surplus(
-    space: Space, state: State, pool: Pool, near: Near, distinct: Whole, k: Whole
+    space: Space, state: State, pool: Pool, near: Near, rules: Any, distinct: Whole, k: Whole
 ) -> Whole:
     """Put surplus rows of groups near to a row into the pool; return what they cost now."""
     cost = np.int64(0)
     left = 4 + below(state.random, 2 * k)
-    n_room = pool.items.shape[1]
     for row in list_near(space, near, distinct, state.random):
-        fragment = state.fragment_of_row[row]
-        while fragment >= 0:
-            group = np.int64(state.fragments[GROUP, fragment])
-            if state.groups[SIZE, group] > k and not is_full(pool, group):
-                available = state.groups[SIZE, group] - k - taken_from(pool, group)
-                count = min(min(state.fragments[COUNT_OF, fragment], available), min(left, k - 1))
-                if count > 0:
-                    if pool.counters[N_ITEMS] == n_room:
-                        return cost
-                    put_item(space, pool, np.int64(row), count, state.groups[PRICE, group], group)
-                    take_surplus(pool, group, np.int64(fragment), count)
-                    cost += state.groups[PRICE, group] * count
-                    left -= count
-            fragment = state.fragments[NEXT_OF_ROW, fragment]
+        n_taken, cost_of_row = _take_of_row(space, state, pool, rules, np.int64(row), k, left)
+        cost += cost_of_row
+        left -= n_taken
         if left <= 0:
             break
     return cost
 
 
 @compiled_inner
-def _ask_outside(space: Space, state: State, pool: Pool, n_items: Whole) -> None:
-    """Find for every item of a torn-up group the cheapest other group that contains it."""
+def _ask_outside(space: Space, state: State, pool: Pool, rules: Any, n_items: Whole) -> None:
+    """Find for every item of a torn-up group the cheapest other group that contains it.
+
+    Where rows may be left out, that is where an item goes that no group would take.
+    """
     for place in range(pool.counters[N_FULL]):
         enter(space, state, pool.counters[FULL + place], False)
     slack = space.scale >> 2
     for item in range(n_items):
         distinct = np.int64(pool.items[DISTINCT, item])
         group = cheapest_group(space, state, distinct, pool.items[CREDIT, item] + slack)
+        if rules is not None and group >= 0:
+            tally_standing(state, pool, rules, group)
+            tally(rules, distinct, pool.items[COUNT, item])
+            if not is_met(rules):
+                group = np.int64(-1)
+        if group < 0 and state.room_left[0] > 0:
+            group = np.int64(SUPPRESSED)
         if group >= 0:
             pool.items[OUTSIDE, item] = group
             pool.items[OUTSIDE_PRICE, item] = state.groups[PRICE, group]
@@ -213,6 +260,7 @@ def search_slice(
     state: State,
     pool: Pool,
     near: Near,
+    rules: Any,
     k: Whole,
     n_iterations: Whole,
     effort: Whole,
@@ -230,13 +278,17 @@ def search_slice(
         warmth = heat * max(0.0, 1.0 - state.counters[N_DONE] / (COOLING * effort))
         state.counters[N_DONE] += 1
         clear(pool)
+        is_left_out = False
         for _attempt in range(50):
             distinct = below(random, n_distinct)
             group = np.int64(state.fragments[GROUP, fragment_at_random(state, distinct)])
+            is_left_out = group == SUPPRESSED
+            if is_left_out:
+                break
             if not is_one_row(state, group):
                 _tear_up(pool, group)
                 break
-        if pool.counters[N_FULL] == 0:
+        if pool.counters[N_FULL] == 0 and not is_left_out:
             continue
         wanted = 2 + below(random, 2)
         if state.counters[N_SLOTS] < FEW_GROUPS:
@@ -247,19 +299,24 @@ def search_slice(
         if cost < 0:
             continue
         n_items = pool.counters[N_ITEMS]
+        if is_left_out:
+            _, cost_of_row = _take_of_row(space, state, pool, rules, distinct, k, k)
+            cost += cost_of_row
         if below(random, 10) < 4:
-            cost += _add_surplus(space, state, pool, near, distinct, k)
+            cost += _add_surplus(space, state, pool, near, rules, distinct, k)
         if pool.counters[N_ITEMS] < 2:
             continue
         if below(random, 2):
-            _ask_outside(space, state, pool, n_items)
+            _ask_outside(space, state, pool, rules, n_items)
         most = cost
         if warmth > 0.0:
             most += np.int64(warmth * waiting_time(random))
         noise = NOISE * share(random) if below(random, 2) else 0.0
         absorbs = below(random, 2) == 1
         uses_credit = below(random, 3) != 0
-        after, stamps = recreate(space, state, pool, k, noise, absorbs, uses_credit, most, stamps)
+        after, stamps = recreate(
+            space, state, pool, rules, k, noise, absorbs, uses_credit, most, stamps
+        )
         if after < 0 or after > most or (after == cost and warmth == 0.0 and below(random, 4)):
             continue
         if after < cost:

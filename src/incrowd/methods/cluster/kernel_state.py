@@ -28,6 +28,9 @@ VALUE_START, NODE_START, NARROWEST = range(3)
 LEAF, LINE = range(2)
 PARENT, FIRST, LAST, NODE_PRICE, NODE_KEY, MEETS = range(6)
 SIZE, PRICE, FIRST_FRAGMENT, FREE_SLOT = range(4)
+SUPPRESSED = 0
+"""The slot of rows that are left out: no group, no box in the index, the price of all roots."""
+
 (
     ROW,
     COUNT_OF,
@@ -53,7 +56,8 @@ class Space(NamedTuple):
     Per node: its PARENT (a root is its own), FIRST, LAST, NODE_PRICE, which never falls on the way
     up, and NODE_KEY, a random number. Per value: its LEAF, and its LINE in the index of boxes
     (several values share one in wide columns). ``meets`` holds where a node and each value of its
-    column meet, from the node's MEETS on; −1 where that would be too much.
+    column meet, from the node's MEETS on; −1 where that would be too much. ``is_together``: the
+    rows of a distinct row may not be parted.
     """
 
     value: NDArray[np.int32]
@@ -64,10 +68,14 @@ class Space(NamedTuple):
     meets: NDArray[np.int32]
     is_index_exact: Flag
     scale: Whole
+    is_together: Flag
 
 
 class State(NamedTuple):
     """What a search changes. A group's number is its slot; the SIZE of a free slot is 0.
+
+    Slot SUPPRESSED is not a group but holds the rows that are left out, ``room_left[0]`` more of
+    them at most.
 
     ``box[group, column]``; ``fragment_of_row`` is the first fragment of a distinct row; ``entries``
     has a bit per group in the lines of all values that its box covers.
@@ -81,24 +89,40 @@ class State(NamedTuple):
     words: NDArray[np.int64]
     counters: NDArray[np.int64]
     random: NDArray[np.int64]
+    room_left: NDArray[np.int64]
 
 
-def empty_state(space: Space, n_rows: int, k: int, seed: int) -> State:
-    """Return a state without groups, with room for as many as k allows."""
+def n_items_of_plan(k: int) -> int:
+    """Return how many items a plan has room for."""
+    return max(1024, 8 * k)
+
+
+def empty_state(
+    space: Space, n_rows: int, k: int, seed: int, n_suppressible: int = 0, root_price: int = 0
+) -> State:
+    """Return a state without groups, with room for as many as k allows.
+
+    ``root_price`` is what a row costs that is left out.
+    """
     n_distinct, n_columns = space.value.shape
-    n_slots = max(1, n_rows // k)
+    n_slots = 1 + max(1, n_rows // k)
     n_lines = int(space.values[LINE].max(initial=0)) + 1
     groups = np.zeros((4, n_slots), dtype=np.int64)
     groups[FIRST_FRAGMENT] = -1
     groups[FREE_SLOT] = np.arange(n_slots - 1, -1, -1)
-    # a fragment has at least one row, so there are never more of them than rows
-    fragments = np.full((8, n_rows), -1, dtype=np.int64)
-    fragments[FREE_FRAGMENT] = np.arange(n_rows - 1, -1, -1)
+    groups[PRICE, SUPPRESSED] = root_price
+    # a fragment has at least one row, but for those that a plan empties before it is done
+    n_fragments = n_rows + n_items_of_plan(k)
+    fragments = np.full((8, n_fragments), -1, dtype=np.int64)
+    fragments[FREE_FRAGMENT] = np.arange(n_fragments - 1, -1, -1)
     counters = np.zeros(7, dtype=np.int64)
-    counters[N_FREE_SLOTS] = n_slots
-    counters[N_FREE_FRAGMENTS] = n_rows
+    counters[N_FREE_SLOTS] = n_slots - 1
+    counters[N_SLOTS] = 1
+    counters[N_FREE_FRAGMENTS] = n_fragments
+    box = np.zeros((n_slots, n_columns), dtype=np.int32)
+    box[SUPPRESSED] = space.columns[NODE_START, :n_columns]
     return State(
-        np.zeros((n_slots, n_columns), dtype=np.int32),
+        box,
         groups,
         fragments,
         np.full(n_distinct, -1, dtype=np.int64),
@@ -106,6 +130,7 @@ def empty_state(space: Space, n_rows: int, k: int, seed: int) -> State:
         np.zeros((n_slots + 63) // 64, dtype=np.int64),
         counters,
         np.asarray([seed | 1], dtype=np.int64),
+        np.asarray([n_suppressible], dtype=np.int64),
     )
 
 
@@ -311,6 +336,15 @@ def dissolve(space: Space, state: State, group: Whole) -> None:
     state.groups[FREE_SLOT, state.counters[N_FREE_SLOTS]] = group
     state.counters[N_FREE_SLOTS] += 1
     state.counters[N_GROUPS] -= 1
+
+
+@compiled
+def leave_out(state: State, distinct: NDArray[np.int64], count: NDArray[np.int64]) -> None:
+    """Leave rows out: pairs of distinct row and count, within the room that is left. O(pairs)."""
+    for place in range(distinct.size):
+        add_rows(state, distinct[place], np.int64(SUPPRESSED), count[place])
+        state.counters[TOTAL] += state.groups[PRICE, SUPPRESSED] * count[place]
+        state.room_left[0] -= count[place]
 
 
 @compiled

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from incrowd.errors import JobError
 from incrowd.fields import option
-from incrowd.methods.options import METRICS, require_metric
+from incrowd.methods.effort import AUTO, stated_effort
+from incrowd.methods.options import KEEPS, METRICS, require_metric
 
 if TYPE_CHECKING:
     from incrowd.data.dataset import Rows
@@ -26,27 +26,27 @@ class Cluster:
     """
 
     name: ClassVar[str] = "cluster"
-    keeps: ClassVar[frozenset[str]] = frozenset({"k-anonymity"})
+    keeps: ClassVar[frozenset[str]] = KEEPS
 
     metric: str = option(
         "loss",
         help="What generalizing costs: the search makes this loss small.",
         choices=METRICS,
     )
-    effort: int = option(
-        0,
-        help="How many changes the search tries; 0 takes 40 per distinct row (10 above 40,000 "
-        "of them), divided by the square root of k.",
-        minimum=0,
+    effort: str | int = option(
+        AUTO,
+        help="How many changes the search tries, or how long it searches (10s, 2m), or quick, "
+        "auto or full: auto takes 40 changes per distinct row (10 above 40,000 of them), divided "
+        "by the square root of k; quick a quarter, full ten times as many.",
+    )
+    keep_identical_together: bool = option(
+        False,
+        help="Keep rows with the same quasi-identifying values in one group.",
     )
 
     def __post_init__(self) -> None:
         require_metric(self.metric)
-        if type(self.effort) is not int or self.effort < 0:
-            raise JobError(
-                "effort is not a whole number of 0 or more",
-                remedy="State how many changes to try, or 0 to leave it to the table's size.",
-            )
+        object.__setattr__(self, "effort", stated_effort(self.effort))
 
     def run(
         self,
@@ -58,34 +58,34 @@ class Cluster:
     ) -> Rows:
         """Return the rows generalized so that rows with equal nodes form groups of at least k.
 
-        Suppressed rows are left out of every group and come back at the roots.
+        Suppressed rows are left out of every group and come back at the roots. The number of
+        changes that the effort came to is in the trace: with it the search does the same again.
         """
-        from incrowd.methods.cluster.blocks import block_of_row, search_blocks
-        from incrowd.methods.cluster.search import Plan, search_rows
-        from incrowd.methods.kept import kept_rows, put_back
+        from time import perf_counter
 
-        _require_k_alone(conditions)
-        kept, _ = kept_rows(rows, conditions)
+        from incrowd.methods.cluster.budget import Budget
+        from incrowd.methods.cluster.search import Plan
+        from incrowd.methods.kept import kept_rows, put_back
+        from incrowd.methods.mondrian.search import cut_rows
+
+        budget = Budget(self.effort, perf_counter())
+        kept, limits = kept_rows(rows, conditions)
         if kept.n_rows == 0:
             return put_back(rows, kept.nodes)
-        plan = Plan.of(kept, self.metric, conditions.k, seed).with_effort(self.effort, kept.nodes)
-        blocks = block_of_row(kept.nodes, plan)
-        if blocks.max() == 0:
-            return put_back(rows, search_rows(kept.nodes, plan, 0, progress))
-        return put_back(rows, search_blocks(kept.nodes, plan, blocks, engine, progress))
-
-
-def _require_k_alone(conditions: Conditions) -> None:
-    """Raise unless one k for all rows is all that is asked for."""
-    asked = [
-        (conditions.k_of_row is not None, "a k per person"),
-        (conditions.person_of_row is not None, "groups that count people"),
-        (any(column.l > 0 for column in conditions.sensitive), "l-diversity"),
-        (any(column.t >= 0 for column in conditions.sensitive), "t-closeness"),
-    ]
-    names = [name for is_asked, name in asked if is_asked]
-    if names:
-        raise JobError(
-            f"method cluster does not keep {' and '.join(names)}",
-            remedy="Take --method greedy, which does.",
+        is_size_only = conditions.is_size_only
+        start = None
+        if not is_size_only or self.keep_identical_together:
+            start = cut_rows(
+                kept, limits, is_size_only, self.metric, self.keep_identical_together, progress
+            )
+        plan = Plan.of(
+            kept,
+            self.metric,
+            limits,
+            seed,
+            is_size_only=is_size_only,
+            is_together=self.keep_identical_together,
+            n_suppressible=conditions.n_suppressible,
         )
+        nodes, trace = budget.search(kept.nodes, plan, limits, engine, progress, start)
+        return put_back(rows, nodes, trace)

@@ -12,12 +12,22 @@ from numpy.typing import NDArray
 from incrowd.data.dataset import Rows
 from incrowd.data.prices import fixed_point_costs
 from incrowd.errors import InfeasibleError
-from incrowd.methods.distinct import sort_key, sorted_runs
+from incrowd.methods.cluster.start import (
+    SortedRows,
+    given_groups,
+    seed_of,
+    split_groups,
+)
+from incrowd.methods.conditions import PackedConditions
+from incrowd.methods.distinct import sort_key
 from incrowd.methods.forest import Forest, Walk
 from incrowd.methods.greedy.reorganize import column_order
+from incrowd.methods.kept import LEFT_OUT
 from incrowd.progress import Progress, silent
 
 if TYPE_CHECKING:
+    from incrowd.methods.cluster.kernel_near import Near
+    from incrowd.methods.cluster.kernel_rules import Rules
     from incrowd.methods.cluster.kernel_state import Space, State
 
 STAGE = "searching groups"
@@ -27,9 +37,6 @@ LARGEST_TABLE = 1 << 18
 
 MOST_LINES = 128
 """How many lines a column has at most in the index of boxes."""
-
-LARGEST_ATOM_K = 20
-"""Up to this k, distinct rows that occur k times or more begin as groups of their own."""
 
 NEAR, NEAR_LARGE_K, LARGE_K = 48, 256, 50
 """How many near rows are listed, and how many where k is large."""
@@ -46,32 +53,65 @@ ROWS_PER_SLICE = 40_000
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Everything but the rows: trees, prices, the order of columns, k, the effort per distinct row.
+    """Everything but the rows: trees, prices, the order of columns, what groups must meet.
 
-    Plain arrays alone, so that it can be sent to workers.
+    ``limits`` has the distribution of the whole table, whatever rows it is used on.
+    ``is_together``: equal rows stay in one group. ``suppressible`` is how many rows may be left
+    out, and of how many. ``effort`` is per distinct row. Plain arrays alone, so that it can be
+    sent to workers.
     """
 
     forest: Forest
     cost_to_root: tuple[NDArray[np.int32], ...]
     columns: tuple[int, ...]
-    k: int
+    limits: PackedConditions
+    is_size_only: bool
+    is_together: bool
+    suppressible: tuple[int, int]
     effort: float
     seed: int
 
     @classmethod
-    def of(cls, rows: Rows, metric: str, k: int, seed: int) -> Plan:
+    def of(
+        cls,
+        rows: Rows,
+        metric: str,
+        limits: PackedConditions,
+        seed: int,
+        *,
+        is_size_only: bool = True,
+        is_together: bool = False,
+        n_suppressible: int = 0,
+    ) -> Plan:
         """Return the plan for a table, without effort yet; costs are by node of the walk."""
         forest = Forest.of(rows.hierarchies)
         costs = fixed_point_costs(rows.hierarchies, metric)
         by_rank = [cost[walk.node_at] for cost, walk in zip(costs, forest.walks, strict=True)]
         columns = tuple(column_order(rows, "levels-first"))
-        return cls(forest, tuple(by_rank), columns, k, 0.0, seed)
+        return cls(
+            forest,
+            tuple(by_rank),
+            columns,
+            limits.without_rows(),
+            is_size_only,
+            is_together,
+            (n_suppressible, max(1, rows.n_rows)),
+            0.0,
+            seed,
+        )
 
-    def with_effort(self, effort: int, nodes: NDArray[np.int32]) -> Plan:
-        """Return the plan with this effort for all of these rows; 0 is the automatic one."""
-        n_distinct = len(np.unique(self.key_of_row(self.forest.in_ranks(nodes))))
-        stated = effort or automatic_effort(n_distinct, self.k)
-        return replace(self, effort=stated / n_distinct)
+    @property
+    def k(self) -> int:
+        """The k of all rows."""
+        return self.limits.k
+
+    def n_distinct(self, nodes: NDArray[np.int32]) -> int:
+        """Return how many distinct rows there are."""
+        return len(np.unique(self.key_of_row(self.forest.in_ranks(nodes))))
+
+    def with_effort(self, iterations: int, n_distinct: int) -> Plan:
+        """Return the plan with so many changes to try on a table of so many distinct rows."""
+        return replace(self, effort=iterations / n_distinct)
 
     def key_of_row(self, ranks: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return a number per row that sorts rows by their content, equal for equal rows."""
@@ -132,14 +172,21 @@ class ColumnTree:
 
 
 def search_rows(
-    nodes: NDArray[np.int32], plan: Plan, block: int = 0, progress: Progress = silent
+    nodes: NDArray[np.int32],
+    plan: Plan,
+    limits: PackedConditions,
+    block: int = 0,
+    start: NDArray[np.int32] | None = None,
+    progress: Progress = silent,
 ) -> NDArray[np.int32]:
-    """Return ``nodes[column, row]`` generalized so that every group has at least k rows.
+    """Return ``nodes[column, row]`` generalized so that every group is valid.
 
-    Every node must be a leaf. Distinct rows are numbered in an order that their content decides;
+    Every node must be a leaf. The search begins with the groups of ``start``, nodes that another
+    search released (LEFT_OUT where it left a row out), or else with its own. Rows that are left
+    out come back as LEFT_OUT. Distinct rows are numbered in an order that their content decides;
     which of several equal rows goes into which group, by their row numbers.
     """
-    from incrowd.methods.cluster.kernel_state import NODE_START
+    from incrowd.methods.cluster.kernel_state import NODE_START, SUPPRESSED
 
     n_columns, n_rows = nodes.shape
     if n_rows < plan.k:
@@ -154,44 +201,90 @@ def search_rows(
     )
     if np.any(nodes >= n_leaves):
         raise ValueError("cluster searches rows of leaves, and some nodes are above them")
-    space, state, trees, rows = begin(nodes, plan, block)
-    improve(space, state, plan, progress)
+    begun = begin(nodes, plan, limits, block, start)
+    improve(begun, plan, progress)
     # one line per fragment, those of a distinct row together, then per row
-    group_of_place = _groups_of_rows(state)
+    group_of_place = _groups_of_rows(begun.state)
     released = np.empty_like(nodes)
-    for place, (column, tree) in enumerate(zip(plan.columns, trees, strict=True)):
-        start = space.columns[NODE_START, place]
-        ranks_shown = tree.rank[state.box[group_of_place, place] - start]
-        released[column, rows] = plan.forest.walks[column].node_at[ranks_shown]
+    for place, (column, tree) in enumerate(zip(plan.columns, begun.trees, strict=True)):
+        first = begun.space.columns[NODE_START, place]
+        ranks_shown = tree.rank[begun.state.box[group_of_place, place] - first]
+        released[column, begun.rows] = plan.forest.walks[column].node_at[ranks_shown]
+    released[:, begun.rows[group_of_place == SUPPRESSED]] = LEFT_OUT
     return released
 
 
+@dataclass(frozen=True, eq=False)
+class Begun:
+    """A search at its beginning: its groups, its trees, and its rows in sorted order."""
+
+    space: Space
+    state: State
+    rules: Rules | None
+    trees: list[ColumnTree]
+    rows: NDArray[np.int64]
+
+
 def begin(
-    nodes: NDArray[np.int32], plan: Plan, block: int
-) -> tuple[Space, State, list[ColumnTree], NDArray[np.int64]]:
-    """Return the first groups of a table or block, its trees, and its rows in sorted order."""
+    nodes: NDArray[np.int32],
+    plan: Plan,
+    limits: PackedConditions,
+    block: int = 0,
+    start: NDArray[np.int32] | None = None,
+) -> Begun:
+    """Return the first groups of a table or block: those of ``start``, or those of splits."""
+    from incrowd.methods.cluster import kernel_state
+
     ranks = plan.forest.in_ranks(nodes)
-    rows, run_start = sorted_runs(plan.key_of_row(ranks))
+    sorted_as = SortedRows.of(plan.key_of_row(ranks), limits, plan.is_together)
+    rows, run_start = sorted_as.rows, sorted_as.run_start
     trees = [
         ColumnTree.of(plan.forest.walks[column], np.unique(ranks[column]))
         for column in plan.columns
     ]
     distinct = ranks[np.asarray(plan.columns)][:, rows[run_start[:-1]]]
     space = space_of(distinct, np.diff(run_start), trees, plan)
-    state = first_groups(space, nodes.shape[1], plan.k, _seed_of(plan.seed, block))
-    return space, state, trees, rows
+    n_rows = nodes.shape[1]
+    n_present = 0 if start is None else int((start[0] == LEFT_OUT).sum())
+    state = kernel_state.empty_state(
+        space,
+        n_rows,
+        plan.k,
+        seed_of(plan.seed, block),
+        n_present + plan.suppressible[0] * n_rows // plan.suppressible[1],
+        sum(
+            int(plan.cost_to_root[column][tree.rank].max())
+            for column, tree in zip(plan.columns, trees, strict=True)
+        ),
+    )
+    if start is not None:
+        given_groups(space, state, start[:, rows], [len(cost) for cost in plan.cost_to_root])
+    elif plan.is_size_only and not plan.is_together:
+        split_groups(space, state, plan.k)
+    else:
+        raise ValueError("where more is asked than one k, a search needs groups to begin with")
+    rules = None if plan.is_size_only else sorted_as.rules(limits)
+    return Begun(space, state, rules, trees, rows)
 
 
-def improve(space: Space, state: State, plan: Plan, progress: Progress) -> None:
+def no_lists(space: Space, k: int) -> Near:
+    """Return room for the lists of near rows that a search makes."""
+    from incrowd.methods.cluster import kernel_near
+
+    return kernel_near.no_lists(space, NEAR if k < LARGE_K else NEAR_LARGE_K)
+
+
+def improve(begun: Begun, plan: Plan, progress: Progress, near: Near | None = None) -> None:
     """Make the groups cheaper, in slices, until the effort is spent or nothing is lost."""
-    from incrowd.methods.cluster import kernel_near, kernel_pool, kernel_search
-    from incrowd.methods.cluster.kernel_state import N_DONE, TOTAL
+    from incrowd.methods.cluster import kernel_pool, kernel_search
+    from incrowd.methods.cluster.kernel_state import N_DONE, TOTAL, n_items_of_plan
 
+    space, state = begun.space, begun.state
     effort = round(plan.effort * space.value.shape[0])
     heat = first_heat(plan.effort, plan.k) * plan.k * space.scale
     least = int(space.rows.prod(axis=0).sum())
-    pool = kernel_pool.empty_pool(space, state, max(1024, 8 * plan.k))
-    near = kernel_near.no_lists(space, NEAR if plan.k < LARGE_K else NEAR_LARGE_K)
+    pool = kernel_pool.empty_pool(space, state, n_items_of_plan(plan.k))
+    near = no_lists(space, plan.k) if near is None else near
     n_iterations = 1 + ROWS_PER_SLICE // plan.k
     stamps = 0
     while state.counters[N_DONE] < effort and state.counters[TOTAL] > least:
@@ -202,6 +295,7 @@ def improve(space: Space, state: State, plan: Plan, progress: Progress) -> None:
             state,
             pool,
             near,
+            begun.rules,
             plan.k,
             min(n_iterations, effort - n_done),
             effort,
@@ -218,26 +312,6 @@ def _groups_of_rows(state: State) -> NDArray[np.int64]:
     fragments = state.fragments[:, state.fragments[GROUP] >= 0]
     fragments = fragments[:, np.lexsort([fragments[GROUP], fragments[ROW]])]
     return np.repeat(fragments[GROUP], fragments[COUNT_OF])
-
-
-def first_groups(space: Space, n_rows: int, k: int, seed: int) -> State:
-    """Return the state after the top-down splits."""
-    from incrowd.methods.cluster import kernel_start, kernel_state
-
-    state = kernel_state.empty_state(space, n_rows, k, seed)
-    count = space.rows[kernel_state.N_ROWS_OF_DISTINCT]
-    everything = np.arange(len(count))
-    is_atom = (count >= k) & (k <= LARGEST_ATOM_K)
-    if 0 < int(count[~is_atom].sum()) < k:
-        is_atom[:] = False
-    atoms = everything[is_atom]
-    starts = np.arange(len(atoms) + 1)
-    kernel_state.add_groups(space, state, starts, atoms, count[is_atom])
-    others = everything[~is_atom]
-    if len(others):
-        spans = kernel_start.top_down(space, k, others, count[~is_atom])
-        kernel_state.add_groups(space, state, *spans)
-    return state
 
 
 def space_of(
@@ -288,6 +362,7 @@ def space_of(
         meets=np.concatenate([np.zeros(0, dtype=np.int32), *meets]),
         is_index_exact=max(n_values) <= MOST_LINES,
         scale=max(1, *(int(part.max()) for part in prices)),
+        is_together=plan.is_together,
     )
 
 
@@ -295,14 +370,6 @@ def _numbered_on(tables: list[NDArray[np.int32]], start: NDArray[np.int64]) -> N
     """Put tables of nodes one after the other, each column's nodes after the last column's."""
     shifted = [table + first for table, first in zip(tables, start[:-1], strict=True)]
     return np.asarray(np.concatenate(shifted), dtype=np.int32)
-
-
-def _seed_of(seed: int, block: int) -> int:
-    """Return a well-mixed start of a block's draws (the finish of splitmix64)."""
-    mixed = (seed * 0x9E3779B97F4A7C15 + (block + 1) * 0xD1B54A32D192ED03) & ((1 << 64) - 1)
-    for multiplier in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB):
-        mixed = ((mixed ^ (mixed >> 30)) * multiplier) & ((1 << 64) - 1)
-    return (mixed ^ (mixed >> 31)) & ((1 << 63) - 1)
 
 
 PER_ROW, PER_ROW_IN_BLOCKS = 40, 10

@@ -191,15 +191,14 @@ def _merge_partitions(
     progress: Progress,
 ) -> NDArray[np.int32]:
     """Search every partition on the engine; return the released nodes of all rows."""
-
-    from incrowd.methods.greedy.search import STAGE, MergePartition, block_table
-    from incrowd.methods.parts import search_parts
+    from incrowd.methods.greedy.search import STAGE, MergePartition
+    from incrowd.methods.parts import part_table, search_parts
 
     n_partitions = int(partition_of_row.max()) + 1
     progress(STAGE, 0, n_partitions)
     function = MergePartition(plan.without_rows())
     # one line per row: its number, its partition, its nodes and what the conditions look at
-    table = block_table(rows.nodes, partition_of_row, plan.limits)
-    released = search_parts(engine, table, "partition", function, rows.nodes)
+    table = part_table(rows.nodes, partition_of_row, plan.limits)
+    released = search_parts(engine, table, function, rows.nodes)
     progress(STAGE, n_partitions, n_partitions)
     return released

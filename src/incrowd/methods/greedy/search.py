@@ -17,7 +17,12 @@ from incrowd.methods.conditions import PackedConditions
 from incrowd.methods.distinct import sort_key, sorted_runs
 from incrowd.methods.forest import Forest
 from incrowd.methods.greedy.reorganize import column_order
-from incrowd.methods.parts import released_schema
+from incrowd.methods.parts import (
+    limits_of_part,
+    nodes_of_part,
+    released_part,
+    released_schema,
+)
 from incrowd.progress import Progress, silent
 
 STAGE = "merging groups"
@@ -51,9 +56,7 @@ class Plan:
 
     def without_rows(self) -> Plan:
         """Return the plan without what it holds per row, to be sent to workers."""
-        none = np.zeros(0, dtype=np.int32)
-        codes = np.zeros((len(self.limits.l), 0), dtype=np.int32)
-        return replace(self, limits=self.limits.of_rows(none, none, codes))
+        return replace(self, limits=self.limits.without_rows())
 
     def key_of_row(
         self, ranks: NDArray[np.int32], columns: Sequence[int] | None = None
@@ -121,23 +124,9 @@ def merge_rows(
     return released
 
 
-def block_table(
-    nodes: NDArray[np.int32], partition_of_row: NDArray[np.int64], limits: PackedConditions
-) -> pa.Table:
-    """Return rows for an engine: number, partition, nodes, and what the conditions look at."""
-    columns = {"row": np.arange(nodes.shape[1]), "partition": partition_of_row}
-    columns |= {f"c{column}": node_of_row for column, node_of_row in enumerate(nodes)}
-    if limits.k_of_row.size:
-        columns["k"] = limits.k_of_row
-    if limits.person_of_row.size:
-        columns["person"] = limits.person_of_row
-    columns |= {f"s{place}": codes for place, codes in enumerate(limits.code_of_row)}
-    return pa.table(columns)
-
-
 @dataclass(frozen=True, eq=False)
 class MergePartition:
-    """Merge the rows of one partition: a block of ``block_table`` in, its released nodes out."""
+    """Merge the rows of one partition: its part of a ``part_table`` in, its released nodes out."""
 
     plan: Plan
 
@@ -148,23 +137,6 @@ class MergePartition:
 
     def __call__(self, block: pa.Table) -> pa.Table:
         """Return the block's rows, in whatever order, with the nodes that they are released as."""
-        n_columns, n_sensitive = len(self.plan.forest.walks), len(self.plan.limits.l)
-        none = np.zeros(0, dtype=np.int32)
-        names = set(block.column_names)
-        limits = self.plan.limits.of_rows(
-            block.column("k").to_numpy() if "k" in names else none,
-            block.column("person").to_numpy() if "person" in names else none,
-            _matrix(block, [f"s{place}" for place in range(n_sensitive)]),
-        )
-        nodes = _matrix(block, [f"c{column}" for column in range(n_columns)])
-        released = merge_rows(nodes, self.plan, limits)
-        arrays = [block.column("row").to_numpy(), *released]
-        return pa.table([pa.array(array) for array in arrays], schema=self.schema)
-
-
-def _matrix(block: pa.Table, names: list[str]) -> NDArray[np.int32]:
-    """Return the named columns as one matrix, a line per column."""
-    matrix = np.empty((len(names), block.num_rows), dtype=np.int32)
-    for line, name in enumerate(names):
-        matrix[line] = block.column(name).to_numpy()
-    return matrix
+        limits = limits_of_part(block, self.plan.limits)
+        nodes = nodes_of_part(block, "c", len(self.plan.forest.walks))
+        return released_part(block, merge_rows(nodes, self.plan, limits))

@@ -1,0 +1,126 @@
+"""How a search begins: rows sorted by content, and its first groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.methods.conditions import PackedConditions
+from incrowd.methods.distinct import sort_key, sorted_runs
+from incrowd.methods.kept import LEFT_OUT
+
+if TYPE_CHECKING:
+    from incrowd.methods.cluster.kernel_rules import Rules
+    from incrowd.methods.cluster.kernel_state import Space, State
+
+LARGEST_ATOM_K = 20
+"""Up to this k, distinct rows that occur k times or more begin as groups of their own."""
+
+
+@dataclass(frozen=True, eq=False)
+class SortedRows:
+    """Rows sorted by content, then by number, and the runs of those that a search takes as equal.
+
+    Runs are of rows that nothing tells apart, or, where equal rows stay together, of rows with
+    the same quasi-identifying values. ``profile_start`` has the runs that nothing tells apart.
+    """
+
+    rows: NDArray[np.int64]
+    run_start: NDArray[np.int64]
+    profile_start: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls, key_of_row: NDArray[np.int64], limits: PackedConditions, is_together: bool
+    ) -> SortedRows:
+        """Sort rows by the key of their nodes and by what the conditions look at."""
+        rows, run_start = sorted_runs(key_of_row)
+        profile = _profile_of_row(limits, len(key_of_row))
+        if profile is None:
+            return cls(rows, run_start, run_start)
+        number = np.empty(len(rows), dtype=np.int64)
+        number[rows] = np.repeat(np.arange(len(run_start) - 1), np.diff(run_start))
+        n_profiles = int(profile.max(initial=0)) + 1
+        rows, profile_start = sorted_runs(number * n_profiles + profile)
+        return cls(rows, run_start if is_together else profile_start, profile_start)
+
+    def rules(self, limits: PackedConditions) -> Rules:
+        """Return what groups must meet, in terms of the runs."""
+        from incrowd.methods.cluster.kernel_rules import rules_of
+
+        count = np.diff(self.profile_start)
+        first_profile = np.searchsorted(self.profile_start, self.run_start)
+        unit = np.diff(self.run_start)
+        if len(unit) == len(count):  # any number of a run's rows may go anywhere
+            count, unit = np.ones_like(count), np.ones_like(unit)
+        profiles = np.stack([self.rows[self.profile_start[:-1]], count])
+        return rules_of(limits, first_profile.astype(np.int64), profiles, unit)
+
+
+def _profile_of_row(limits: PackedConditions, n_rows: int) -> NDArray[np.int64] | None:
+    """Return a number per row, equal where no condition tells rows apart; None without any."""
+    columns = list(limits.code_of_row)
+    n_values = [int(count) + 1 for count in limits.n_values]
+    if limits.k_of_row.size:
+        columns.append(limits.k_of_row)
+        n_values.append(int(limits.k_of_row.max()) + 1)
+    if limits.person_of_row.size:
+        columns.append(limits.person_of_row)
+        n_values.append(limits.n_people)
+    if not columns:
+        return None
+    _, profile = np.unique(sort_key(columns, n_values, n_rows), return_inverse=True)
+    return np.asarray(profile, dtype=np.int64)
+
+
+def split_groups(space: Space, state: State, k: int) -> None:
+    """Add the groups of top-down splits to an empty state."""
+    from incrowd.methods.cluster import kernel_start, kernel_state
+
+    count = space.rows[kernel_state.N_ROWS_OF_DISTINCT]
+    everything = np.arange(len(count))
+    is_atom = (count >= k) & (k <= LARGEST_ATOM_K)
+    if 0 < int(count[~is_atom].sum()) < k:
+        is_atom[:] = False
+    atoms = everything[is_atom]
+    starts = np.arange(len(atoms) + 1)
+    kernel_state.add_groups(space, state, starts, atoms, count[is_atom])
+    others = everything[~is_atom]
+    if len(others):
+        spans = kernel_start.top_down(space, k, others, count[~is_atom])
+        kernel_state.add_groups(space, state, *spans)
+
+
+def given_groups(
+    space: Space, state: State, start: NDArray[np.int32], n_nodes: Sequence[int]
+) -> None:
+    """Add the groups that another search made to an empty state.
+
+    ``start[column, place]`` are the nodes released for the rows in sorted order.
+    """
+    from incrowd.methods.cluster import kernel_state
+
+    count = space.rows[kernel_state.N_ROWS_OF_DISTINCT]
+    distinct_of_place = np.repeat(np.arange(len(count)), count)
+    is_kept = start[0] != LEFT_OUT
+    left_out, n_left_out = np.unique(distinct_of_place[~is_kept], return_counts=True)
+    if len(left_out):
+        kernel_state.leave_out(state, left_out, n_left_out)
+    key = sort_key(list(start[:, is_kept]), n_nodes, int(is_kept.sum()))
+    _, group = np.unique(key, return_inverse=True)
+    pairs, n_rows = np.unique(group * len(count) + distinct_of_place[is_kept], return_counts=True)
+    group_of_pair, distinct = np.divmod(pairs, len(count))
+    starts = np.searchsorted(group_of_pair, np.arange(int(group.max(initial=-1)) + 2))
+    kernel_state.add_groups(space, state, starts, distinct, n_rows)
+
+
+def seed_of(seed: int, block: int) -> int:
+    """Return a well-mixed start of a block's draws (the finish of splitmix64)."""
+    mixed = (seed * 0x9E3779B97F4A7C15 + (block + 1) * 0xD1B54A32D192ED03) & ((1 << 64) - 1)
+    for multiplier in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB):
+        mixed = ((mixed ^ (mixed >> 30)) * multiplier) & ((1 << 64) - 1)
+    return (mixed ^ (mixed >> 31)) & ((1 << 63) - 1)
