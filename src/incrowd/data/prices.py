@@ -21,6 +21,9 @@ nwllm       WLLM over the column's dearest leaf-to-root WLLM               recon
 weights     the edge's weight (1 where none is given)                      greedy paper, Fig. 3
 =========== ============================================================== ==================
 
+A range of a grid that lies beyond the tree has its own width and its own leaves under ncp, total
+and loss; under the other metrics it costs what the least node of the tree above it costs.
+
 Levels are counted from the root, whose level is 1. Leaves are counted in the hierarchy as given,
 whether or not they occur in the data. "Reconstructed" metrics are named in Djeufack Nanfack et al.
 2024 without a formula; its figures do not settle how they are normalised (see greedy's NOTES.md).
@@ -41,10 +44,23 @@ Array = NDArray[np.float64]
 
 
 def cost_to_root(hierarchy: Hierarchy, metric: str) -> Array:
-    """Return the price of generalizing each node to the root under a metric's name."""
+    """Return the price of generalizing each node to the root under a metric's name.
+
+    Ranges beyond the tree have their prices after those of the tree's nodes.
+    """
     if metric not in PRICES:
         raise unknown("metric", metric, PRICES)
-    return PRICES[metric](hierarchy)
+    table = PRICES[metric](hierarchy)
+    runs = hierarchy.runs
+    if runs is None:
+        return table
+    if metric in ("ncp", "total") and runs.width[hierarchy.root] > 0:
+        share = runs.width[hierarchy.n_nodes :] / runs.width[hierarchy.root]
+        return np.concatenate([table, 1.0 - share])
+    if metric == "loss":
+        n_outside = hierarchy.n_leaves - runs.under_further(np.ones(hierarchy.n_leaves, np.int64))
+        return np.concatenate([table, n_outside / max(1, hierarchy.n_leaves - 1)])
+    return hierarchy.over_all_nodes(table)
 
 
 FIXED_POINT_BITS = 20
