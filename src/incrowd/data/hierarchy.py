@@ -234,7 +234,14 @@ class Hierarchy:
             )
         runs = None if self.runs is None else self.runs.with_leaves(shift)
         return Hierarchy(
-            self.name, labels, parent, self.n_leaves + shift, values, weights, self.origin, runs
+            self.name,
+            labels,
+            parent,
+            self.n_leaves + shift,
+            values,
+            weights,
+            self.origin,
+            runs=runs,
         )
 
     # ── looking up ──────────────────────────────────────────────────────────────────────────
