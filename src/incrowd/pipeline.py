@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from incrowd.audit import Audit, Owner, examine
 from incrowd.audit.examine import released_rows
+from incrowd.data.coding import CodedView, Coding
 from incrowd.data.dataset import Rows
 from incrowd.data.encoding import canonical_order, decode, encode, refuse_stars
 from incrowd.data.frames import from_frame, to_frame
@@ -156,6 +157,7 @@ def check(
     accepted: tuple[str, ...] = (),
     thresholds: Mapping[str, float] | None = None,
     measures: bool = False,
+    codings: Mapping[str, Coding] | None = None,
 ) -> Audit:
     """Audit a frame, a table or a file from any tool; nothing is written."""
     started = time.perf_counter()
@@ -188,6 +190,7 @@ def check(
         accepted=accepted,
         thresholds=thresholds,
         measures=measures,
+        codings=codings,
     )
     first = findings[0].figures
     n_left_out = 0
@@ -228,7 +231,8 @@ def _search(
                 "same with --accept-insensitive COLUMN.",
             )
     with stages("encode"):
-        before, said = encode(table, schema.quasi, job.hierarchies)
+        before, said = encode(table, schema.quasi, job.hierarchies, job.coding)
+        view = CodedView.of(before, job.coding)
         hierarchies = sensitive_hierarchies_of(job, table)
         conditions = conditions_of(job, table, hierarchies)
         job.guarantee.refuse_infeasible(
@@ -242,7 +246,7 @@ def _search(
             n_suppressible=conditions.n_suppressible,
         )
     with stages("search"):
-        after = job.method.run(before, conditions, engine, job.seed, progress)
+        after = view.restored(job.method.run(view.rows, conditions, engine, job.seed, progress))
     with stages("decode"):
         settled = settle(after, conditions, job.release)
         notes += [*said, *settled.notes]
@@ -302,6 +306,7 @@ def _audit(
         ),
         sensitive_hierarchies=searched.sensitive_hierarchies,
         accepted=job.release.accept_insensitive,
+        codings=job.coding,
     )
     findings += suppression_finding(searched.settled, searched.conditions, reread.n_rows)
     holds = all(finding.holds is not False for finding in findings)
