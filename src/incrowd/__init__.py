@@ -23,6 +23,7 @@ from incrowd.version import __version__
 if TYPE_CHECKING:
     from incrowd.audit import Audit as Audit
     from incrowd.audit import Owner as Owner
+    from incrowd.data.coding import Coding as Coding
     from incrowd.data.hierarchy import Hierarchy as Hierarchy
     from incrowd.data.hierarchy_files import read_hierarchy as read_hierarchy
     from incrowd.data.hierarchy_files import write_hierarchy as write_hierarchy
@@ -48,6 +49,7 @@ _HOME = {
     "Audit": "incrowd.audit",
     "AuditError": "incrowd.errors",
     "Cluster": "incrowd.methods.cluster.method",
+    "Coding": "incrowd.data.coding",
     "Finding": "incrowd.guarantees.evidence",
     "FullDomain": "incrowd.methods.full_domain.method",
     "Greedy": "incrowd.methods.greedy.method",
@@ -73,6 +75,7 @@ __all__ = [
     "Audit",
     "AuditError",
     "Cluster",
+    "Coding",
     "Finding",
     "FullDomain",
     "Greedy",

@@ -9,6 +9,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
+from incrowd.data.coding import Coding
 from incrowd.data.schema import Schema
 from incrowd.data.specs import HierarchySpec
 from incrowd.engines.table import EngineChoice
@@ -89,6 +90,7 @@ class Job:
     guarantee: KAnonymity
     method: Any = field(default_factory=METHODS[DEFAULT_METHOD])
     hierarchies: Mapping[str, HierarchySpec] = field(default_factory=dict)
+    coding: Mapping[str, Coding] = field(default_factory=dict)
     data: Path | None = None
     output: Path | None = None
     engine: EngineChoice = field(default_factory=EngineChoice)
@@ -164,6 +166,11 @@ class Job:
                     "nor sensitive",
                     remedy="Give it one of these roles, or drop its hierarchy.",
                 )
+        for column in self.coding:
+            if column not in self.schema.quasi:
+                raise unknown(
+                    "quasi-identifying column", column, self.schema.quasi, where="[coding]"
+                )
         for column in self.release.accept_insensitive:
             if column not in self.schema.insensitive:
                 raise unknown(
@@ -216,6 +223,10 @@ class Job:
                 else HierarchySpec.from_toml(value, column, base)
                 for column, value in mapping.get("hierarchies", {}).items()
             },
+            coding={
+                column: Coding.from_toml(value, column)
+                for column, value in mapping.get("coding", {}).items()
+            },
             data=_path(mapping.get("data"), "data", base),
             output=_path(mapping.get("output"), "output", base),
             engine=build(EngineChoice, mapping.get("engine", {}), "engine"),
@@ -239,6 +250,8 @@ class Job:
             mapping["hierarchies"] = {
                 column: spec.to_toml(base) for column, spec in self.hierarchies.items()
             }
+        if self.coding:
+            mapping["coding"] = {column: limits.to_toml() for column, limits in self.coding.items()}
         mapping["guarantee"] = {"name": self.guarantee.name, **parameters(self.guarantee)}
         mapping["method"] = {"name": self.method.name, **parameters(self.method)}
         costs = mapping["method"].pop("costs", None)
@@ -263,7 +276,7 @@ class Job:
 
 
 _TOP_LEVEL = ("data", "output", "seed", "person")
-_SECTIONS = ("roles", "hierarchies", "guarantee", "method", "engine", "input", "release")
+_SECTIONS = ("roles", "hierarchies", "coding", "guarantee", "method", "engine", "input", "release")
 
 
 def read_mapping(path: Path) -> dict[str, Any]:

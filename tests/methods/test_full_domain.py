@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.data.dataset import Rows
+from incrowd.data.hierarchy import Hierarchy
 from incrowd.data.prices import fixed_point_costs
 from incrowd.engines.local import LocalEngine
 from incrowd.errors import InfeasibleError, JobError
-from incrowd.methods.conditions import Conditions
+from incrowd.methods.conditions import Conditions, SensitiveCondition
 from incrowd.methods.full_domain import levels as levels_module
 from incrowd.methods.full_domain import search as search_module
 from incrowd.methods.full_domain.levels import LeveledTable
@@ -198,6 +199,46 @@ def test_rows_that_come_suppressed_stay_so_and_count():
     more = run(given_rows, Conditions(3, n_suppressible=60))
     assert more.is_suppressed[:30].all()
     assert 30 < more.is_suppressed.sum() <= 60
+
+
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        Conditions(2, k_of_row=np.asarray([2, 2, 2, 2, 9, 9], dtype=np.int32)),
+        Conditions(
+            2, sensitive=(SensitiveCondition(np.asarray([0, 1, 0, 1, 0, 0]), 2, 2.0, "entropy"),)
+        ),
+        Conditions(
+            2,
+            sensitive=(
+                SensitiveCondition(np.asarray([0, 1, 0, 1, 0, 0]), 2, 2.0, "recursive", 1.5),
+            ),
+        ),
+    ],
+)
+def test_what_holds_below_need_not_hold_above(conditions):
+    """Two rows of their own spoil the group of all, and are suppressed one level below it."""
+    tree = Hierarchy.from_ladder("c", [["a", "b"]])
+    rows = Rows(("c",), np.asarray([[0, 0, 0, 0, 1, 1]], dtype=np.int32), (tree,))
+    with pytest.raises(InfeasibleError):
+        run(rows, conditions)
+    released = run(rows, replace(conditions, n_suppressible=2))
+    assert released.is_suppressed.tolist() == [False] * 4 + [True] * 2
+    assert released.nodes.tolist() == [[0, 0, 0, 0, 2, 2]]
+
+
+def test_closeness_is_to_the_rows_that_stay():
+    """All rows: a third is 0. Without the two rows alone it is a half, as in the group that stays.
+
+    Judged against all rows that group would be too far off, whatever is suppressed.
+    """
+    tree = Hierarchy.from_ladder("c", [["a", "b", "c"]])
+    rows = Rows(("c",), np.asarray([[0, 0, 0, 0, 1, 2]], dtype=np.int32), (tree,))
+    codes = np.asarray([0, 1, 0, 1, 1, 1], dtype=np.int32)
+    conditions = Conditions(2, sensitive=(SensitiveCondition(codes, 2, t=0.1),))
+    released = run(rows, replace(conditions, n_suppressible=2))
+    assert released.is_suppressed.tolist() == [False] * 4 + [True] * 2
+    assert np.all(run(rows, conditions).nodes == tree.root)
 
 
 def test_nobody_holds_alone():

@@ -154,3 +154,22 @@ def stated_hierarchies(texts: list[str] | None) -> dict[str, HierarchySpec]:
             raise JobError(f"--hierarchy {text}: not of the form COLUMN=FILE or COLUMN=intervals:5")
         specs[column] = HierarchySpec.parse(spec)
     return specs
+
+
+def apply_limits(coding: dict[str, Any], bottoms: list[str] | None, tops: list[str] | None) -> None:
+    """Write ``--bottom COLUMN=NUMBER`` and ``--top COLUMN=NUMBER`` over a job's codings."""
+    for name, texts in (("bottom", bottoms), ("top", tops)):
+        for text in texts or []:
+            column, _, number = text.rpartition("=")
+            try:
+                limit = float(number) if not number.lstrip("+-").isdecimal() else int(number)
+            except ValueError:
+                column = ""
+            if not column:
+                raise JobError(
+                    f"--{name} {text}: not of the form COLUMN=NUMBER",
+                    remedy=f"Write --{name} age=20.",
+                )
+            stated = coding.get(column, {})
+            if isinstance(stated, Mapping):
+                coding[column] = {**stated, name: limit}
