@@ -8,6 +8,9 @@ from incrowd.errors import JobError
 
 AUTO, QUICK, FULL = "auto", "quick", "full"
 
+NONE = "none"
+"""No second search at all."""
+
 MOST_ITERATIONS = 10**15
 MOST_SECONDS = 30 * 24 * 3600.0
 
@@ -33,6 +36,11 @@ def stated_effort(effort: object) -> int | str:
         remedy="State how many changes to try (200000), how long to search (10s, 2m), "
         "or auto to leave it to the table's size.",
     )
+
+
+def stated_polish(polish: object) -> int | str:
+    """Return the effort of a second search, or ``none``. Raises JobError on anything else."""
+    return NONE if polish == NONE else stated_effort(polish)
 
 
 def seconds_of(effort: int | str) -> float:

@@ -7,11 +7,12 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.data.dataset import Rows, Trace
+from incrowd.data.dataset import Rows
 from incrowd.engines.base import Engine
 from incrowd.methods.cluster.budget import Budget
 from incrowd.methods.cluster.search import Plan
-from incrowd.methods.conditions import PackedConditions
+from incrowd.methods.conditions import Conditions, PackedConditions
+from incrowd.methods.kept import n_suppressible_of
 from incrowd.progress import Progress
 
 
@@ -19,17 +20,16 @@ def polish(
     rows: Rows,
     released: NDArray[np.int32],
     metric: str,
+    conditions: Conditions,
     limits: PackedConditions,
     engine: Engine,
     seed: int,
     effort: int | str,
     progress: Progress,
     *,
-    is_size_only: bool,
     is_together: bool,
-    n_suppressible: int,
-) -> tuple[NDArray[np.int32], Trace]:
-    """Return ``released[column, row]`` after an effort, every group valid; and what was done.
+) -> tuple[NDArray[np.int32], int]:
+    """Return ``released[column, row]`` after an effort, every group valid; and how many changes.
 
     Without heat the loss never rises. Rows that are left out come back as LEFT_OUT.
     """
@@ -39,8 +39,11 @@ def polish(
         metric,
         limits,
         seed,
-        is_size_only=is_size_only,
+        is_size_only=conditions.is_size_only,
         is_together=is_together,
-        n_suppressible=n_suppressible,
+        n_suppressible=n_suppressible_of(conditions),
     )
-    return Budget(effort, begun).search(rows.nodes, plan, limits, engine, progress, released)
+    polished, trace = Budget(effort, begun).search(
+        rows.nodes, plan, limits, engine, progress, released
+    )
+    return polished, int(trace.figures["iterations"])

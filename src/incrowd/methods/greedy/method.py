@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from incrowd.errors import JobError, unknown
 from incrowd.fields import option
+from incrowd.methods.effort import NONE, QUICK, stated_polish
 from incrowd.methods.options import KEEPS, METRICS, require_metric
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from incrowd.methods.conditions import Conditions
     from incrowd.methods.greedy.search import Plan
     from incrowd.progress import Progress
+
+REPAIR = ("auto", "yes", "no")
 
 REORGANIZE = ("levels-first", "values-first", "none")
 
@@ -73,7 +76,17 @@ class Greedy:
         "not the threads.",
         minimum=0,
     )
-
+    repair: str = option(
+        "auto",
+        help="Whether groups are searched anew across the edges of partitions, quickly, as by "
+        "polish: auto does so unless a preset or costs are stated.",
+        choices=REPAIR,
+    )
+    polish: str | int = option(
+        NONE,
+        help="The effort of a second search, that of cluster, which makes the groups cheaper; "
+        "stated as cluster's effort is, or none.",
+    )
     costs: Mapping[str, str] = option(
         {},
         help="Files that state what generalizing costs, node by node, by column; other columns "
@@ -88,6 +101,14 @@ class Greedy:
             raise JobError(
                 "costs does not name a file for each column",
                 remedy='Write  [method.costs] education = "education_costs.csv".',
+            )
+        object.__setattr__(self, "polish", stated_polish(self.polish))
+        if self.repair not in REPAIR:
+            raise unknown("repair", str(self.repair), REPAIR, where="repair")
+        if self.costs and (self.polish != NONE or self.repair == "yes"):
+            raise JobError(
+                "polish and repair go by a metric, and costs are stated",
+                remedy="Leave out the costs, or polish and repair.",
             )
         if self.reorganize not in REORGANIZE:
             raise unknown("order of rows", str(self.reorganize), REORGANIZE, where="reorganize")
@@ -145,16 +166,18 @@ class Greedy:
         rows: Rows,
         conditions: Conditions,
         engine: Engine,
-        seed: int,  # noqa: ARG002
+        seed: int,
         progress: Progress,
     ) -> Rows:
         """Return the rows generalized so that rows with equal nodes form valid groups.
 
         Suppressed rows are left out of every group and come back at the roots. There is no chance
-        in this search: the seed changes nothing. Where there are several partitions, the trace
-        has their number and the loss by the paper's equation 2.
+        in the merging: the seed is for the second search, of repair or polish, which may also
+        leave rows out. Where there are several partitions, the trace has their number and the
+        loss of the merging by the paper's equation 2.
         """
         from incrowd.data.dataset import Trace
+        from incrowd.methods.cluster.polish import polish
         from incrowd.methods.greedy.by_parts import loss_by_parts
         from incrowd.methods.greedy.search import Plan, merge_rows
         from incrowd.methods.kept import kept_rows, put_back
@@ -164,15 +187,40 @@ class Greedy:
             return put_back(rows, kept.nodes)
         plan = Plan.of(kept, self.metric, limits, conditions.is_size_only)
         partition_of_row = self._partition_of_row(kept, plan)
+        figures: dict[str, Any] = {}
         if partition_of_row is None:
-            return put_back(rows, merge_rows(kept.nodes, plan, limits, progress))
-        released = _merge_partitions(kept, plan, partition_of_row, engine, progress)
-        by_parts = loss_by_parts(kept, released, partition_of_row, self.metric)
-        figures = {
-            "partitions_searched": int(partition_of_row.max()) + 1,
-            "equation_2": round(by_parts, 9),
-        }
-        return put_back(rows, released, Trace(figures))
+            released = merge_rows(kept.nodes, plan, limits, progress)
+        else:
+            released = _merge_partitions(kept, plan, partition_of_row, engine, progress)
+            by_parts = loss_by_parts(kept, released, partition_of_row, self.metric)
+            figures["partitions_searched"] = int(partition_of_row.max()) + 1
+            figures["equation_2"] = round(by_parts, 9)
+        effort = self._second_effort(partition_of_row is not None)
+        if effort == NONE:
+            return put_back(rows, released, Trace(figures))
+        released, figures["iterations"] = polish(
+            kept,
+            released,
+            self.metric,
+            conditions,
+            limits,
+            engine,
+            seed,
+            effort,
+            progress,
+            is_together=True,
+        )
+        settled = {} if self.polish == NONE else {"polish": figures["iterations"]}
+        return put_back(rows, released, Trace(figures, settled))
+
+    def _second_effort(self, has_parts: bool) -> int | str:
+        """Return the effort of the search after the merging: polish or repair, or none."""
+        if self.polish != NONE:
+            return self.polish
+        is_repaired = self.repair == "yes" or (
+            self.repair == "auto" and self.preset == "none" and not self.costs
+        )
+        return QUICK if has_parts and is_repaired else NONE
 
     def _partition_of_row(self, rows: Rows, plan: Plan) -> NDArray[np.int64] | None:
         """Return every row's partition, or None where there is one partition only."""
