@@ -171,6 +171,11 @@ class Job:
                 raise unknown(
                     "quasi-identifying column", column, self.schema.quasi, where="[coding]"
                 )
+            if column in getattr(self.method, "costs", {}):
+                raise JobError(
+                    f"column {column!r} has both costs of its own and a coding",
+                    remedy="The costs say nothing of coded values: take one of the two away.",
+                )
         for column in self.release.accept_insensitive:
             if column not in self.schema.insensitive:
                 raise unknown(

@@ -138,6 +138,7 @@ def test_missing_cells_stay(desk):
         (["--set", "coding.age.botom=3"], "bottom"),
         (["--set", 'coding.age.top="x"'], "not a number"),
         (["--top", "age=nan"], "not a number"),
+        (["--top", "age=80", "--set", "method.costs.age=ages.csv"], "costs"),
     ],
 )
 def test_wrong_limits_are_refused(desk, flags, says):
