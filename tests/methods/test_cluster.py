@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from incrowd.data.dataset import Rows
 from incrowd.data.hierarchy import Hierarchy
 from incrowd.engines.local import LocalEngine
-from incrowd.errors import InfeasibleError, JobError
+from incrowd.errors import InfeasibleError
 from incrowd.methods.cluster.method import Cluster
-from incrowd.methods.conditions import Conditions, SensitiveCondition
+from incrowd.methods.conditions import Conditions
 from incrowd.methods.options import METRICS
 from incrowd.progress import silent
 from oracles.generated import as_tuples, grid, tables
@@ -191,22 +191,6 @@ def test_rows_above_leaves_are_refused():
     raised = rows.with_nodes(np.full_like(rows.nodes, rows.hierarchies[1].root))
     with pytest.raises(ValueError, match="leaves"):
         release(Cluster(), raised, 2)
-
-
-def test_what_it_does_not_keep_is_refused():
-    rows = grid(20)
-    codes = np.zeros(20, dtype=np.int32)
-    per_row = np.full(20, 2, dtype=np.int32)
-    for conditions, name in [
-        (Conditions(2, k_of_row=per_row), "k per person"),
-        (Conditions(2, person_of_row=per_row), "people"),
-        (Conditions(2, sensitive=(SensitiveCondition(codes, 2, l=2.0),)), "l-diversity"),
-        (Conditions(2, sensitive=(SensitiveCondition(codes, 2, t=0.5),)), "t-closeness"),
-    ]:
-        with pytest.raises(JobError, match=name) as caught:
-            Cluster().run(rows, conditions, LocalEngine(1), 0, silent)
-        assert "greedy" in caught.value.remedy
-    assert Cluster.keeps == {"k-anonymity"}
 
 
 def test_progress_is_told_in_slices(monkeypatch):

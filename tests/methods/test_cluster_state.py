@@ -8,17 +8,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.methods.cluster import search
+from incrowd.methods.conditions import Conditions
+from incrowd.methods.mondrian.search import cut_rows
 from incrowd.methods.options import METRICS
+from incrowd.progress import silent
 from oracles.generated import as_trees, grid, tables
 from oracles.methods import box as box_of
 
 
-def run_slices(rows, k, metric, n_slices, n_iterations, heat, seed=3):
+def begun(rows, k, metric, seed, start=None, **asked):
+    """Return the plan of a search, and the search at its beginning."""
+    limits = Conditions(k).packed(rows.n_rows)
+    plan = search.Plan.of(rows, metric, limits, seed, **asked)
+    return plan, search.begin(rows.nodes, plan, limits, 0, start)
+
+
+def run_slices(rows, k, metric, n_slices, n_iterations, heat, seed=3, start=None, **asked):
     """Search a table and yield its state, its space and its plan after every slice."""
     from incrowd.methods.cluster import kernel_near, kernel_pool, kernel_search
 
-    plan = search.Plan.of(rows, metric, k, seed)
-    space, state, trees, _ = search.begin(rows.nodes, plan, 0)
+    plan, found = begun(rows, k, metric, seed, start, **asked)
+    space, state, trees = found.space, found.state, found.trees
     pool = kernel_pool.empty_pool(space, state, 512)
     near = kernel_near.no_lists(space, 8)
     effort = n_slices * n_iterations
@@ -26,7 +36,7 @@ def run_slices(rows, k, metric, n_slices, n_iterations, heat, seed=3):
     stamps = 0
     for _ in range(n_slices):
         stamps = kernel_search.search_slice(
-            space, state, pool, near, k, n_iterations, effort, heat, stamps
+            space, state, pool, near, None, k, n_iterations, effort, heat, stamps
         )
         yield space, state, plan, trees
 
@@ -53,8 +63,19 @@ def recount(rows, k, metric, space, state, plan, trees):
         members.setdefault(group, []).append((distinct, count))
         held[nodes_of[distinct]] += count
     assert held == Counter(zip(*rows.nodes.tolist(), strict=True))
-    assert state.counters[names.N_GROUPS] == len(members)
-    total = 0
+    assert state.counters[names.N_GROUPS] == len(set(members) - {names.SUPPRESSED})
+    left_out = members.pop(names.SUPPRESSED, [])
+    n_left_out = sum(count for _, count in left_out)
+    assert state.groups[names.SIZE, names.SUPPRESSED] == n_left_out
+    most = plan.suppressible[0] * rows.n_rows // plan.suppressible[1]
+    assert state.room_left[0] == most - n_left_out >= 0
+    dearest = sum(
+        max(tree.cost_to_root[nodes[column]] for nodes in nodes_of.values())
+        for column, tree in enumerate(oracle)
+    )
+    total = dearest * n_left_out
+    if plan.is_together:
+        assert max(Counter(d for pairs in members.values() for d, _ in pairs).values()) == 1
     for group, pairs in members.items():
         size = sum(count for _, count in pairs)
         assert size >= k
@@ -108,6 +129,26 @@ def test_bookkeeping_of_small_tables(data):
         assert totals == sorted(totals, reverse=True)
 
 
+@settings(max_examples=60)
+@given(st.data())
+def test_bookkeeping_where_rows_are_left_out_or_stay_together(data):
+    rows = data.draw(tables(most_rows=40))
+    k = data.draw(st.integers(1, min(5, rows.n_rows)))
+    asked = {
+        "n_suppressible": data.draw(st.integers(0, 6)),
+        "is_together": data.draw(st.booleans()),
+    }
+    limits = Conditions(k).packed(rows.n_rows)
+    start = cut_rows(rows, limits, True, "loss", True, silent) if asked["is_together"] else None
+    heat = data.draw(st.sampled_from([0.0, 0.0, 1e5]))
+    totals = [
+        recount(rows, k, "loss", *found)
+        for found in run_slices(rows, k, "loss", 6, 20, heat, 1, start, **asked)
+    ]
+    if heat == 0.0:
+        assert totals == sorted(totals, reverse=True)
+
+
 @pytest.mark.parametrize(("k", "heat"), [(2, 0.0), (5, 3e5), (60, 0.0)])
 def test_bookkeeping_of_a_larger_table(k, heat):
     rows = grid(400)
@@ -155,8 +196,8 @@ def test_near_rows_are_the_nearest():
         return list_near(space, near, distinct, random)
 
     rows = grid(300)
-    plan = search.Plan.of(rows, "loss", 3, 0)
-    space, _, trees, _ = search.begin(rows.nodes, plan, 0)
+    plan, found = begun(rows, 3, "loss", 0)
+    space, trees = found.space, found.trees
     near = kernel_near.no_lists(space, 10)
     random = np.asarray([99])
     prices = []
