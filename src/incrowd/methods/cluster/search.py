@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from incrowd.data.dataset import Rows
 from incrowd.data.prices import fixed_point_costs
 from incrowd.errors import InfeasibleError
+from incrowd.interrupts import is_end_wished
 from incrowd.methods.cluster.start import (
     SortedRows,
     given_groups,
@@ -277,7 +278,13 @@ def no_lists(space: Space, k: int) -> Near:
 def improve(begun: Begun, plan: Plan, progress: Progress, near: Near | None = None) -> None:
     """Make the groups cheaper, in slices, until the effort is spent or nothing is lost."""
     from incrowd.methods.cluster import kernel_pool, kernel_search
-    from incrowd.methods.cluster.kernel_state import N_DONE, TOTAL, n_items_of_plan
+    from incrowd.methods.cluster.kernel_state import (
+        N_DONE,
+        PRICE,
+        SUPPRESSED,
+        TOTAL,
+        n_items_of_plan,
+    )
 
     space, state = begun.space, begun.state
     effort = round(plan.effort * space.value.shape[0])
@@ -287,9 +294,16 @@ def improve(begun: Begun, plan: Plan, progress: Progress, near: Near | None = No
     near = no_lists(space, plan.k) if near is None else near
     n_iterations = 1 + ROWS_PER_SLICE // plan.k
     stamps = 0
+    dearest = int((space.rows[0] * (state.groups[PRICE, SUPPRESSED] - space.rows[1])).sum())
+
+    def loss() -> float:
+        return (int(state.counters[TOTAL]) - least) / dearest if dearest > 0 else 0.0
+
     while state.counters[N_DONE] < effort and state.counters[TOTAL] > least:
         n_done = int(state.counters[N_DONE])
-        progress(STAGE, n_done, effort)
+        progress(STAGE, n_done, effort, loss())
+        if is_end_wished():
+            return
         stamps = kernel_search.search_slice(
             space,
             state,
@@ -302,7 +316,7 @@ def improve(begun: Begun, plan: Plan, progress: Progress, near: Near | None = No
             heat,
             stamps,
         )
-    progress(STAGE, effort, effort)
+    progress(STAGE, effort, effort, loss())
 
 
 def _groups_of_rows(state: State) -> NDArray[np.int64]:
