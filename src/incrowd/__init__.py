@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from incrowd.guarantees.k_anonymity import KAnonymity as KAnonymity
     from incrowd.job import Job as Job
     from incrowd.methods.cluster.method import Cluster as Cluster
+    from incrowd.methods.full_domain.method import FullDomain as FullDomain
     from incrowd.methods.greedy.method import Greedy as Greedy
     from incrowd.methods.mondrian.method import Mondrian as Mondrian
     from incrowd.pipeline import Release as Release
@@ -48,6 +49,7 @@ _HOME = {
     "AuditError": "incrowd.errors",
     "Cluster": "incrowd.methods.cluster.method",
     "Finding": "incrowd.guarantees.evidence",
+    "FullDomain": "incrowd.methods.full_domain.method",
     "Greedy": "incrowd.methods.greedy.method",
     "Hierarchy": "incrowd.data.hierarchy",
     "IncrowdError": "incrowd.errors",
@@ -72,6 +74,7 @@ __all__ = [
     "AuditError",
     "Cluster",
     "Finding",
+    "FullDomain",
     "Greedy",
     "Hierarchy",
     "IncrowdError",

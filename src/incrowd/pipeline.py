@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from incrowd.audit import Audit, Owner, examine
 from incrowd.audit.examine import released_rows
+from incrowd.data.costs import with_costs
 from incrowd.data.dataset import Rows, Trace
 from incrowd.data.encoding import canonical_order, decode, encode, refuse_stars
 from incrowd.data.frames import from_frame, to_frame
@@ -34,6 +35,7 @@ from incrowd.guarantees.k_anonymity import KAnonymity
 from incrowd.guarantees.leaks import insensitive_leaks
 from incrowd.job import InputOptions, Job, parameters
 from incrowd.methods.conditions import Conditions
+from incrowd.metrics.stated_costs import share_of_stated_costs
 from incrowd.metrics.table import measure
 from incrowd.outputs import file_hash, guarded_paths, key_written
 from incrowd.progress import Progress, silent
@@ -250,6 +252,7 @@ def _search(
             )
     with stages("encode"):
         before, said = encode(table, schema.quasi, job.hierarchies)
+        before = with_costs(before, getattr(job.method, "costs", {}))
         hierarchies = sensitive_hierarchies_of(job, table)
         conditions = conditions_of(job, table, hierarchies)
         job.guarantee.refuse_infeasible(
@@ -333,6 +336,8 @@ def _audit(
     if holds:
         after = released_rows(before, reread, searched.original_row)
         losses = measure(before, after, job.guarantee.k)
+        if getattr(job.method, "costs", {}):
+            losses["costs"] = share_of_stated_costs(before, after, job.method.metric)
     first = findings[0].figures
     return Audit(
         holds=holds,

@@ -6,6 +6,7 @@ import inspect
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
+from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
@@ -69,7 +70,9 @@ def _parameter(name: str, flag: str, hint: Any, help_text: str, panel: str) -> i
     )
 
 
-def _plain_type(hint: Any) -> type[Any]:
+def _plain_type(hint: Any) -> Any:
+    if get_origin(hint) is Mapping:
+        return list[str] if get_args(hint)[1] is str else str
     if get_origin(hint) is tuple:
         return str
     kinds = [kind for kind in (get_args(hint) or (hint,)) if kind is not type(None)]
@@ -121,6 +124,20 @@ def apply_settings(mapping: dict[str, Any], settings: list[str]) -> None:
             if not isinstance(target, dict):
                 raise JobError(f"--set {setting}: {section!r} is not a section of a job")
         target[name] = value
+
+
+def stated_files(texts: list[str] | None, flag: str, base: Path) -> dict[str, str] | None:
+    """Return the files that ``FLAG COLUMN=FILE`` states, by column; None where there are none.
+
+    A path is relative to where the command is run, also where a job in another folder is.
+    """
+    files = {}
+    for text in texts or []:
+        column, equals, path = text.partition("=")
+        if not equals or not column or not path:
+            raise JobError(f"{flag} {text}: not of the form COLUMN=FILE")
+        files[column] = path if base == Path() else str(Path(path).absolute())
+    return files or None
 
 
 def split_names(text: str | None) -> list[str]:

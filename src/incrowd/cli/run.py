@@ -12,6 +12,7 @@ from incrowd.cli.flags import (
     apply_settings,
     flags_of,
     split_names,
+    stated_files,
     stated_hierarchies,
     with_flags,
 )
@@ -129,6 +130,7 @@ def run_command(
         mapping["method"] = {"name": method}  # another method's settings do not carry over
     if seed is not None:
         mapping["seed"] = seed
+    stated["costs"] = stated_files(stated["costs"], "--costs", base)
     apply_flags(mapping, FLAGS, stated)
     apply_settings(mapping, settings or [])
     job = Job.from_mapping(mapping, base)

@@ -111,7 +111,7 @@ def _released_cells(
     if bool((nodes < hierarchy.n_leaves).all()):
         return _fresh(original, kept)
     shown, codes = np.unique(nodes, return_inverse=True)
-    labels = [hierarchy.labels[node] for node in shown.tolist()]
+    labels = [hierarchy.all_labels[node] for node in shown.tolist()]
     texts = pa.array([label if label else None for label in labels], pa.string())
     return texts.take(pa.array(codes.astype(np.int64)))
 
