@@ -58,14 +58,26 @@ class Release:
     job: Job | None = None
 
 
+STAGES = {
+    "read": "reading",
+    "encode": "encoding",
+    "search": "searching",
+    "decode": "putting rows in order",
+    "write": "writing",
+    "audit": "auditing",
+}
+
+
 @dataclass
 class _Stages:
-    """How long each stage took."""
+    """How long each stage took; its beginning is told."""
 
+    progress: Progress
     seconds: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
+        self.progress(STAGES[name], 0, 0)
         started = time.perf_counter()
         yield
         self.seconds[name] = round(time.perf_counter() - started, 4)
@@ -95,7 +107,7 @@ def run(job: Job, *, force: bool = False, progress: Progress = silent) -> Releas
     Raises InputError (exit 2), InfeasibleError (3) or AuditError (4); then nothing was published.
     """
     data, output = guarded_paths(job, force)
-    stages = _Stages()
+    stages = _Stages(progress)
     try:
         with (
             Workspace(output.parent) as workspace,
@@ -140,7 +152,7 @@ def anonymize(frame: Any, job: Job, *, progress: Progress = silent) -> Release:
 
     The audit is made on the very frame that is handed out. Raises as ``run`` does.
     """
-    stages = _Stages()
+    stages = _Stages(progress)
     with closing(make_engine(job.engine)) as engine:
         with stages("read"):
             table, kind = from_frame(frame, missing_values=job.input.missing_values)

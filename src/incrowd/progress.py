@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-Progress = Callable[[str, int, int], None]
-"""``progress(stage, done, total)``; a total of 0 means that the end is not known."""
+from typing import Protocol
 
 
-def silent(stage: str, done: int, total: int) -> None:
+class Progress(Protocol):
+    """Takes reports of how far work is; a total of 0 means that the end is not known.
+
+    ``loss`` is the share lost so far, where a search knows it.
+    """
+
+    def __call__(self, stage: str, done: int, total: int, loss: float | None = None, /) -> None:
+        """Take one report."""
+
+
+def silent(stage: str, done: int, total: int, loss: float | None = None, /) -> None:
     """Take every report and show none."""

@@ -202,7 +202,7 @@ def test_progress_is_told_in_slices(monkeypatch):
     Cluster(effort=500).run(
         rows, Conditions(5), LocalEngine(1), 0, lambda *report: told.append(report)
     )
-    done = [n_done for _, n_done, _ in told]
+    done = [n_done for _, n_done, _, _ in told]
     assert len(told) > 40
     assert done == sorted(done)
-    assert told[-1][1:] == (500, 500)
+    assert told[-1][1:3] == (500, 500)

@@ -262,8 +262,8 @@ def test_progress_is_told_in_partitions():
     Greedy(partitions=3).run(
         many_rows(300), Conditions(3), LocalEngine(1), 0, lambda *report: told.append(report)
     )
-    assert told[0][1:] == (0, 3)
-    assert told[-1][1:] == (3, 3)
+    assert told[-1][1:3] == (300, 300)
+    assert [report[1] for report in told] == sorted(report[1] for report in told)
     assert greedy_method.REORGANIZE == REORGANIZE
 
 

@@ -8,8 +8,9 @@ import traceback
 from typing import NoReturn
 
 from incrowd.errors import AuditError, IncrowdError
+from incrowd.interrupts import TERMINATED
 
-INTERNAL_ERROR, INTERRUPTED, TERMINATED = 70, 130, 143
+INTERNAL_ERROR, INTERRUPTED = 70, 130
 
 
 def main() -> NoReturn:
@@ -29,6 +30,8 @@ def run_with_status(arguments: list[str]) -> int:
     try:
         command = typer.main.get_command(app)
         status = command.main(args=arguments, prog_name="incrowd", standalone_mode=False)
+        if status == INTERRUPTED:  # some versions of Typer answer Ctrl-C themselves
+            raise KeyboardInterrupt
         return int(status or 0)
     except IncrowdError as error:
         if wants_debug:

@@ -31,7 +31,7 @@ from incrowd.cli.options import (
 )
 from incrowd.cli.terminal import progress_bar, say
 from incrowd.engines.table import EngineChoice
-from incrowd.errors import InputError, JobError
+from incrowd.errors import InputError, JobError, unknown
 from incrowd.guarantees.k_anonymity import KAnonymity
 from incrowd.job import InputOptions, Job, ReleaseOptions, read_mapping
 from incrowd.methods.table import METHODS
@@ -43,6 +43,12 @@ FLAGS = {
     **flags_of("input", [InputOptions], "Input"),
     **flags_of("release", [ReleaseOptions], "Release"),
 }
+ON_INTERRUPT = ("abort", "publish")
+ENDING = (
+    "interrupted: the search ends as soon as its groups are valid (cluster: at once; other "
+    "methods: at their end), then the release is audited and published. "
+    "Ctrl-C again aborts: nothing is published"
+)
 ROLE_FLAGS = {
     "quasi": "quasi-identifying",
     "sensitive": "sensitive",
@@ -86,6 +92,13 @@ def run_command(
     save_job: Annotated[
         Path | None, typer.Option(help="Write the job that reproduces this release.")
     ] = None,
+    on_interrupt: Annotated[
+        str,
+        typer.Option(
+            help="What Ctrl-C does: abort, or publish what the search has (abort, publish). "
+            "A second Ctrl-C always aborts."
+        ),
+    ] = "abort",
     as_json: AsJson = False,
     show_values: ShowValues = False,  # noqa: ARG001
     debug: Debug = False,  # noqa: ARG001
@@ -128,12 +141,25 @@ def run_command(
     apply_flags(mapping, FLAGS, stated)
     apply_settings(mapping, settings or [])
     job = Job.from_mapping(mapping, base)
-    return execute(job, force=force, save_job=save_job, as_json=as_json)
+    if on_interrupt not in ON_INTERRUPT:
+        raise unknown("answer to Ctrl-C", on_interrupt, ON_INTERRUPT, where="--on-interrupt")
+    return execute(
+        job,
+        force=force,
+        save_job=save_job,
+        as_json=as_json,
+        publishes=on_interrupt == "publish",
+    )
 
 
-def execute(job: Job, *, force: bool, save_job: Path | None, as_json: bool) -> int:
-    """Run a job and show its audit; the exit status of success is 0."""
-    from incrowd import pipeline
+def execute(
+    job: Job, *, force: bool, save_job: Path | None, as_json: bool, publishes: bool = False
+) -> int:
+    """Run a job and show its audit; the exit status of success is 0.
+
+    With ``publishes`` the first Ctrl-C ends the search and publishes what it has.
+    """
+    from incrowd import interrupts, pipeline
     from incrowd.cli.show import show_release
     from incrowd.workspace import exists, write_whole
 
@@ -142,7 +168,10 @@ def execute(job: Job, *, force: bool, save_job: Path | None, as_json: bool) -> i
             raise exists(save_job)
         if not save_job.absolute().parent.is_dir():
             raise InputError(f"{save_job.parent}: no such folder", remedy="Make it first.")
-    with progress_bar() as progress:
+    with (
+        progress_bar() as progress,
+        interrupts.heard(publishes=publishes, tell=lambda: say(ENDING)),
+    ):
         release = pipeline.run(job, force=force, progress=progress)
     for note in release.audit.notes:
         say(f"note: {note}")

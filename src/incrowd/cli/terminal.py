@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,10 @@ from incrowd.progress import Progress
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import TaskID
 
 QUIET_SECONDS = 2.0  # nothing is shown for work shorter than this
-PLAIN_LINE_SECONDS = 10.0  # how often progress is told without a terminal
+PLAIN_LINE_SECONDS = 5.0  # how often progress is told without a terminal
 PLAIN_WIDTH = 110
 
 
@@ -50,7 +52,7 @@ def progress_bar() -> Iterator[Progress]:
         with _live_bar() as report:
             yield report
     else:
-        yield _plain_lines()
+        yield plain_lines()
 
 
 @contextmanager
@@ -58,44 +60,56 @@ def _live_bar() -> Iterator[Progress]:
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
-    started = time.monotonic()
     bars = Bars(
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f}%"),
+        TextColumn("{task.fields[loss]}"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         console=messages(),
         transient=True,
     )
-    tasks = {}
+    tasks: dict[str, TaskID] = {}
+    # work that says nothing for long is shown too: a bar that moves, without a share
+    waiting = threading.Timer(QUIET_SECONDS, bars.start)
+    waiting.daemon = True
+    waiting.start()
 
-    def report(stage: str, done: int, total: int) -> None:
-        if not bars.live.is_started:
-            if time.monotonic() - started < QUIET_SECONDS:
-                return
-            bars.start()
+    def report(stage: str, done: int, total: int, loss: float | None = None, /) -> None:
         if stage not in tasks:
-            tasks[stage] = bars.add_task(stage, total=total or None)
-        bars.update(tasks[stage], completed=done, total=total or None)
+            for task in tasks.values():
+                bars.update(task, visible=False)
+            tasks[stage] = bars.add_task(stage, total=total or None, loss="")
+        shown = "" if loss is None else f"loss {loss:.2%}"
+        bars.update(tasks[stage], completed=done, total=total or None, loss=shown, visible=True)
 
     try:
         yield report
     finally:
+        waiting.cancel()
+        waiting.join()
         if bars.live.is_started:
             bars.stop()
 
 
-def _plain_lines() -> Progress:
-    told = time.monotonic() + QUIET_SECONDS - PLAIN_LINE_SECONDS
+def plain_lines(clock: Callable[[], float] = time.monotonic) -> Progress:
+    """Return a report that prints a line every few seconds, the first after two."""
+    told = clock() + QUIET_SECONDS - PLAIN_LINE_SECONDS
+    begun: dict[str, float] = {}
 
-    def report(stage: str, done: int, total: int) -> None:
+    def report(stage: str, done: int, total: int, loss: float | None = None, /) -> None:
         nonlocal told
-        now = time.monotonic()
+        now = clock()
+        begun.setdefault(stage, now)
         if now - told < PLAIN_LINE_SECONDS:
             return
         told = now
-        share = f"{100 * done / total:.0f}%" if total else f"{done:,}"
-        print(f"{stage}: {share}", file=sys.stderr)
+        words = [f"{stage}: {100 * done / total:.0f}%" if total else f"{stage} …"]
+        if loss is not None:
+            words.append(f"loss {loss:.2%}")
+        if 0 < done < total:
+            words.append(f"about {(now - begun[stage]) * (total - done) / done:.0f} s left")
+        print(", ".join(words), file=sys.stderr)
 
     return report

@@ -148,24 +148,34 @@ def _fresh(column: pa.ChunkedArray, kept: NDArray[np.int64]) -> pa.Array:
 def canonical_order(frame: pa.Table) -> NDArray[np.int64]:
     """Return the order of rows by their full content, so that the order carries nothing.
 
-    Column by column, missing first; each column is sorted once, as its distinct values.
+    Column by column, missing first; each column is sorted once, as its distinct values. Equal rows
+    keep their order. One number per row is held, and one column's ranks at a time.
     """
-    import polars as pl
+    key = np.zeros(frame.num_rows, dtype=np.int64)
+    n_keys = 1
+    for column in frame.columns:
+        n_ranks, ranks = _ranks(column)
+        if n_keys * n_ranks >= 1 << 62:  # number the combinations that do occur
+            distinct, key = np.unique(key, return_inverse=True)
+            n_keys = len(distinct)
+        key *= n_ranks
+        key += ranks
+        n_keys *= n_ranks
+    return np.argsort(key, kind="stable")
 
-    ranks = pl.DataFrame({str(place): _ranks(column) for place, column in enumerate(frame.columns)})
-    order = ranks.select(pl.arg_sort_by(ranks.columns, maintain_order=True))
-    return order.to_series().to_numpy().astype(np.int64)
 
+def _ranks(column: pa.ChunkedArray) -> tuple[int, NDArray[np.int32]]:
+    """Return how many ranks there are, and each cell's rank among the column's distinct values.
 
-def _ranks(column: pa.ChunkedArray) -> NDArray[np.int32]:
-    """Return the rank of each cell among the column's distinct values, 0 where it is missing."""
+    Missing cells have rank 0.
+    """
     encoded = column.combine_chunks().dictionary_encode()
-    rank_of_code = np.zeros(len(encoded.dictionary) + 1, dtype=np.int32)
-    rank_of_code[pc.array_sort_indices(encoded.dictionary).to_numpy()] = np.arange(
-        1, len(encoded.dictionary) + 1, dtype=np.int32
-    )
-    codes = encoded.indices.fill_null(len(encoded.dictionary)).to_numpy(zero_copy_only=False)
-    return np.asarray(rank_of_code[codes], dtype=np.int32)
+    n_values = len(encoded.dictionary)
+    rank_of_code = np.zeros(n_values + 1, dtype=np.int32)
+    order = pc.array_sort_indices(encoded.dictionary).to_numpy()
+    rank_of_code[order] = np.arange(1, n_values + 1, dtype=np.int32)
+    codes = encoded.indices.fill_null(n_values).to_numpy(zero_copy_only=False)
+    return n_values + 1, np.asarray(rank_of_code[codes], dtype=np.int32)
 
 
 def refuse_stars(table: Table, names: tuple[str, ...]) -> None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.engines.base import Engine
+from incrowd.interrupts import is_end_wished
 from incrowd.methods.cluster.search import (
     DISTINCT_PER_BLOCK,
     LARGEST_WHOLE,
@@ -20,6 +21,7 @@ from incrowd.methods.conditions import PackedConditions
 from incrowd.methods.distinct import sort_key, sorted_runs
 from incrowd.methods.greedy.reorganize import automatic_partitions, cut
 from incrowd.methods.kept import LEFT_OUT
+from incrowd.methods.part_progress import PartProgress, SilentParts
 from incrowd.methods.parts import (
     limits_of_part,
     nodes_of_part,
@@ -32,6 +34,9 @@ from incrowd.progress import Progress
 
 REPAIR_SHARE = 0.25
 """The share of the effort that a table in blocks spends on new blocks across the old edges."""
+
+WHOLE = 1_000_000
+"""The effort of a table in blocks, as it is told: in millionths."""
 
 
 def search_table(
@@ -53,12 +58,17 @@ def search_table(
     if blocks.max(initial=0) == 0:
         return search_rows(nodes, plan, limits, 0, start, progress)
     first = replace(plan, effort=(1 - REPAIR_SHARE) * plan.effort)
-    released = _search_blocks(nodes, first, limits, blocks, engine, progress, start)
+    edge = round((1 - REPAIR_SHARE) * WHOLE)
+    told = (progress, 0, edge)
+    released = _search_blocks(nodes, first, limits, blocks, engine, told, start)
+    if is_end_wished():
+        return released
+    told = (progress, edge, WHOLE)
     last = replace(plan, effort=REPAIR_SHARE * plan.effort, suppressible=(0, 1), seed=plan.seed + 1)
     # the last column of the first order leads: what stood far apart may stand together
     columns = (plan.columns[-1], *plan.columns[:-1])
     blocks = block_of_groups(nodes, released, plan, columns)
-    return _search_blocks(nodes, last, limits, blocks, engine, progress, released)
+    return _search_blocks(nodes, last, limits, blocks, engine, told, released)
 
 
 def first_blocks(
@@ -114,16 +124,23 @@ def _search_blocks(
     limits: PackedConditions,
     blocks: NDArray[np.int64],
     engine: Engine,
-    progress: Progress,
+    told: tuple[Progress, int, int],
     start: NDArray[np.int32] | None,
 ) -> NDArray[np.int32]:
-    """Search every block on the engine; return the released nodes of all rows."""
-    n_blocks = int(blocks.max()) + 1
-    progress(STAGE, 0, n_blocks)
+    """Search every block on the engine; return the released nodes of all rows.
+
+    ``told`` says who hears how far it is, and which part of the whole effort this is.
+    """
+    progress, first, last = told
+    dearest = np.zeros(int(blocks.max()) + 1)
+    for walk, cost, column in zip(plan.forest.walks, plan.cost_to_root, nodes, strict=True):
+        dearest += np.bincount(blocks, weights=cost[walk.rank_of_node][column])
+    weights = np.bincount(blocks).astype(np.float64)
+    report = PartProgress(progress, STAGE, first, last, WHOLE, weights, dearest)
     # one line per row: its number, its block, its nodes and what the conditions look at
     table = part_table(nodes, blocks, limits, start)
-    released = search_parts(engine, table, SearchBlock(plan, start is not None), nodes)
-    progress(STAGE, n_blocks, n_blocks)
+    released = search_parts(engine, table, SearchBlock(plan, start is not None, report), nodes)
+    report.ended()
     return released
 
 
@@ -133,6 +150,7 @@ class SearchBlock:
 
     plan: Plan
     has_start: bool
+    report: PartProgress | SilentParts
 
     @property
     def schema(self) -> pa.Schema:
@@ -150,4 +168,5 @@ class SearchBlock:
         start = nodes_of_part(block, "n", n_columns) if self.has_start else None
         limits = limits_of_part(block, self.plan.limits)
         number = int(block.column("part")[0].as_py())
-        return released_part(block, search_rows(nodes, self.plan, limits, number, start))
+        progress = self.report.of(number)
+        return released_part(block, search_rows(nodes, self.plan, limits, number, start, progress))

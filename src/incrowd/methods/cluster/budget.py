@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from incrowd.data.dataset import Trace
 from incrowd.engines.base import Engine
+from incrowd.interrupts import is_end_wished
 from incrowd.methods.cluster.blocks import REPAIR_SHARE, first_blocks, search_table
 from incrowd.methods.cluster.search import Plan, automatic_effort, begin, improve, no_lists
 from incrowd.methods.conditions import PackedConditions
@@ -101,8 +102,22 @@ class Budget:
         n_distinct = plan.n_distinct(nodes)
         iterations = self._iterations(n_distinct, nodes, plan, limits, engine, start)
         plan = plan.with_effort(iterations, n_distinct)
-        released = search_table(nodes, plan, limits, engine, progress, start)
-        return released, Trace({"iterations": iterations}, {"effort": iterations})
+        share_done = 0.0
+
+        def told(stage: str, done: int, total: int, loss: float | None = None, /) -> None:
+            nonlocal share_done
+            share_done = done / total if total else 0.0
+            progress(stage, done, total, loss)
+
+        released = search_table(nodes, plan, limits, engine, told, start)
+        figures, notes = {"iterations": iterations}, tuple[str, ...]()
+        if is_end_wished() and share_done < 1:
+            figures["iterations_done"] = done = round(share_done * iterations)
+            notes = (
+                f"the search was ended early, after about {done:,} of {iterations:,} changes; "
+                "a saved job would make all of them, and another release",
+            )
+        return released, Trace(figures, {"effort": iterations}, notes)
 
     def _iterations(
         self,

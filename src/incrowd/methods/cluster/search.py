@@ -13,6 +13,7 @@ from incrowd.data.dataset import Rows
 from incrowd.data.prices import fixed_point_costs
 from incrowd.data.runs import Runs
 from incrowd.errors import InfeasibleError
+from incrowd.interrupts import is_end_wished
 from incrowd.methods.cluster.column_trees import ColumnTree, space_of
 from incrowd.methods.cluster.start import (
     SortedRows,
@@ -239,7 +240,13 @@ def no_lists(space: Space, k: int) -> Near:
 def improve(begun: Begun, plan: Plan, progress: Progress, near: Near | None = None) -> None:
     """Make the groups cheaper, in slices, until the effort is spent or nothing is lost."""
     from incrowd.methods.cluster import kernel_pool, kernel_search
-    from incrowd.methods.cluster.kernel_state import N_DONE, TOTAL, n_items_of_plan
+    from incrowd.methods.cluster.kernel_state import (
+        N_DONE,
+        PRICE,
+        SUPPRESSED,
+        TOTAL,
+        n_items_of_plan,
+    )
 
     space, state = begun.space, begun.state
     effort = round(plan.effort * begun.n_distinct)
@@ -251,12 +258,19 @@ def improve(begun: Begun, plan: Plan, progress: Progress, near: Near | None = No
     stamps = 0
     n_suppressible = int(state.room_left[0])
     state.room_left[0] = 0
+    dearest = int((space.rows[0] * (state.groups[PRICE, SUPPRESSED] - space.rows[1])).sum())
+
+    def loss() -> float:
+        return (int(state.counters[TOTAL]) - least) / dearest if dearest > 0 else 0.0
+
     while state.counters[N_DONE] < effort and state.counters[TOTAL] > least:
         n_done = int(state.counters[N_DONE])
         if n_suppressible > 0 and n_done >= SUPPRESSING_FROM * effort:
             state.room_left[0] += n_suppressible
             n_suppressible = 0
-        progress(STAGE, n_done, effort)
+        progress(STAGE, n_done, effort, loss())
+        if is_end_wished():
+            return
         stamps = kernel_search.search_slice(
             space,
             state,
@@ -269,7 +283,7 @@ def improve(begun: Begun, plan: Plan, progress: Progress, near: Near | None = No
             heat,
             stamps,
         )
-    progress(STAGE, effort, effort)
+    progress(STAGE, effort, effort, loss())
 
 
 def _groups_of_rows(state: State) -> NDArray[np.int64]:

@@ -83,6 +83,12 @@ def slot_of_distinct(groups: Groups) -> NDArray[np.int32]:
     return slots
 
 
+def n_not_valid(groups: Groups) -> int:
+    """Return how many groups are queued, and not merged since. O(queued)."""
+    queued = groups.heap[: groups.counters[QUEUED]] & 0xFFFFFFFF
+    return int((groups.merged_into[queued] < 0).sum())
+
+
 @compiled_inner
 def _push(heap: NDArray[np.int64], n_entries: Whole, entry: Whole) -> Whole:
     """Add an entry to a heap, the least on top; return how many there are. O(log)."""

@@ -262,14 +262,17 @@ def _merge_partitions(
     progress: Progress,
 ) -> NDArray[np.int32]:
     """Search every partition on the engine; return the released nodes of all rows."""
+    import numpy as np
+
     from incrowd.methods.greedy.search import STAGE, MergePartition
+    from incrowd.methods.part_progress import PartProgress
     from incrowd.methods.parts import part_table, search_parts
 
-    n_partitions = int(partition_of_row.max()) + 1
-    progress(STAGE, 0, n_partitions)
-    function = MergePartition(plan.without_rows())
+    sizes = np.bincount(partition_of_row).astype(np.float64)
+    report = PartProgress(progress, STAGE, 0, rows.n_rows, rows.n_rows, sizes, sizes)
+    function = MergePartition(plan.without_rows(), report)
     # one line per row: its number, its partition, its nodes and what the conditions look at
     table = part_table(rows.nodes, partition_of_row, plan.limits)
     released = search_parts(engine, table, function, rows.nodes)
-    progress(STAGE, n_partitions, n_partitions)
+    report.ended()
     return released

@@ -14,10 +14,12 @@ from incrowd.data.costs import fixed_point_matrices
 from incrowd.data.dataset import Rows
 from incrowd.data.prices import fixed_point_costs
 from incrowd.errors import InfeasibleError
+from incrowd.interrupts import is_abort_wished
 from incrowd.methods.conditions import PackedConditions
 from incrowd.methods.distinct import sort_key, sorted_runs
 from incrowd.methods.forest import Forest
 from incrowd.methods.greedy.reorganize import column_order
+from incrowd.methods.part_progress import PartProgress, SilentParts
 from incrowd.methods.parts import (
     limits_of_part,
     nodes_of_part,
@@ -158,20 +160,22 @@ def merge(
     groups = state.start_groups(rows, run_start)
     slots: Any = kernel.start(ranks[:, rows[run_start[:-1]]] + offset, sizes, trees)
     room = state.room_for(limits, plan.is_size_only, n_rows)
-    # groups end at about one and a half times their least size
-    expected = max(1, len(sizes) - int(n_rows / (1.5 * max(1, limits.k))))
+    # groups that are not valid at first; where more than the size decides, all are taken for it
+    n_first = int((sizes < limits.k).sum()) if plan.is_size_only else len(sizes)
+    n_left = n_first
     ended = state.RUNNING
     while ended == state.RUNNING:
-        n_made = int(groups.counters[state.MADE])
-        progress(STAGE, n_made, max(expected, n_made + 1))
+        progress(STAGE, n_first - n_left, n_first)
+        if is_abort_wished():
+            raise KeyboardInterrupt
         ended = kernel.merge_slice(MERGES_PER_SLICE, groups, slots, trees, limits, room)
+        n_left = state.n_not_valid(groups)
     if ended == state.STUCK:
         raise InfeasibleError(
             f"all {n_rows} rows in one group do not meet the conditions",
             remedy="Lower k or l, raise t, or leave out the rows that ask for too much.",
         )
-    n_made = int(groups.counters[state.MADE])
-    progress(STAGE, n_made, n_made)
+    progress(STAGE, n_first, n_first)
     ended_as = kernel.nodes_of(slots, state.slot_of_distinct(groups)) - offset
     of_distinct = forest.in_nodes(ended_as.astype(np.int32))
     merged_into = groups.merged_into[: int(groups.counters[state.NEXT])]
@@ -204,6 +208,7 @@ class MergePartition:
     """Merge the rows of one partition: its part of a ``part_table`` in, its released nodes out."""
 
     plan: Plan
+    report: PartProgress | SilentParts
 
     @property
     def schema(self) -> pa.Schema:
@@ -214,4 +219,5 @@ class MergePartition:
         """Return the block's rows, in whatever order, with the nodes that they are released as."""
         limits = limits_of_part(block, self.plan.limits)
         nodes = nodes_of_part(block, "c", len(self.plan.forest.walks))
-        return released_part(block, merge_rows(nodes, self.plan, limits))
+        progress = self.report.of(int(block.column("part")[0].as_py()))
+        return released_part(block, merge_rows(nodes, self.plan, limits, progress))

@@ -1,0 +1,130 @@
+"""Ctrl-C: nothing is published, or what the search has; and how far a run says it is."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from incrowd.cli import terminal
+from incrowd.data.samples import write_sample
+
+FLAGS = ["--k", "5", "--quasi", "age,sex,zip,education,occupation", "--json"]
+
+
+@pytest.fixture(scope="module")
+def big_table(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("big")
+    write_sample(folder, 20_000, 3)
+    return (folder / "census.csv").read_bytes()
+
+
+@pytest.fixture
+def big(desk, big_table):
+    (desk / "big.csv").write_bytes(big_table)
+    return desk
+
+
+def started(desk, *flags):
+    return subprocess.Popen(
+        [sys.executable, "-u", "-m", "incrowd", "run", "big.csv", *FLAGS, *flags],
+        cwd=desk.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+
+
+def wait_for(process, words):
+    heard = []
+    for line in process.stderr:
+        heard.append(line)
+        if words in line:
+            return line
+    raise AssertionError(f"{words!r} was never said: {heard}")
+
+
+SEARCH = ["--method", "cluster", "--effort", "100000000"]
+
+
+def test_ctrl_c_publishes_where_that_was_asked_for(big):
+    process = started(big, *SEARCH, "--on-interrupt", "publish")
+    said = wait_for(process, "searching groups")
+    assert "loss " in said
+    assert "%" in said
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert "audited and published" in err
+    audit = json.loads(out)
+    assert audit["holds"]
+    settings = audit["method"]["parameters"]
+    assert 0 < settings["iterations_done"] < settings["iterations"] == 100_000_000
+    assert any("ended early" in note for note in audit["notes"])
+    sizes = big.group_sizes("big.release.csv", ["age", "sex", "zip", "education", "occupation"])
+    assert min(sizes.values()) >= 5
+
+
+@pytest.mark.parametrize(
+    ("flags", "number", "status"),
+    [
+        ([], signal.SIGINT, 130),
+        (["--on-interrupt", "abort"], signal.SIGINT, 130),
+        (["--on-interrupt", "publish"], signal.SIGTERM, 143),
+    ],
+)
+def test_otherwise_nothing_is_published(big, flags, number, status):
+    before = set(big.folder.iterdir())
+    process = started(big, *SEARCH, *flags)
+    wait_for(process, "searching groups")
+    process.send_signal(number)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == status, err
+    assert set(big.folder.iterdir()) == before
+
+
+def test_a_second_ctrl_c_aborts(big):
+    before = set(big.folder.iterdir())
+    process = started(big, *SEARCH, "--on-interrupt", "publish")
+    wait_for(process, "searching groups")
+    process.send_signal(signal.SIGINT)
+    wait_for(process, "audited and published")
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+    assert "nothing was published" in err
+    assert set(big.folder.iterdir()) == before
+
+
+def test_other_methods_go_on_to_their_end(big):
+    process = started(big, "--method", "greedy", "--on-interrupt", "publish")
+    while not any(path.name.startswith(".incrowd-") for path in big.folder.iterdir()):
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert "at their end" in err
+    assert json.loads(out)["smallest_group"] >= 5
+
+
+def test_an_unknown_answer_is_refused(desk):
+    finished = desk.call("run", "census.csv", "--k", "2", "--quasi", "age", "--on-interrupt", "x")
+    assert finished.status == 2
+    assert "publish" in finished.err
+
+
+def test_plain_lines_every_few_seconds_with_loss_and_time_left(capsys):
+    now = 0.0
+    report = terminal.plain_lines(lambda: now)
+    for step in range(201):
+        now = step / 10
+        report("searching", step, 400, 0.25 - step / 1000)
+    now += 10
+    report("auditing", 0, 0)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "searching: 5%, loss 23.00%, about 38 s left"
+    assert len(lines) == 5
+    assert lines[-1] == "auditing …"
