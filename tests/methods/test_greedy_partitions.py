@@ -81,7 +81,9 @@ def test_any_partitions_keep_the_conditions(data):
     rows = data.draw(tables(most_rows=30))
     case = data.draw(asked(rows.n_rows))
     method = Greedy(
-        partitions=data.draw(st.integers(1, 5)), reorganize=data.draw(st.sampled_from(REORGANIZE))
+        partitions=data.draw(st.integers(1, 5)),
+        repair="no",
+        reorganize=data.draw(st.sampled_from(REORGANIZE)),
     )
     try:
         after = method.run(rows, case.conditions, LocalEngine(2), 0, silent)
@@ -99,7 +101,7 @@ def test_any_partitions_keep_the_conditions(data):
 def test_engine_and_threads_change_nothing(partitions, reorganize):
     rows = many_rows()
     conditions = many_conditions(rows.n_rows)
-    method = Greedy(partitions=partitions, reorganize=reorganize)
+    method = Greedy(partitions=partitions, repair="no", reorganize=reorganize)
     one = method.run(rows, conditions, LocalEngine(1), 0, silent).nodes
     four = method.run(rows, conditions, LocalEngine(4, block_rows=77), 0, silent).nodes
     assert np.array_equal(one, four)
@@ -115,7 +117,7 @@ def test_order_of_rows_changes_nothing_in_partitions(reorganize):
     conditions = many_conditions(rows.n_rows)
     order = np.random.default_rng(5).permutation(rows.n_rows)
     moved = rows.with_nodes(np.ascontiguousarray(rows.nodes[:, order]))
-    method = Greedy(partitions=4, reorganize=reorganize)
+    method = Greedy(partitions=4, repair="no", reorganize=reorganize)
     after = method.run(rows, conditions, LocalEngine(1), 0, silent).nodes
     again = method.run(moved, conditions.take(order), LocalEngine(1), 0, silent).nodes
     assert np.array_equal(again, after[:, order])
@@ -127,7 +129,7 @@ def test_one_partition_is_the_plain_search():
     assert np.array_equal(
         Greedy(partitions=1).run(rows, Conditions(4), LocalEngine(1), 0, silent).nodes, plain.nodes
     )
-    several = Greedy(partitions=6).run(rows, Conditions(4), LocalEngine(1), 0, silent)
+    several = Greedy(partitions=6, repair="no").run(rows, Conditions(4), LocalEngine(1), 0, silent)
     assert not np.array_equal(several.nodes, plain.nodes)
 
 
@@ -139,7 +141,7 @@ def test_partitions_are_searched_alone():
         Hierarchy.from_ladder("third", [["x", "y", "z"], ["xy", "xy", "z"]]),
     )
     rows = Rows(("half", "third"), nodes, trees)
-    after = Greedy(partitions=2).run(rows, Conditions(6), LocalEngine(1), 0, silent)
+    after = Greedy(partitions=2, repair="no").run(rows, Conditions(6), LocalEngine(1), 0, silent)
     assert after.nodes[0].tolist() == nodes[0].tolist()
 
 
@@ -149,7 +151,7 @@ def test_t_in_a_partition_compares_with_the_whole_table():
     rows = Rows(("half",), nodes, (Hierarchy.from_ladder("half", [["a", "b"]]),))
     codes = np.asarray([0] * 4 + [1] * 4, dtype=np.int32)
     conditions = Conditions(2, sensitive=(SensitiveCondition(codes, 2, t=0.2),))
-    after = Greedy(partitions=2).run(rows, conditions, LocalEngine(1), 0, silent)
+    after = Greedy(partitions=2, repair="no").run(rows, conditions, LocalEngine(1), 0, silent)
     assert set(after.nodes[0].tolist()) == {2}
     # and where halves are as mixed as the whole, groups inside them must be too
     codes = np.asarray([0, 0, 1, 1] * 2, dtype=np.int32)
@@ -157,7 +159,7 @@ def test_t_in_a_partition_compares_with_the_whole_table():
     trees = (*rows.hierarchies, Hierarchy.from_ladder("other", [["x", "y"]]))
     conditions = Conditions(2, sensitive=(SensitiveCondition(codes, 2, t=0.0),))
     engine = DistantEngine(0)
-    after = Greedy(partitions=2).run(
+    after = Greedy(partitions=2, repair="no").run(
         Rows(("half", "other"), nodes, trees), conditions, engine, 0, silent
     )
     assert engine.n_groups == 2
@@ -172,7 +174,7 @@ def test_lost_rows_are_noticed():
 
     rows = many_rows(100)
     with pytest.raises(EngineError, match="lost"):
-        Greedy(partitions=2).run(rows, Conditions(2), LosingEngine(0), 0, silent)
+        Greedy(partitions=2, repair="no").run(rows, Conditions(2), LosingEngine(0), 0, silent)
 
 
 def sizes_valid(k):
@@ -251,15 +253,15 @@ def test_as_they_stand_means_the_order_of_the_file():
         return load(table)
 
     engine.load = spy
-    Greedy(partitions=2, reorganize="none").run(rows, Conditions(2), engine, 0, silent)
+    Greedy(partitions=2, repair="no", reorganize="none").run(rows, Conditions(2), engine, 0, silent)
     assert plan_rows["partition"] == [0, 0, 0, 0, 1, 1, 1, 1]
-    Greedy(partitions=2).run(rows, Conditions(2), engine, 0, silent)
+    Greedy(partitions=2, repair="no").run(rows, Conditions(2), engine, 0, silent)
     assert plan_rows["partition"] == [1, 1, 0, 0, 1, 1, 0, 0]
 
 
 def test_progress_is_told_in_partitions():
     told = []
-    Greedy(partitions=3).run(
+    Greedy(partitions=3, repair="no").run(
         many_rows(300), Conditions(3), LocalEngine(1), 0, lambda *report: told.append(report)
     )
     assert told[-1][1:3] == (300, 300)
@@ -295,7 +297,7 @@ def test_presets_are_partitions(preset, processors, n_parts):
     method = Greedy(preset=preset, processors=processors)
     found, nodes = parts_searched(method, rows)
     assert found == (0 if n_parts == 1 else n_parts)
-    assert np.array_equal(nodes, parts_searched(Greedy(partitions=n_parts), rows)[1])
+    assert np.array_equal(nodes, parts_searched(Greedy(partitions=n_parts, repair="no"), rows)[1])
     both = Greedy(preset=preset, processors=processors, partitions=n_parts)
     assert np.array_equal(nodes, parts_searched(both, rows)[1])
 

@@ -3,8 +3,8 @@
 Node numbers are chosen so that everything is one look-up: leaves are 0 … n_leaves − 1, every
 parent has a larger number than its children, the root is the last node and its own parent. Inner
 nodes are numbered by height, then by their first leaf, so that one tree with one order of leaves
-has one numbering, however it came about. Ranges of a grid that the tree does not hold are further
-nodes, numbered after the root (``runs``): nobody who walks the tree meets them.
+has one numbering, however it came about. Ranges of a grid beyond the tree are further nodes,
+after the root (``runs``): nobody who walks the tree meets them.
 """
 
 from __future__ import annotations

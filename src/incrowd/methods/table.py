@@ -16,4 +16,4 @@ METHODS: dict[str, type[Any]] = {
     FullDomain.name: FullDomain,
 }
 
-DEFAULT_METHOD = Greedy.name
+DEFAULT_METHOD = Cluster.name

@@ -265,9 +265,12 @@ def improve(begun: Begun, plan: Plan, progress: Progress, near: Near | None = No
 
     while state.counters[N_DONE] < effort and state.counters[TOTAL] > least:
         n_done = int(state.counters[N_DONE])
-        if n_suppressible > 0 and n_done >= SUPPRESSING_FROM * effort:
-            state.room_left[0] += n_suppressible
-            n_suppressible = 0
+        end = effort
+        if n_suppressible > 0:
+            end = round(SUPPRESSING_FROM * effort)
+            if n_done >= end:
+                state.room_left[0] += n_suppressible
+                n_suppressible, end = 0, effort
         progress(STAGE, n_done, effort, loss())
         if is_end_wished():
             return
@@ -278,7 +281,7 @@ def improve(begun: Begun, plan: Plan, progress: Progress, near: Near | None = No
             near,
             begun.rules,
             plan.k,
-            min(n_iterations, effort - n_done),
+            min(n_iterations, end - n_done),
             effort,
             heat,
             stamps,
