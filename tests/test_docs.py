@@ -106,6 +106,7 @@ def test_docstring_examples_of_the_public_names():
     import doctest
 
     import incrowd
+    import incrowd.data.coding
     import incrowd.data.schema
     import incrowd.data.specs
     import incrowd.engines.table
@@ -116,6 +117,7 @@ def test_docstring_examples_of_the_public_names():
     for module in [
         incrowd,
         incrowd.job,
+        incrowd.data.coding,
         incrowd.data.schema,
         incrowd.data.specs,
         incrowd.engines.table,

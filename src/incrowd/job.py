@@ -9,6 +9,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
+from incrowd.data.coding import Coding
 from incrowd.data.schema import Schema
 from incrowd.data.specs import HierarchySpec
 from incrowd.engines.table import EngineChoice
@@ -89,6 +90,7 @@ class Job:
     guarantee: KAnonymity
     method: Any = field(default_factory=METHODS[DEFAULT_METHOD])
     hierarchies: Mapping[str, HierarchySpec] = field(default_factory=dict)
+    coding: Mapping[str, Coding] = field(default_factory=dict)
     data: Path | None = None
     output: Path | None = None
     engine: EngineChoice = field(default_factory=EngineChoice)
@@ -147,6 +149,16 @@ class Job:
                 f"method {self.method.name!r} does not keep {', '.join(not_kept)}",
                 remedy=f"Use --method {' or '.join(able)}.",
             )
+        for item in fields(self.method):
+            by_column = getattr(self.method, item.name)
+            for column in by_column if isinstance(by_column, Mapping) else ():
+                if column not in self.schema.quasi:
+                    raise unknown(
+                        "quasi-identifying column",
+                        column,
+                        self.schema.quasi,
+                        where=f"[method] {item.name}",
+                    )
         for column in self.hierarchies:
             if column not in (*self.schema.quasi, *self.schema.sensitive):
                 raise JobError(
@@ -154,10 +166,10 @@ class Job:
                     "nor sensitive",
                     remedy="Give it one of these roles, or drop its hierarchy.",
                 )
-        for column in getattr(self.method, "costs", {}):
+        for column in self.coding:
             if column not in self.schema.quasi:
                 raise unknown(
-                    "quasi-identifying column", column, self.schema.quasi, where="[method] costs"
+                    "quasi-identifying column", column, self.schema.quasi, where="[coding]"
                 )
         for column in self.release.accept_insensitive:
             if column not in self.schema.insensitive:
@@ -211,6 +223,10 @@ class Job:
                 else HierarchySpec.from_toml(value, column, base)
                 for column, value in mapping.get("hierarchies", {}).items()
             },
+            coding={
+                column: Coding.from_toml(value, column)
+                for column, value in mapping.get("coding", {}).items()
+            },
             data=_path(mapping.get("data"), "data", base),
             output=_path(mapping.get("output"), "output", base),
             engine=build(EngineChoice, mapping.get("engine", {}), "engine"),
@@ -234,6 +250,8 @@ class Job:
             mapping["hierarchies"] = {
                 column: spec.to_toml(base) for column, spec in self.hierarchies.items()
             }
+        if self.coding:
+            mapping["coding"] = {column: limits.to_toml() for column, limits in self.coding.items()}
         mapping["guarantee"] = {"name": self.guarantee.name, **parameters(self.guarantee)}
         mapping["method"] = {"name": self.method.name, **parameters(self.method)}
         costs = mapping["method"].pop("costs", None)
@@ -258,7 +276,7 @@ class Job:
 
 
 _TOP_LEVEL = ("data", "output", "seed", "person")
-_SECTIONS = ("roles", "hierarchies", "guarantee", "method", "engine", "input", "release")
+_SECTIONS = ("roles", "hierarchies", "coding", "guarantee", "method", "engine", "input", "release")
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
@@ -277,10 +295,14 @@ def parameters(part: Any) -> dict[str, Any]:
     """Return a part's fields that are set, as plain values for TOML and JSON."""
     values = {item.name: getattr(part, item.name) for item in fields(part)}
     return {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in values.items()
-        if value is not None
+        name: _plain(value) for name, value in values.items() if value is not None and value != {}
     }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
 def build_guarantee(name: str, mapping: Mapping[str, Any]) -> KAnonymity:
@@ -315,11 +337,9 @@ def build(kind: type[Any], mapping: Mapping[str, Any], where: str) -> Any:
 
 
 def _typed(value: Any, hint: Any, where: str) -> Any:
-    kinds = [kind for kind in (get_args(hint) or (hint,)) if kind is not type(None)]
     if get_origin(hint) is Mapping:
-        if isinstance(value, Mapping) and all(isinstance(text, str) for text in value.values()):
-            return dict(value)
-        raise JobError(f"{where}: not a table of texts", remedy='Write { column = "file.csv" }.')
+        return _typed_by_column(value, get_args(hint)[1], where)
+    kinds = [kind for kind in (get_args(hint) or (hint,)) if kind is not type(None)]
     if get_origin(hint) is tuple:
         if isinstance(value, str):
             value = [item.strip() for item in value.split(",") if item.strip()]
@@ -333,6 +353,25 @@ def _typed(value: Any, hint: Any, where: str) -> Any:
     names = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
     wanted = " or ".join(names.get(kind, str(kind)) for kind in kinds)
     raise JobError(f"{where}: {value!r} is not {wanted}", remedy=f"State {wanted}.")
+
+
+def _typed_by_column(value: Any, kind: type[Any], where: str) -> dict[str, Any]:
+    """Return a setting per column from a table, or from the text of a flag: age=1,zip=2."""
+    if isinstance(value, str):
+        stated = {}
+        for part in filter(None, (item.strip() for item in value.split(","))):
+            column, _, number = part.partition("=")
+            try:
+                stated[column.strip()] = kind(number)
+            except ValueError:
+                raise JobError(
+                    f"{where}: {part!r} is not of the form COLUMN=NUMBER",
+                    remedy="Write age=1,zip=2, or a table in the job file.",
+                ) from None
+        return stated
+    if not isinstance(value, Mapping):
+        raise JobError(f"{where}: not a table", remedy=f"Write {where.split()[-1]}.age = 1.")
+    return {name: _typed(item, kind, f"{where} of {name!r}") for name, item in value.items()}
 
 
 def _changed(part: Any) -> dict[str, Any]:

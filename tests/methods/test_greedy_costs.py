@@ -298,7 +298,7 @@ def test_a_job_with_costs(tmp_path):
     assert again.method.costs["education"].endswith("e.csv")
     with pytest.raises(JobError, match="age"):
         Job.from_mapping({**mapping, "method": {"costs": {"age": "e.csv"}}})
-    with pytest.raises(JobError, match="table of texts"):
+    with pytest.raises(JobError, match="not a table"):
         Job.from_mapping({**mapping, "method": {"costs": ["education=e.csv"]}})
     plain = Job.from_mapping({**mapping, "method": {"name": "greedy"}})
     assert "costs" not in plain.to_mapping()["method"]

@@ -72,7 +72,7 @@ def _parameter(name: str, flag: str, hint: Any, help_text: str, panel: str) -> i
 
 def _plain_type(hint: Any) -> Any:
     if get_origin(hint) is Mapping:
-        return list[str]
+        return list[str] if get_args(hint)[1] is str else str
     if get_origin(hint) is tuple:
         return str
     kinds = [kind for kind in (get_args(hint) or (hint,)) if kind is not type(None)]
@@ -154,3 +154,22 @@ def stated_hierarchies(texts: list[str] | None) -> dict[str, HierarchySpec]:
             raise JobError(f"--hierarchy {text}: not of the form COLUMN=FILE or COLUMN=intervals:5")
         specs[column] = HierarchySpec.parse(spec)
     return specs
+
+
+def apply_limits(coding: dict[str, Any], bottoms: list[str] | None, tops: list[str] | None) -> None:
+    """Write ``--bottom COLUMN=NUMBER`` and ``--top COLUMN=NUMBER`` over a job's codings."""
+    for name, texts in (("bottom", bottoms), ("top", tops)):
+        for text in texts or []:
+            column, _, number = text.rpartition("=")
+            try:
+                limit = float(number) if not number.lstrip("+-").isdecimal() else int(number)
+            except ValueError:
+                column = ""
+            if not column:
+                raise JobError(
+                    f"--{name} {text}: not of the form COLUMN=NUMBER",
+                    remedy=f"Write --{name} age=20.",
+                )
+            stated = coding.get(column, {})
+            if isinstance(stated, Mapping):
+                coding[column] = {**stated, name: limit}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,26 +18,35 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.data.doctor import counted, examine, refuse
+from incrowd.data.grid import find_grid
 from incrowd.data.groupings import (
     EXACT,
     Levels,
     by_frequency,
     calendar,
     intervals,
-    nice_widths,
     prefixes,
 )
 from incrowd.data.hierarchy import STAR, Hierarchy
 from incrowd.data.hierarchy_files import hierarchy_of, read_paths
 from incrowd.data.kinds import ColumnKind, kind_of, labels_of, parse_dates, parse_numbers
-from incrowd.data.specs import DEFAULT_DATE_UNITS, HierarchySpec
+from incrowd.data.ranges import ranges_hierarchy
+from incrowd.data.specs import DEFAULT_DATE_UNITS, GRIDS, HierarchySpec
 from incrowd.data.table import Table
 from incrowd.errors import DataError, HierarchyError
 
 FEW = 4  # up to as many values are not grouped further
 SHORT_CODE = 8  # characters up to which automatic prefixes have a level for each
 LONGEST_CODE = 64
-NUMERIC = ("intervals", "dates", "flat")  # what groups, or at least orders, by numbers or days
+NUMERIC = (
+    "intervals",
+    "ranges",
+    "dates",
+    "flat",
+)  # what groups, or at least orders, by numbers or days
+
+
+WHOLE = ("integer", "code")  # kinds of columns whose numbers are all whole
 
 
 def hierarchy_for(
@@ -148,7 +157,7 @@ def build(
     order = sorted(range(len(labels)), key=labels.__getitem__)
     labels, counts = [labels[place] for place in order], counts[order]
     numbers = _numbers_behind(spec, labels, kind)
-    plan = _automatic(spec, column, labels, numbers, kind, counts)
+    plan = _automatic(spec, column, labels, numbers, kind)
     outside: list[str] = []
     noun = "date" if plan.kind == "dates" else "number"
     if plan.kind not in NUMERIC:
@@ -161,6 +170,10 @@ def build(
         outside = [labels[place] for place in np.flatnonzero(has_none)]
         inside = np.argsort(numbers, kind="stable")[: len(labels) - len(outside)]
         labels, counts, numbers = [labels[p] for p in inside], counts[inside], numbers[inside]
+    if plan.kind == "ranges" and numbers is not None and numbers[0] < numbers[-1]:
+        tree = _on_grid(plan, column, labels, numbers, kind, counts).with_leaves(outside)
+        _refuse_shared_labels(tree)
+        return tree
     root = (np.zeros(len(labels), dtype=np.int64), [STAR])  # also above a group that holds all
     tree = Hierarchy.from_groups(
         column,
@@ -183,7 +196,7 @@ def _numbers_behind(
     if spec.kind == "dates" or (asks_nothing and what == "date"):
         days = parse_dates(labels)
         return np.asarray([math.nan if day is None else float(day.toordinal()) for day in days])
-    if spec.kind == "intervals" or (asks_nothing and what in ("integer", "decimal")):
+    if spec.kind in GRIDS or (asks_nothing and what in ("integer", "decimal")):
         return parse_numbers(labels)
     return None
 
@@ -194,7 +207,6 @@ def _automatic(
     labels: list[str],
     numbers: NDArray[np.float64] | None,
     kind: ColumnKind,
-    counts: NDArray[np.int64],
 ) -> HierarchySpec:
     """Return what ``auto`` means for a column's kind; ``auto`` again is groups by frequency."""
     what, kept = kind.nearly or kind.kind, spec.missing
@@ -207,17 +219,41 @@ def _automatic(
     if what == "date":
         return HierarchySpec("dates", units=DEFAULT_DATE_UNITS, missing=kept)
     if numbers is not None and np.nanmax(np.abs(numbers)) < EXACT:
-        order = np.argsort(numbers, kind="stable")[: int((~np.isnan(numbers)).sum())]
-        if numbers[order[0]] == numbers[order[-1]]:
-            return HierarchySpec("flat", missing=kept)
-        widths = nice_widths(numbers[order], counts[order], is_whole=what == "integer")
-        return HierarchySpec("intervals", widths=widths, missing=kept)
+        is_constant = np.nanmin(numbers) == np.nanmax(numbers)
+        return HierarchySpec("flat" if is_constant else "ranges", missing=kept)
     if what == "code" or numbers is not None:
         longest = max(len(label) for label in labels)
         step = math.ceil(longest / SHORT_CODE)
         drops = () if step == 1 else tuple(range(step, longest, step))
         return HierarchySpec("prefix", drops=drops, missing=kept)
     return spec
+
+
+def _on_grid(
+    plan: HierarchySpec,
+    column: str,
+    labels: list[str],
+    numbers: NDArray[np.float64],
+    kind: ColumnKind,
+    counts: NDArray[np.int64],
+) -> Hierarchy:
+    """Return the ranges of numbers that are not all equal; the origin states the whole grid."""
+    grid = find_grid(
+        column,
+        numbers,
+        counts,
+        is_whole=(kind.nearly or kind.kind) in WHOLE,
+        step=plan.widths[0] if plan.widths else None,
+        lower=plan.lower,
+        upper=plan.upper,
+    )
+    step, lower, upper = (
+        int(number) if number.denominator == 1 else float(number)
+        for number in (grid.step, grid.first, grid.last)
+    )
+    # a grid of one edge is stated by its lower end
+    found = replace(plan, widths=(step,), lower=lower, upper=upper if upper > lower else None)
+    return ranges_hierarchy(column, labels, numbers, grid, found.text())
 
 
 def _levels(
@@ -228,10 +264,10 @@ def _levels(
     kind: ColumnKind,
     counts: NDArray[np.int64],
 ) -> Levels:
-    if plan.kind == "flat":
+    if plan.kind in ("flat", "ranges"):  # ranges of a single number are none
         return []
     if plan.kind == "intervals" and numbers is not None:
-        is_whole = (kind.nearly or kind.kind) in ("integer", "code")
+        is_whole = (kind.nearly or kind.kind) in WHOLE
         return intervals(
             column, numbers, plan.widths, lower=plan.lower, upper=plan.upper, is_whole=is_whole
         )
@@ -269,9 +305,9 @@ def _odd_values(noun: str, column: str, n_rows: int, kind: ColumnKind) -> DataEr
 
 
 def _refuse_shared_labels(tree: Hierarchy) -> None:
-    groups = set(tree.labels[tree.n_leaves :])
+    groups = set(tree.all_labels[tree.n_leaves :])
     shared = [label for label in tree.labels[: tree.n_leaves] if label in groups]
-    if shared or len(groups) < tree.n_nodes - tree.n_leaves:
+    if shared or len(groups) < tree.n_all_nodes - tree.n_leaves:
         raise HierarchyError(
             f"column {tree.name!r}: {counted(shared, 'value')} with the label of a group, so that "
             "a released cell could mean either",

@@ -27,13 +27,6 @@ EXACT = 2**53  # whole numbers up to here are told apart by 64-bit floats
 GROUP = 4  # how many neighbours a group by frequency holds, about
 SHOWN = 6  # members up to which a group by frequency is written out
 
-# widths in parts of the span, rounded up to 1, 2 or 5 times a power of ten; each divides the last
-_PARTS = {
-    1: [Fraction(1, n) for n in (5, 10, 20, 100, 200, 1000)],
-    2: [Fraction(1, n) for n in (2, 10, 20, 40, 200, 400)],
-    5: [Fraction(1, n) for n in (5, 10, 50, 100, 500, 1000)],
-}
-
 
 # ── numbers ─────────────────────────────────────────────────────────────────────────────────
 
@@ -118,30 +111,6 @@ def _decimal(units: int, scale: int) -> str:
     if units % scale == 0:
         return str(units // scale)
     return format((Decimal(units) / Decimal(scale)).normalize(), "f")
-
-
-def nice_widths(
-    numbers: NDArray[np.float64], counts: NDArray[np.int64], *, is_whole: bool
-) -> tuple[int | float, ...]:
-    """Return three to six widths of 1, 2 or 5 times a power of ten that suit the numbers' span.
-
-    ``numbers`` rise. The span is that of all rows but one in a hundred at either end, rounded up
-    to 1, 2 or 5 times a power of ten, so that a single row hardly ever moves the grid.
-    """
-    rank = np.cumsum(counts)
-    low = numbers[np.searchsorted(rank, 0.01 * rank[-1])]
-    high = numbers[np.searchsorted(rank, 0.99 * rank[-1])]
-    span = float(high - low) or float(numbers[-1] - numbers[0])
-    power = Fraction(10) ** math.floor(math.log10(span))
-    lead = next(lead for lead in (1, 2, 5, 10) if lead * power >= Fraction(span))
-    if lead == 10:
-        lead, power = 1, power * 10
-    n_widths = 3 + sum(len(numbers) > many for many in (100, 1_000, 10_000))
-    widths = [part * lead * power for part in _PARTS[lead][:n_widths]]
-    if is_whole:
-        widths = [width for width in widths if width >= 2 and width.denominator == 1]
-    widths = widths or [Fraction(2)]
-    return tuple(int(w) if w.denominator == 1 else float(w) for w in reversed(widths))
 
 
 # ── codes ───────────────────────────────────────────────────────────────────────────────────

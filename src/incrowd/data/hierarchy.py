@@ -3,7 +3,8 @@
 Node numbers are chosen so that everything is one look-up: leaves are 0 … n_leaves − 1, every
 parent has a larger number than its children, the root is the last node and its own parent. Inner
 nodes are numbered by height, then by their first leaf, so that one tree with one order of leaves
-has one numbering, however it came about.
+has one numbering, however it came about. Ranges of a grid that the tree does not hold are further
+nodes, numbered after the root (``runs``): nobody who walks the tree meets them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from incrowd.data.runs import Runs
 from incrowd.errors import HierarchyError
 
 STAR = "*"
@@ -34,6 +36,7 @@ class Hierarchy:
     ``edge_weights[node]``, where given, is the user's price for the step from node to parent.
     ``costs[node, depth]``, where given, is the user's price for generalizing a node to its
     ancestor at that depth.
+    ``runs``, where given, are all ranges that a cell may show, most of them beyond the tree.
     """
 
     name: str
@@ -44,6 +47,7 @@ class Hierarchy:
     edge_weights: NDArray[np.float64] | None = None
     origin: str = ""
     costs: NDArray[np.float64] | None = None
+    runs: Runs | None = None
 
     def __post_init__(self) -> None:
         nodes = np.arange(len(self.labels))
@@ -228,16 +232,29 @@ class Hierarchy:
             weights = np.concatenate(
                 [weights[: self.n_leaves], np.full(shift, top), weights[self.n_leaves :]]
             )
+        runs = None if self.runs is None else self.runs.with_leaves(shift)
         return Hierarchy(
-            self.name, labels, parent, self.n_leaves + shift, values, weights, self.origin
+            self.name,
+            labels,
+            parent,
+            self.n_leaves + shift,
+            values,
+            weights,
+            self.origin,
+            runs=runs,
         )
 
     # ── looking up ──────────────────────────────────────────────────────────────────────────
 
     @property
     def n_nodes(self) -> int:
-        """How many nodes there are, the root included."""
+        """How many nodes the tree has, the root included."""
         return len(self.labels)
+
+    @property
+    def n_all_nodes(self) -> int:
+        """How many nodes there are, ranges beyond the tree included."""
+        return self.n_nodes if self.runs is None else self.runs.n_nodes
 
     @property
     def root(self) -> int:
@@ -250,9 +267,14 @@ class Hierarchy:
         return {label: leaf for leaf, label in enumerate(self.labels[: self.n_leaves])}
 
     @cached_property
+    def all_labels(self) -> tuple[str, ...]:
+        """The label of every node, ranges beyond the tree included."""
+        return self.labels if self.runs is None else (*self.labels, *self.runs.labels)
+
+    @cached_property
     def node_of_label(self) -> dict[str, int]:
         """The node of each label; where a leaf and an inner node share one, the inner node."""
-        return {label: node for node, label in enumerate(self.labels)}
+        return {label: node for node, label in enumerate(self.all_labels)}
 
     @cached_property
     def depth(self) -> NDArray[np.int32]:
@@ -300,7 +322,12 @@ class Hierarchy:
 
     @cached_property
     def width(self) -> NDArray[np.float64]:
-        """The span of the numbers under each node, where leaves are numbers (else zeros)."""
+        """The span of the numbers under each node, where leaves are numbers (else zeros).
+
+        A range on a grid spans its cells, as far as the data reach, not only what occurs in it.
+        """
+        if self.runs is not None:
+            return self.runs.width[: self.n_nodes]
         low = np.full(self.n_nodes, np.inf)
         high = np.full(self.n_nodes, -np.inf)
         if self.values is not None:
@@ -335,11 +362,20 @@ class Hierarchy:
     def is_ancestor(self, above: NDArray[np.int32], below: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return, pair by pair, whether ``above`` is ``below`` or one of its ancestors."""
         found: NDArray[np.bool_] = above == below
+        if self.runs is not None:
+            found |= (above == self.root) | self.runs.is_within(below, above)
+            return found
         climbing = below
         for _ in range(int(self.depth.max(initial=0))):
             climbing = self.parent[climbing]
             found = found | (above == climbing)
         return found
+
+    def over_all_nodes(self, number_of_node: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return a number per node of the tree, for ranges beyond it that of the least above."""
+        if self.runs is None:
+            return number_of_node
+        return np.concatenate([number_of_node, number_of_node[self.runs.least_above]])
 
     def sum_to_root(self, step: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return, per node, the sum of ``step`` over itself and its ancestors below the root."""

@@ -21,6 +21,9 @@ nwllm       WLLM over the column's dearest leaf-to-root WLLM               recon
 weights     the edge's weight (1 where none is given)                      greedy paper, Fig. 3
 =========== ============================================================== ==================
 
+A range of a grid that lies beyond the tree has its own width and its own leaves under ncp, total
+and loss; under the other metrics it costs what the least node of the tree above it costs.
+
 Levels are counted from the root, whose level is 1. Leaves are counted in the hierarchy as given,
 whether or not they occur in the data. "Reconstructed" metrics are named in Djeufack Nanfack et al.
 2024 without a formula; its figures do not settle how they are normalised (see greedy's NOTES.md).
@@ -41,24 +44,42 @@ Array = NDArray[np.float64]
 
 
 def cost_to_root(hierarchy: Hierarchy, metric: str) -> Array:
-    """Return the price of generalizing each node to the root under a metric's name."""
+    """Return the price of generalizing each node to the root under a metric's name.
+
+    Ranges beyond the tree have their prices after those of the tree's nodes.
+    """
     if metric not in PRICES:
         raise unknown("metric", metric, PRICES)
-    return PRICES[metric](hierarchy)
+    table = PRICES[metric](hierarchy)
+    runs = hierarchy.runs
+    if runs is None:
+        return table
+    if metric in ("ncp", "total") and runs.width[hierarchy.root] > 0:
+        share = runs.width[hierarchy.n_nodes :] / runs.width[hierarchy.root]
+        return np.concatenate([table, 1.0 - share])
+    if metric == "loss":
+        n_outside = hierarchy.n_leaves - runs.under_further(np.ones(hierarchy.n_leaves, np.int64))
+        return np.concatenate([table, n_outside / max(1, hierarchy.n_leaves - 1)])
+    return hierarchy.over_all_nodes(table)
 
 
 FIXED_POINT_BITS = 20
 """The dearest leaf of all columns costs at most two to the power of this, in fixed point."""
 
 
-def fixed_point_costs(hierarchies: Sequence[Hierarchy], metric: str) -> list[NDArray[np.int32]]:
+def fixed_point_costs(
+    hierarchies: Sequence[Hierarchy], metric: str, weights: Sequence[float] | None = None
+) -> list[NDArray[np.int32]]:
     """Return every column's cost to the root as whole numbers, on one scale for all columns.
 
     Sums of whole numbers do not depend on their order, so searches that compare them give the
     same release everywhere. The scale is a power of two: metrics whose dearest leaf costs 1 are
-    multiplied by 2²⁰. The sum over all columns stays below 2³¹.
+    multiplied by 2²⁰. The sum over all columns stays below 2³¹. ``weights``, one per column, make
+    columns dearer or cheaper than one another.
     """
     tables = [cost_to_root(hierarchy, metric) for hierarchy in hierarchies]
+    if weights is not None:
+        tables = [table * weight for table, weight in zip(tables, weights, strict=True)]
     dearest = max((float(table.max()) for table in tables), default=0.0)
     bits = min(FIXED_POINT_BITS, 30 - len(tables).bit_length())
     scale = 2.0 ** (bits - math.ceil(math.log2(dearest))) if dearest > 0 else 1.0

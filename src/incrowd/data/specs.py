@@ -12,7 +12,8 @@ from typing import Any
 
 from incrowd.errors import JobError, unknown
 
-KINDS = ("auto", "flat", "intervals", "prefix", "dates", "file")
+KINDS = ("auto", "flat", "intervals", "ranges", "prefix", "dates", "file")
+GRIDS = ("intervals", "ranges")  # which take numbers, from and to
 DATE_UNITS = ("day", "month", "quarter", "year", "decade")
 DEFAULT_DATE_UNITS = ("month", "year", "decade")
 MISSING = ("refuse", "suppress")
@@ -26,7 +27,8 @@ class HierarchySpec:
     """What was asked for as a column's hierarchy, before any data is read.
 
     ``widths`` are those of ``intervals``, each a multiple of the one before; ``lower`` starts
-    their grid and ``upper`` ends it, with open bins beyond. ``drops`` says how many characters of
+    their grid and ``upper`` ends it, with open bins beyond; those of ``ranges`` are at most one,
+    the step of the grid. ``drops`` says how many characters of
     the longest code each level of ``prefix`` masks, ``units`` the levels of ``dates``. With
     ``missing = "suppress"`` a value that has no place goes directly under the root.
 
@@ -52,6 +54,8 @@ class HierarchySpec:
             raise unknown("choice of missing", str(self.missing), MISSING)
         if self.kind == "intervals":
             self._check_intervals()
+        if self.kind == "ranges":
+            self._check_ranges()
         if self.kind == "prefix" and not _rises(self.drops, at_least=1):
             raise JobError(
                 "prefix: the numbers of masked characters must be whole and rise",
@@ -84,6 +88,23 @@ class HierarchySpec:
         if self.lower is not None and self.upper is not None and self.lower >= self.upper:
             raise JobError("intervals: from must lie below to", remedy="Swap the two bounds.")
 
+    def _check_ranges(self) -> None:
+        remedy = "State the step and, if you like, the ends of the grid:  ranges:5,from=20,to=80."
+        if len(self.widths) > 1 or not all(_is_number(w) and w > 0 for w in self.widths):
+            raise JobError("ranges: the step must be one positive number", remedy=remedy)
+        bounds = [bound for bound in (self.lower, self.upper) if bound is not None]
+        if not all(_is_number(bound) for bound in bounds):
+            raise JobError("ranges: from and to must be numbers", remedy=remedy)
+        if len(bounds) < 2:
+            return
+        low, high = (Fraction(str(bound)) for bound in bounds)
+        if not self.widths:
+            raise JobError("ranges: from and to need a step", remedy=remedy)
+        if low >= high or ((high - low) / Fraction(str(self.widths[0]))).denominator != 1:
+            raise JobError(
+                "ranges: the step does not lead from one end to the other", remedy=remedy
+            )
+
     # ── as text ─────────────────────────────────────────────────────────────────────────────
 
     @classmethod
@@ -91,7 +112,8 @@ class HierarchySpec:
         """Read the form of the command line; a file's path is relative to ``base``.
 
         ``auto``, ``flat``, ``prefix``, ``prefix:1,3``, ``dates:month,year``, ``intervals:5,10,20``,
-        ``intervals:5,10,from=20,to=80``, or a file; each may end in ``,missing=suppress``.
+        ``intervals:5,10,from=20,to=80``, ``ranges``, ``ranges:5,from=20,to=80``, or a file;
+        each may end in ``,missing=suppress``.
         """
         stated = text.strip()
         missing = "refuse"
@@ -105,11 +127,12 @@ class HierarchySpec:
         words = [word.strip() for word in rest.split(",")] if colon else []
         bounds = dict(word.split("=", 1) for word in words if "=" in word)
         plain = [word for word in words if "=" not in word]
-        takes = {"intervals": ("from", "to")}.get(kind, ())
+        is_grid = kind in GRIDS
+        takes = ("from", "to") if is_grid else ()
         for name in bounds:
             if name not in takes:
                 raise unknown("setting", name, [*takes, "missing"], where=f"hierarchy {text!r}")
-        if kind == "intervals":
+        if is_grid:
             return cls(
                 kind,
                 widths=tuple(_number(word, text) for word in plain),
@@ -144,8 +167,9 @@ class HierarchySpec:
     def from_toml(cls, value: Any, column: str, base: Path | None = None) -> HierarchySpec:
         """Read a value of a job's ``[hierarchies]``: a text as above, or a table of one builder.
 
-        ``{ intervals = [5, 10], from = 20, to = 80 }``, ``{ prefix = true }``, ``{ prefix = [1, 3]
-        }``, ``{ dates = ["month", "year"] }``, ``{ file = "x.csv", missing = "suppress" }``.
+        ``{ intervals = [5, 10], from = 20, to = 80 }``, ``{ ranges = 5 }``,
+        ``{ prefix = true }``, ``{ prefix = [1, 3] }``, ``{ dates = ["month", "year"] }``,
+        ``{ file = "x.csv", missing = "suppress" }``.
         """
         try:
             if isinstance(value, str):
@@ -171,7 +195,7 @@ class HierarchySpec:
         (kind,) = kinds
         stated = table.pop(kind)
         lower, upper = None, None
-        if kind == "intervals":
+        if kind in GRIDS:
             lower, upper = table.pop("from", None), table.pop("to", None)
         for name in table:
             raise unknown("setting", name, [kind, "missing", "from", "to"], where="its hierarchy")
@@ -182,7 +206,7 @@ class HierarchySpec:
         if stated is True and kind != "intervals":
             stated = []
         listed = tuple(stated) if isinstance(stated, (list, tuple)) else (stated,)
-        if kind == "intervals":
+        if kind in GRIDS:
             return cls(kind, widths=listed, lower=lower, upper=upper, missing=missing)
         if kind == "prefix":
             return cls(kind, drops=listed, missing=missing)
@@ -205,7 +229,7 @@ class HierarchySpec:
             table["to"] = self.upper
         if self.missing != "refuse":
             table["missing"] = self.missing
-        if len(table) == 1 and self.kind in ("auto", "flat"):
+        if table == {self.kind: True} and self.kind in ("auto", "flat", "ranges"):
             return self.kind
         if len(table) == 1 and self.path is not None and _is_plainly_a_file(table["file"]):
             return str(table["file"])

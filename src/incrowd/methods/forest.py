@@ -25,6 +25,19 @@ class Walk:
     parent: NDArray[np.int32]
     end: NDArray[np.int32]
 
+    def ranks(self, nodes: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the ranks of nodes; a range beyond the tree keeps its number."""
+        return _looked_up(self.rank_of_node, nodes)
+
+    def nodes(self, ranks: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the nodes of ranks, as ``ranks`` gives them."""
+        return _looked_up(self.node_at, ranks)
+
+    def by_rank(self, number_of_node: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return a number per node, those of ranges beyond the tree included, by rank."""
+        n_tree = len(self.node_at)
+        return np.concatenate([number_of_node[self.node_at], number_of_node[n_tree:]])
+
     @classmethod
     def of(cls, hierarchy: Hierarchy) -> Walk:
         """Return the walk of a hierarchy."""
@@ -83,15 +96,23 @@ class Forest:
         """Return ``nodes[column, row]`` as numbers of each column's walk."""
         ranks = np.empty_like(nodes)
         for column, walk in enumerate(self.walks):
-            ranks[column] = walk.rank_of_node[nodes[column]]
+            ranks[column] = walk.ranks(nodes[column])
         return ranks
 
     def in_nodes(self, ranks: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return numbers of each column's walk as nodes again."""
         nodes = np.empty_like(ranks)
         for column, walk in enumerate(self.walks):
-            nodes[column] = walk.node_at[ranks[column]]
+            nodes[column] = walk.nodes(ranks[column])
         return nodes
 
     def _placed(self) -> list[tuple[Walk, int]]:
         return list(zip(self.walks, self.start[:-1].tolist(), strict=True))
+
+
+def _looked_up(table: NDArray[np.int32], numbers: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the table's entries; numbers beyond its end stay as they are."""
+    is_beyond = numbers >= len(table)
+    if not is_beyond.any():
+        return table[numbers]
+    return np.where(is_beyond, numbers, table[np.where(is_beyond, 0, numbers)]).astype(np.int32)

@@ -38,6 +38,8 @@ def non_uniform_entropy(tally: Tally) -> float:
 def _rows_under(hierarchy: Hierarchy, counts: Counts) -> Counts:
     """Return how many of the counted cells lie at or under each node."""
     rows_under = counts.copy()
+    if hierarchy.runs is not None:
+        rows_under[hierarchy.n_nodes :] = hierarchy.runs.under_further(counts[: hierarchy.n_leaves])
     for depth in range(int(hierarchy.depth.max()), 0, -1):
         nodes = np.flatnonzero(hierarchy.depth == depth)
         np.add.at(rows_under, hierarchy.parent[nodes], rows_under[nodes])

@@ -9,7 +9,8 @@ def suppressed_cells(tally: Tally) -> float:
     """Return the share of cells at the root of their hierarchy, suppressed rows included."""
     if tally.n_cells == 0:
         return 0.0
-    at_root = sum(int(after[-1]) for after in tally.after)  # the root is the last node
+    pairs = zip(tally.hierarchies, tally.after, strict=True)
+    at_root = sum(int(after[hierarchy.root]) for hierarchy, after in pairs)
     return at_root / tally.n_cells
 
 

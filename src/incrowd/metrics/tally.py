@@ -69,11 +69,11 @@ def tally(before: Rows, after: Rows, k: int = 1) -> Tally:
     counts_before = []
     counts_after = []
     for column, hierarchy in enumerate(before.hierarchies):
-        counts_before.append(np.bincount(before.nodes[column], minlength=hierarchy.n_nodes))
-        counts = np.bincount(released[column], minlength=hierarchy.n_nodes)
+        counts_before.append(np.bincount(before.nodes[column], minlength=hierarchy.n_all_nodes))
+        counts = np.bincount(released[column], minlength=hierarchy.n_all_nodes)
         counts[hierarchy.root] += n_suppressed
         counts_after.append(counts)
-    sizes = group_sizes(released, [hierarchy.n_nodes for hierarchy in before.hierarchies])
+    sizes = group_sizes(released, [hierarchy.n_all_nodes for hierarchy in before.hierarchies])
     return Tally(
         before.hierarchies,
         tuple(counts_before),

@@ -96,7 +96,7 @@ def block_of_groups(
     the first of ``columns`` first, and cut where about 20,000 distinct rows are full.
     """
     ranks = plan.forest.in_ranks(np.where(released == LEFT_OUT, nodes, released))
-    n_nodes = [len(plan.forest.walks[column].parent) for column in columns]
+    n_nodes = [len(plan.cost_to_root[column]) for column in columns]
     group_key = sort_key([ranks[column] for column in columns], n_nodes, nodes.shape[1])
     rows, run_start = sorted_runs(group_key)
     content = plan.key_of_row(plan.forest.in_ranks(nodes))

@@ -18,10 +18,12 @@ from incrowd.methods.cluster.kernel_state import (
     FIRST,
     LAST,
     LEAF,
+    MEETS,
     NODE_PRICE,
     PARENT,
     VALUE_START,
     Space,
+    meet,
 )
 
 
@@ -114,6 +116,11 @@ def _price_values(space: Space, near: Near, distinct: Whole) -> None:
     for column in range(space.value.shape[1]):
         start = space.columns[VALUE_START, column]
         node = np.int64(space.values[LEAF, start + space.value[distinct, column]])
+        if space.nodes[MEETS, node] < -1:
+            for value in range(space.columns[VALUE_START, column + 1] - start):
+                met = meet(space, node, np.int64(value))
+                near.price[start + value] = space.nodes[NODE_PRICE, met]
+            continue
         low = high = np.int64(space.nodes[FIRST, node])
         while True:
             price = space.nodes[NODE_PRICE, node]

@@ -10,14 +10,18 @@ from numpy.typing import NDArray
 from incrowd.kernels.compile import Whole, compiled, compiled_inner
 from incrowd.methods.cluster.kernel_state import (
     FIRST,
+    HIGH_CELL,
     LAST,
     LEAF,
+    LOW_CELL,
+    MEETS,
     PARENT,
     VALUE_START,
     Space,
-    meet,
+    join,
     price_of_box,
     price_of_meeting,
+    run_of,
     set_to_row,
     widen,
 )
@@ -89,7 +93,22 @@ def _sort(numbers: NDArray[np.int64], n_numbers: Whole) -> None:
 
 @compiled_inner
 def _child(space: Space, node: Whole, leaf: Whole) -> Whole:
-    """Return the child of a node that is at or above a leaf. O(depth)."""
+    """Return the child of a node that is at or above a leaf. O(depth).
+
+    The children of a run of cells are its halves, those of a cell its values. A root that holds
+    more than numbers has the others as children, and stands itself for the child of all numbers.
+    """
+    if space.nodes[MEETS, node] < -1:
+        low, high = space.nodes[LOW_CELL, node], space.nodes[HIGH_CELL, node]
+        cell = space.nodes[LOW_CELL, leaf]
+        if low < 0:
+            return leaf if cell == high else node
+        if low == high:
+            return leaf
+        middle = (low + high) >> 1
+        if cell <= middle:
+            return run_of(space, node, low, middle)
+        return run_of(space, node, middle + 1, high)
     while space.nodes[PARENT, leaf] != node:
         leaf = np.int64(space.nodes[PARENT, leaf])
     return leaf
@@ -130,12 +149,9 @@ def _gain(
             if n_rest == 0:
                 for column in range(rest_box.size):
                     rest_box[column] = children.box[child, column]
-            for column in range(rest_box.size):  # the box of two boxes, by way of a value of one
+            for column in range(rest_box.size):
                 node = np.int64(children.box[child, column])
-                joined = meet(space, np.int64(rest_box[column]), np.int64(space.nodes[FIRST, node]))
-                while space.nodes[LAST, joined] < space.nodes[LAST, node]:
-                    joined = np.int64(space.nodes[PARENT, joined])
-                rest_box[column] = joined
+                rest_box[column] = join(space, np.int64(rest_box[column]), node)
             n_rest += children.size[child]
     if n_big == 0 or (n_big == 1 and n_rest == 0):
         return 0.0

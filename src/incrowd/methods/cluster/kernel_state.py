@@ -26,7 +26,7 @@ for _place in range(64):
 N_ROWS_OF_DISTINCT, OWN_PRICE = range(2)
 VALUE_START, NODE_START, NARROWEST = range(3)
 LEAF, LINE = range(2)
-PARENT, FIRST, LAST, NODE_PRICE, NODE_KEY, MEETS = range(6)
+PARENT, FIRST, LAST, NODE_PRICE, NODE_KEY, MEETS, LOW_CELL, HIGH_CELL, RUNS = range(9)
 SIZE, PRICE, FIRST_FRAGMENT, FREE_SLOT = range(4)
 SUPPRESSED = 0
 """The slot of rows that are left out: no group, no box in the index, the price of all roots."""
@@ -56,8 +56,11 @@ class Space(NamedTuple):
     Per node: its PARENT (a root is its own), FIRST, LAST, NODE_PRICE, which never falls on the way
     up, and NODE_KEY, a random number. Per value: its LEAF, and its LINE in the index of boxes
     (several values share one in wide columns). ``meets`` holds where a node and each value of its
-    column meet, from the node's MEETS on; −1 where that would be too much. ``is_together``: the
-    rows of a distinct row may not be parted.
+    column meet, from the node's MEETS on; −1 where that would be too much. Where any run of cells
+    is a node, MEETS is −2 less the place from which ``meets`` holds the cell of each value, and a
+    node has its outermost cells, LOW_CELL and HIGH_CELL, and from RUNS on the node of every run,
+    at high · (high + 1) / 2 + low; a root's low cell is −1 where it holds more than numbers.
+    ``is_together``: the rows of a distinct row may not be parted.
     """
 
     value: NDArray[np.int32]
@@ -135,14 +138,41 @@ def empty_state(
 
 
 @compiled_inner
+def run_of(space: Space, node: Whole, low: Whole, high: Whole) -> Whole:
+    """Return the node of a run of cells in a node's column. O(1)."""
+    return np.int64(space.meets[space.nodes[RUNS, node] + ((high * (high + 1)) >> 1) + low])
+
+
+@compiled_inner
 def meet(space: Space, node: Whole, value: Whole) -> Whole:
     """Return the lowest node at or above a node and a value. O(1), or O(depth) in wide columns."""
     start = space.nodes[MEETS, node]
     if start >= 0:
         return np.int64(space.meets[start + value])
+    if start < -1:
+        if space.nodes[FIRST, node] <= value < space.nodes[LAST, node]:
+            return node
+        cell = np.int64(space.meets[value - start - 2])
+        low = min(space.nodes[LOW_CELL, node], cell)
+        return run_of(space, node, low, max(space.nodes[HIGH_CELL, node], cell))
     while value < space.nodes[FIRST, node] or value >= space.nodes[LAST, node]:
         node = np.int64(space.nodes[PARENT, node])
     return node
+
+
+@compiled_inner
+def join(space: Space, node: Whole, other: Whole) -> Whole:
+    """Return the lowest node at or above two nodes of a column. O(1), or O(depth) in trees."""
+    if space.nodes[MEETS, node] < -1:
+        low = min(space.nodes[LOW_CELL, node], space.nodes[LOW_CELL, other])
+        high = max(space.nodes[HIGH_CELL, node], space.nodes[HIGH_CELL, other])
+        if node == other or (low < 0 and space.nodes[LOW_CELL, node] < 0):
+            return node
+        return other if low < 0 else run_of(space, node, low, high)
+    joined = meet(space, node, np.int64(space.nodes[FIRST, other]))
+    while space.nodes[LAST, joined] < space.nodes[LAST, other]:
+        joined = np.int64(space.nodes[PARENT, joined])
+    return joined
 
 
 @compiled_inner

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from incrowd.data.dataset import Rows
 from incrowd.data.prices import fixed_point_costs
+from incrowd.data.runs import Runs
 from incrowd.errors import InfeasibleError
+from incrowd.methods.cluster.column_trees import ColumnTree, space_of
 from incrowd.methods.cluster.start import (
     SortedRows,
     given_groups,
@@ -20,7 +22,7 @@ from incrowd.methods.cluster.start import (
 )
 from incrowd.methods.conditions import PackedConditions
 from incrowd.methods.distinct import sort_key
-from incrowd.methods.forest import Forest, Walk
+from incrowd.methods.forest import Forest
 from incrowd.methods.greedy.reorganize import column_order
 from incrowd.methods.kept import LEFT_OUT
 from incrowd.progress import Progress, silent
@@ -31,12 +33,6 @@ if TYPE_CHECKING:
     from incrowd.methods.cluster.kernel_state import Space, State
 
 STAGE = "searching groups"
-
-LARGEST_TABLE = 1 << 18
-"""A column's meetings of node and value are tabulated up to this many."""
-
-MOST_LINES = 128
-"""How many lines a column has at most in the index of boxes."""
 
 NEAR, NEAR_LARGE_K, LARGE_K = 48, 256, 50
 """How many near rows are listed, and how many where k is large."""
@@ -58,6 +54,7 @@ ROWS_PER_SLICE = 40_000
 class Plan:
     """Everything but the rows: trees, prices, the order of columns, what groups must meet.
 
+    ``runs`` are there for columns of which any run of cells may be shown.
     ``limits`` has the distribution of the whole table, whatever rows it is used on.
     ``typical_k`` is what rows ask for on average: efforts and heat go by it.
     ``is_together``: equal rows stay in one group. ``suppressible`` is how many rows may be left
@@ -67,6 +64,7 @@ class Plan:
 
     forest: Forest
     cost_to_root: tuple[NDArray[np.int32], ...]
+    runs: tuple[Runs | None, ...]
     columns: tuple[int, ...]
     limits: PackedConditions
     typical_k: int
@@ -91,11 +89,12 @@ class Plan:
         """Return the plan for a table, without effort yet; costs are by node of the walk."""
         forest = Forest.of(rows.hierarchies)
         costs = fixed_point_costs(rows.hierarchies, metric)
-        by_rank = [cost[walk.node_at] for cost, walk in zip(costs, forest.walks, strict=True)]
+        by_rank = [walk.by_rank(cost) for cost, walk in zip(costs, forest.walks, strict=True)]
         columns = tuple(column_order(rows, "levels-first"))
         return cls(
             forest,
             tuple(by_rank),
+            tuple(hierarchy.runs for hierarchy in rows.hierarchies),
             columns,
             limits.without_rows(),
             max(limits.k, round(float(limits.k_of_row.mean())))
@@ -128,55 +127,6 @@ class Plan:
             [len(self.forest.walks[column].parent) for column in self.columns],
             ranks.shape[1],
         )
-
-
-@dataclass(frozen=True, eq=False)
-class ColumnTree:
-    """The part of a column's tree that its rows need: values that occur, nodes where they meet.
-
-    ``rank[node]`` is a node's number in the whole walk; ``value_of_rank`` numbers the leaves.
-    """
-
-    rank: NDArray[np.int32]
-    parent: NDArray[np.int32]
-    first: NDArray[np.int32]
-    last: NDArray[np.int32]
-    leaf: NDArray[np.int32]
-
-    @classmethod
-    def of(cls, walk: Walk, values: NDArray[np.int32]) -> ColumnTree:
-        """Return the tree of these values: leaves in the order of the walk, each once."""
-        low, high = values[:-1].copy(), values[1:].copy()
-        while np.any(low != high):  # neighbours climb until they meet
-            is_lower = low > high
-            is_higher = high > low
-            low[is_lower] = walk.parent[low[is_lower]]
-            high[is_higher] = walk.parent[high[is_higher]]
-        rank = np.unique(np.concatenate([values, low])).astype(np.int32)
-        parent = np.zeros(len(rank), dtype=np.int32)
-        open_nodes: list[int] = []
-        ends = walk.end[rank].tolist()
-        for node, start in enumerate(rank.tolist()):
-            while open_nodes and ends[open_nodes[-1]] <= start:
-                open_nodes.pop()
-            parent[node] = open_nodes[-1] if open_nodes else node
-            open_nodes.append(node)
-        return cls(
-            rank,
-            parent,
-            np.searchsorted(values, rank).astype(np.int32),
-            np.searchsorted(values, walk.end[rank]).astype(np.int32),
-            np.searchsorted(rank, values).astype(np.int32),
-        )
-
-    def meets(self) -> NDArray[np.int32]:
-        """Return ``meets[node, value]``, the lowest node above both."""
-        table = np.empty((len(self.rank), len(self.leaf)), dtype=np.int32)
-        for node in range(len(self.rank)):  # a parent comes before its children
-            if node:
-                table[node] = table[self.parent[node]]
-            table[node, self.first[node] : self.last[node]] = node
-        return table
 
 
 def search_rows(
@@ -217,7 +167,7 @@ def search_rows(
     for place, (column, tree) in enumerate(zip(plan.columns, begun.trees, strict=True)):
         first = begun.space.columns[NODE_START, place]
         ranks_shown = tree.rank[begun.state.box[group_of_place, place] - first]
-        released[column, begun.rows] = plan.forest.walks[column].node_at[ranks_shown]
+        released[column, begun.rows] = plan.forest.walks[column].nodes(ranks_shown)
     released[:, begun.rows[group_of_place == SUPPRESSED]] = LEFT_OUT
     return released
 
@@ -251,7 +201,7 @@ def begin(
     sorted_as = SortedRows.of(plan.key_of_row(ranks), limits, plan.is_together)
     rows, run_start = sorted_as.rows, sorted_as.run_start
     trees = [
-        ColumnTree.of(plan.forest.walks[column], np.unique(ranks[column]))
+        ColumnTree.of(plan.forest.walks[column], np.unique(ranks[column]), plan.runs[column])
         for column in plan.columns
     ]
     distinct = ranks[np.asarray(plan.columns)][:, rows[run_start[:-1]]]
@@ -329,64 +279,6 @@ def _groups_of_rows(state: State) -> NDArray[np.int64]:
     fragments = state.fragments[:, state.fragments[GROUP] >= 0]
     fragments = fragments[:, np.lexsort([fragments[GROUP], fragments[ROW]])]
     return np.repeat(fragments[GROUP], fragments[COUNT_OF])
-
-
-def space_of(
-    distinct: NDArray[np.int32],
-    count: NDArray[np.int64],
-    trees: list[ColumnTree],
-    plan: Plan,
-) -> Space:
-    """Return distinct rows, ``distinct[column, row]`` in ranks, and trees as kernels take them."""
-    from incrowd.methods.cluster.kernel_state import Space
-
-    n_columns, n_distinct = distinct.shape
-    n_values = [len(tree.leaf) for tree in trees]
-    value_start = np.cumsum([0, *n_values])
-    node_start = np.cumsum([0, *(len(tree.rank) for tree in trees)])
-    value = np.empty((n_distinct, n_columns), dtype=np.int32)
-    prices, meets, lines = [], [], []
-    meet_start = np.full(node_start[-1], -1, dtype=np.int64)
-    n_tabulated = n_lines = 0
-    for column, tree in enumerate(trees):
-        value[:, column] = np.searchsorted(tree.rank[tree.leaf], distinct[column])
-        cost = plan.cost_to_root[plan.columns[column]][tree.rank].astype(np.int64)
-        prices.append(cost.max() - cost)
-        if len(tree.rank) * len(tree.leaf) <= LARGEST_TABLE:
-            nodes = np.arange(node_start[column], node_start[column + 1])
-            meet_start[nodes] = n_tabulated + (nodes - nodes[0]) * len(tree.leaf)
-            meets.append((tree.meets() + node_start[column]).astype(np.int32).ravel())
-            n_tabulated += meets[-1].size
-        n_own = min(MOST_LINES, n_values[column])
-        lines.append(n_lines + np.arange(n_values[column]) * n_own // n_values[column])
-        n_lines += n_own
-    node_price = np.concatenate(prices)
-    leaf = _numbered_on([tree.leaf for tree in trees], node_start)
-    own_price = node_price[leaf[value + value_start[:-1]]].sum(axis=1)
-    parent = _numbered_on([tree.parent for tree in trees], node_start)
-    first = np.concatenate([tree.first for tree in trees])
-    last = np.concatenate([tree.last for tree in trees])
-    key = np.random.default_rng(0).integers(-(1 << 63), (1 << 63) - 1, len(node_price))
-    columns = np.zeros((3, n_columns + 1), dtype=np.int64)
-    columns[0], columns[1] = value_start, node_start
-    columns[2, :-1] = np.argsort([-number for number in n_values], kind="stable")
-    return Space(
-        value=value,
-        rows=np.stack([count, own_price]).astype(np.int64),
-        columns=columns,
-        values=np.stack([leaf, np.concatenate(lines)]).astype(np.int64),
-        nodes=np.stack([parent, first, last, node_price, key, meet_start]).astype(np.int64),
-        meets=np.concatenate([np.zeros(0, dtype=np.int32), *meets]),
-        is_index_exact=max(n_values) <= MOST_LINES,
-        scale=max(1, *(int(part.max()) for part in prices)),
-        is_together=plan.is_together,
-    )
-
-
-def _numbered_on(tables: list[NDArray[np.int32]], start: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Put tables of nodes one after the other, each column's nodes after the last column's."""
-    shifted = [table + first for table, first in zip(tables, start[:-1], strict=True)]
-    return np.asarray(np.concatenate(shifted), dtype=np.int32)
 
 
 PER_ROW, PER_ROW_IN_BLOCKS = 40, 10

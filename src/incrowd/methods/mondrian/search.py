@@ -110,7 +110,7 @@ def _boxes(hierarchies: tuple[Hierarchy, ...], forest: Forest, metric: str) -> B
 
 def _width(hierarchy: Hierarchy, metric: str) -> NDArray[np.float64]:
     """Return how wide each node is: the dearest way up to it, as a share of that to the root."""
-    cost = cost_to_root(hierarchy, metric)
+    cost = cost_to_root(hierarchy, metric)[: hierarchy.n_nodes]
     dearest = np.full(hierarchy.n_nodes, -np.inf)
     dearest[: hierarchy.n_leaves] = cost[: hierarchy.n_leaves]
     for node in range(hierarchy.n_nodes - 1):

@@ -1,0 +1,162 @@
+"""Ranges of numbers on a grid that is fixed beforehand: round edges, open ends.
+
+A range drawn to the data would put a real person on each of its edges. So the edges are multiples
+of a round step (1, 2 or 5 times a power of ten), the ends of the grid lie inside the bulk of the
+data on still rounder numbers, and what lies beyond them is one open cell on either side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.errors import HierarchyError
+
+MOST_STEPS = 100
+"""A grid that is found has at most so many steps between its ends."""
+
+MOST_STATED_STEPS = 200
+"""A grid that is stated has at most so many."""
+
+END_SHARE = Fraction(1, 200)
+"""The open cells hold at least this share of the rows each, as far as round ends allow."""
+
+END_STEPS = ((40, 5), (16, 2), (0, 1))
+"""With at least so many steps in the span, the ends are multiples of so many steps."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells between the edges ``first + n · step``; the outermost two are open.
+
+    Cell 0 holds what is less than ``first``, cell ``n_edges`` what is not less than the last
+    edge. An edge belongs to the cell that starts there. Where ``is_whole`` all numbers are.
+    """
+
+    first: Fraction
+    step: Fraction
+    n_edges: int
+    is_whole: bool
+
+    @property
+    def last(self) -> Fraction:
+        """The edge where the upper open cell starts."""
+        return self.edge(self.n_edges - 1)
+
+    def edge(self, place: int) -> Fraction:
+        """Return an edge by its place, from 0."""
+        return self.first + place * self.step
+
+    def cells_of(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the cell of each number; edges are the floats that their decimals read as."""
+        edges = np.asarray([float(self.edge(place)) for place in range(self.n_edges)])
+        return np.searchsorted(edges, numbers, side="right").astype(np.int64)
+
+    def label(self, low: int, high: int, members: Iterable[str] = ()) -> str:
+        """Return how the run of cells from ``low`` to ``high`` is written.
+
+        ``<20``, ``20-24``, ``-5 to -1``, ``[0.5, 0.75)``, ``>=90``. A cell of a single whole
+        number is that number, unless several ``members`` (1 and +1) have to be told apart.
+        """
+        if low == 0:
+            return f"<{_decimal(self.edge(high))}"
+        start = self.edge(low - 1)
+        if high == self.n_edges:
+            return f">={_decimal(start)}"
+        beyond = self.edge(high)
+        if not self.is_whole or beyond.denominator != 1 or start.denominator != 1:
+            return f"[{_decimal(start)}, {_decimal(beyond)})"
+        if beyond - start == 1:
+            is_one = len(list(members)) <= 1
+            return _decimal(start) if is_one else f"[{_decimal(start)}, {_decimal(beyond)})"
+        return f"{start}-{beyond - 1}" if start >= 0 else f"{start} to {beyond - 1}"
+
+    def bounds(self, cell: int, least: float, greatest: float) -> tuple[float, float]:
+        """Return the least and greatest number of a cell, within those of the data."""
+        low, high = least, greatest
+        if cell > 0:
+            low = max(least, float(self.edge(cell - 1)))
+        if cell < self.n_edges:
+            high = min(greatest, float(self.edge(cell) - (1 if self.is_whole else 0)))
+        return low, max(low, high)
+
+
+def find_grid(
+    column: str,
+    numbers: NDArray[np.float64],
+    counts: NDArray[np.int64],
+    *,
+    is_whole: bool,
+    step: float | None = None,
+    lower: float | None = None,
+    upper: float | None = None,
+) -> Grid:
+    """Return the grid as far as it is stated, and for the rest one that suits rising numbers.
+
+    The span is that of all rows but one in two hundred at either end; the step is the least of 1,
+    2 or 5 times a power of ten that goes at most 100 times into it, and at least 1 for whole
+    numbers; the ends are the outermost multiples of five steps within the span (fewer where it
+    has few steps). So a single row hardly ever moves the grid. Where both ends are stated, so is
+    a step that leads from one to the other; else the numbers are not all equal.
+    """
+    least, greatest = _bulk(numbers, counts)
+    stated = None if step is None else Fraction(str(step))
+    size = stated or nice_step((greatest - least) / MOST_STEPS, is_whole=is_whole)
+    start = None if lower is None else Fraction(str(lower))
+    end = None if upper is None else Fraction(str(upper))
+    n_steps = (greatest - least) / size
+    rounder = next(times for many, times in END_STEPS if n_steps >= many) * size
+    # the ends are counted from what is stated, else from 0
+    origin = start if start is not None else end if end is not None else Fraction(0)
+    if start is None:
+        start = origin + (math.floor((least - origin) / rounder) + 1) * rounder
+        start = start if end is None else min(start, end)
+    if end is None:
+        end = max(start, origin + math.floor((greatest - origin) / rounder) * rounder)
+    n_steps = (end - start) / size
+    if n_steps > (MOST_STEPS if stated is None else MOST_STATED_STEPS):
+        raise HierarchyError(
+            f"column {column!r}: its ranges would have {int(n_steps):,} cells",
+            remedy=f"State a step that goes at most {MOST_STATED_STEPS} times between the ends: "
+            " ranges:5,from=20,to=80.",
+        )
+    is_exact = is_whole and size.denominator == 1 and start.denominator == 1
+    return Grid(start, size, int(n_steps) + 1, is_exact)
+
+
+def nice_step(least: Fraction, *, is_whole: bool) -> Fraction:
+    """Return the least of 1, 2 or 5 times a power of ten that is not less, whole if asked for."""
+    if is_whole and least <= 1:
+        return Fraction(1)
+    digits = math.log10(least.numerator) - math.log10(least.denominator)
+    power = Fraction(10) ** (math.floor(digits) - 1)
+    return next(
+        times * power * shift
+        for shift in (1, 10, 100)
+        for times in (1, 2, 5)
+        if times * power * shift >= least
+    )
+
+
+def _bulk(numbers: NDArray[np.float64], counts: NDArray[np.int64]) -> tuple[Fraction, Fraction]:
+    """Return the ends of the bulk of the rows; of all of them where the bulk is one number."""
+    rank = np.cumsum(counts)
+    share = float(END_SHARE)
+    low = float(numbers[np.searchsorted(rank, share * rank[-1])])
+    high = float(numbers[np.searchsorted(rank, (1 - share) * rank[-1])])
+    if low == high:
+        low, high = float(numbers[0]), float(numbers[-1])
+    return Fraction(low), Fraction(high)
+
+
+def _decimal(number: Fraction) -> str:
+    if number.denominator == 1:
+        return str(number.numerator)
+    exact = Decimal(number.numerator) / Decimal(number.denominator)
+    return format(exact.normalize(), "f")
