@@ -171,6 +171,11 @@ class Job:
                 raise unknown(
                     "quasi-identifying column", column, self.schema.quasi, where="[coding]"
                 )
+            if column in getattr(self.method, "costs", {}):
+                raise JobError(
+                    f"column {column!r} has both costs and a coding",
+                    remedy="Costs are of the hierarchy as given: drop one of the two.",
+                )
         for column in self.release.accept_insensitive:
             if column not in self.schema.insensitive:
                 raise unknown(
