@@ -102,6 +102,23 @@ def test_other_merges_than_the_scan_are_refused(data_folder, monkeypatch):
         greedy.run(data_folder, ("index",), silent, sizes=TINY)
 
 
+@pytest.mark.parametrize(
+    ("stated", "brief"),
+    [
+        ({"metric": "ncp"}, {"metric": "ncp"}),
+        ({"effort": 200_000}, {"effort": 20}),
+        ({"effort": "60s"}, {"effort": "0.01s"}),
+        ({"partitions": 1}, {}),
+        ({"partitions": 32}, {"partitions": 2}),
+        ({"preset": "gkaa", "processors": 1}, {}),
+        ({"preset": "h-pgpkaa", "processors": 64, "reorganize": "none"}, None),
+    ],
+)
+def test_compiling_takes_the_same_way_as_the_run(stated, brief):
+    wanted = {"reorganize": "none", "partitions": 2} if brief is None else brief
+    assert measured._brief(stated) == wanted
+
+
 def test_groups_below_k_are_refused(data_folder, monkeypatch):
     rows = load(DataSet("adult"), data_folder)
     monkeypatch.setattr(measured, "_search", lambda rows, _: (rows, {}))

@@ -145,14 +145,8 @@ def boundary(
     folder: Path, sizes: Sizes, progress: Progress, _: str | None
 ) -> tuple[list[Measured], list[Measured]]:
     """Measure one part, many parts, and many parts with their cuts repaired."""
-    from dataclasses import fields
-
-    from incrowd.methods.greedy.method import Greedy
-
     parted = {"partitions": sizes.boundary_partitions}
-    settings: list[dict[str, Any]] = [{"partitions": 1}, parted]
-    if "repair" in {item.name for item in fields(Greedy)}:
-        settings = [{"partitions": 1}, {**parted, "repair": False}, {**parted, "repair": True}]
+    settings = [{"partitions": 1}, {**parted, "repair": "no"}, {**parted, "repair": "yes"}]
     cases = [own("greedy", stated, k) for k in sizes.boundary_k for stated in settings]
     return measured_plan("boundary", [(DataSet("adult-nine"), cases)], folder, progress)
 

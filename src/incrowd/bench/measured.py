@@ -106,8 +106,8 @@ def _main(words: list[str]) -> None:
 def _brief(settings: dict[str, Any]) -> dict[str, Any]:
     """Return settings that need the same loops, on a few rows and in no time."""
     brief = dict(settings)
-    if "effort" in brief:
-        brief["effort"] = 20
+    if "effort" in brief:  # a time has loops of its own, which find out how long a change takes
+        brief["effort"] = 20 if isinstance(brief["effort"], int) else "0.01s"
     is_parted = brief.pop("partitions", 1) != 1
     preset, _ = brief.pop("preset", "none"), brief.pop("processors", 0)
     if is_parted or preset in ("pgpkaa", "h-pgpkaa"):

@@ -35,8 +35,8 @@ def _greedy_loss(measured: dict[str, Any]) -> str:
     ]
     for place, k in enumerate(K):
         one, many = (ADULT_LOSS[key][place] for key in ((GKAA, 1), (PGPKAA, 32)))
-        alone = _find(measured, "greedy", k, partitions=1)
-        parted = _find(measured, "greedy", k, partitions=32)
+        alone = _find(measured, "greedy", k, partitions=1, repair="no")
+        parted = _find(measured, "greedy", k, partitions=32, repair="no")
         lines.append(
             f"| {k} | {_percent(alone, 'nllm')} | {_percent(parted, 'nllm')} | {one:.2f} | "
             f"{many:.2f} | {alone['seconds']:.1f} s, {_memory(alone)} |"
@@ -47,7 +47,10 @@ def _greedy_loss(measured: dict[str, Any]) -> str:
 def _reorganize(measured: dict[str, Any]) -> str:
     lines = ["| | k = 2 | k = 10 | k = 100 |", "| --- | --- | --- | --- |"]
     for name in ("levels-first", "values-first", "none"):
-        found = [_find(measured, "greedy", k, partitions=8, reorganize=name) for k in (2, 10, 100)]
+        found = [
+            _find(measured, "greedy", k, partitions=8, repair="no", reorganize=name)
+            for k in (2, 10, 100)
+        ]
         lines.append(f"| `{name}` | " + " | ".join(_percent(one, "nllm") for one in found) + " |")
     return "\n".join(lines)
 

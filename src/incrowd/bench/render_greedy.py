@@ -217,7 +217,7 @@ def _boundary(results: list[Result]) -> str:
     whole = {one["k"]: one for one in results if one["settings"] == {"partitions": 1}}
     for one in results:
         stated = one["settings"]
-        repaired = {True: "repaired", False: "not repaired"}.get(stated.get("repair"), "–")
+        repaired = {"yes": "repaired", "no": "not repaired"}.get(stated.get("repair"), "–")
         more = one["losses"]["nllm"] / whole[one["k"]]["losses"]["nllm"] - 1
         rows.append(
             f"| {one['k']} | {stated['partitions']} | {repaired} | {_percent(one, 'nllm')} | "

@@ -25,10 +25,11 @@ def cases() -> Iterator[dict[str, Any]]:
     """Yield every case: a method, its settings and k."""
     for k in SMALL_K:
         for partitions in (1, 32):
-            yield {"method": "greedy", "settings": {"partitions": partitions}, "k": k}
+            settings = {"partitions": partitions, "repair": "no"}
+            yield {"method": "greedy", "settings": settings, "k": k}
     for k in (2, 10, 100):
         for reorganize in ("levels-first", "values-first", "none"):
-            settings = {"partitions": 8, "reorganize": reorganize}
+            settings = {"partitions": 8, "repair": "no", "reorganize": reorganize}
             yield {"method": "greedy", "settings": settings, "k": k}
     for k in (2, 5, 10, 100):
         for strict in (True, False):

@@ -235,7 +235,7 @@ class CodedView:
         for place, node_back in enumerate(self._node_back):
             if node_back is not None:
                 nodes[place] = node_back[after.nodes[place]]
-        return self._before.with_nodes(nodes, after.is_suppressed)
+        return self._before.with_nodes(nodes, after.is_suppressed, after.trace)
 
 
 def _with_leaves_at(tree: Hierarchy, labels: list[str]) -> Hierarchy:

@@ -44,6 +44,11 @@ def read_costs(path: Path, hierarchy: Hierarchy) -> Matrix:
     no file names, costs what the dearest leaf does.
     """
     where = f"{path.name}, costs of column {hierarchy.name!r}"
+    if hierarchy.runs is not None:
+        raise HierarchyError(
+            f"{where}: the column's ranges are grown from the data, so costs cannot name them",
+            remedy="Give the column a hierarchy: --hierarchy COLUMN=FILE or intervals:5,10.",
+        )
     lines = _lines(path, where)
     across = _nodes(lines[0][1:], hierarchy, where)
     down = _nodes([line[0] for line in lines[1:]], hierarchy, where)

@@ -34,8 +34,7 @@ class Hierarchy:
     ``parent[node]`` is the next more general node. ``values`` holds the numbers behind the leaves
     where the leaves are numbers (else None); leaf order is then the numeric order.
     ``edge_weights[node]``, where given, is the user's price for the step from node to parent.
-    ``costs[node, depth]``, where given, is the user's price for generalizing a node to its
-    ancestor at that depth.
+    ``costs[node, depth]``, where given, is the user's price for an ancestor at that depth.
     ``runs``, where given, are all ranges that a cell may show, most of them beyond the tree.
     """
 
