@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from incrowd.bench.render import TABLES, fill
+from incrowd.bench.render import TABLES, drawings, fill
 from incrowd.cli import run_with_status
 from incrowd.data.samples import write_sample
 from incrowd.engines.table import EngineChoice
@@ -106,6 +106,7 @@ def test_docstring_examples_of_the_public_names():
     import doctest
 
     import incrowd
+    import incrowd.data.coding
     import incrowd.data.schema
     import incrowd.data.specs
     import incrowd.engines.table
@@ -116,6 +117,7 @@ def test_docstring_examples_of_the_public_names():
     for module in [
         incrowd,
         incrowd.job,
+        incrowd.data.coding,
         incrowd.data.schema,
         incrowd.data.specs,
         incrowd.engines.table,
@@ -139,3 +141,10 @@ def test_figures_come_from_results():
         n_marked += text.count("<!-- table ")
         assert fill(text, results) == text, page
     assert n_marked == len(TABLES)
+
+
+def test_drawings_come_from_results():
+    """Drawings are made from the same JSON, to the byte."""
+    results = {"greedy": json.loads((ROOT / "benchmarks/results/greedy.json").read_text("utf-8"))}
+    for name, drawing in drawings(results).items():
+        assert (ROOT / "docs" / "images" / name).read_text("utf-8") == drawing, name

@@ -23,6 +23,7 @@ from incrowd.version import __version__
 if TYPE_CHECKING:
     from incrowd.audit import Audit as Audit
     from incrowd.audit import Owner as Owner
+    from incrowd.data.coding import Coding as Coding
     from incrowd.data.hierarchy import Hierarchy as Hierarchy
     from incrowd.data.hierarchy_files import read_hierarchy as read_hierarchy
     from incrowd.data.hierarchy_files import write_hierarchy as write_hierarchy
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from incrowd.guarantees.k_anonymity import KAnonymity as KAnonymity
     from incrowd.job import Job as Job
     from incrowd.methods.cluster.method import Cluster as Cluster
+    from incrowd.methods.full_domain.method import FullDomain as FullDomain
     from incrowd.methods.greedy.method import Greedy as Greedy
     from incrowd.methods.mondrian.method import Mondrian as Mondrian
     from incrowd.pipeline import Release as Release
@@ -47,7 +49,9 @@ _HOME = {
     "Audit": "incrowd.audit",
     "AuditError": "incrowd.errors",
     "Cluster": "incrowd.methods.cluster.method",
+    "Coding": "incrowd.data.coding",
     "Finding": "incrowd.guarantees.evidence",
+    "FullDomain": "incrowd.methods.full_domain.method",
     "Greedy": "incrowd.methods.greedy.method",
     "Hierarchy": "incrowd.data.hierarchy",
     "IncrowdError": "incrowd.errors",
@@ -71,7 +75,9 @@ __all__ = [
     "Audit",
     "AuditError",
     "Cluster",
+    "Coding",
     "Finding",
+    "FullDomain",
     "Greedy",
     "Hierarchy",
     "IncrowdError",

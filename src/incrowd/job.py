@@ -9,6 +9,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
+from incrowd.data.coding import Coding
 from incrowd.data.schema import Schema
 from incrowd.data.specs import HierarchySpec
 from incrowd.engines.table import EngineChoice
@@ -89,6 +90,7 @@ class Job:
     guarantee: KAnonymity
     method: Any = field(default_factory=METHODS[DEFAULT_METHOD])
     hierarchies: Mapping[str, HierarchySpec] = field(default_factory=dict)
+    coding: Mapping[str, Coding] = field(default_factory=dict)
     data: Path | None = None
     output: Path | None = None
     engine: EngineChoice = field(default_factory=EngineChoice)
@@ -147,12 +149,27 @@ class Job:
                 f"method {self.method.name!r} does not keep {', '.join(not_kept)}",
                 remedy=f"Use --method {' or '.join(able)}.",
             )
+        for item in fields(self.method):
+            by_column = getattr(self.method, item.name)
+            for column in by_column if isinstance(by_column, Mapping) else ():
+                if column not in self.schema.quasi:
+                    raise unknown(
+                        "quasi-identifying column",
+                        column,
+                        self.schema.quasi,
+                        where=f"[method] {item.name}",
+                    )
         for column in self.hierarchies:
             if column not in (*self.schema.quasi, *self.schema.sensitive):
                 raise JobError(
                     f"column {column!r} has a hierarchy but is neither quasi-identifying "
                     "nor sensitive",
                     remedy="Give it one of these roles, or drop its hierarchy.",
+                )
+        for column in self.coding:
+            if column not in self.schema.quasi:
+                raise unknown(
+                    "quasi-identifying column", column, self.schema.quasi, where="[coding]"
                 )
         for column in self.release.accept_insensitive:
             if column not in self.schema.insensitive:
@@ -199,12 +216,16 @@ class Job:
         return cls(
             schema=Schema.from_roles(roles, person=_text(person, "person")),
             guarantee=build_guarantee(guarantee_name, guarantee),
-            method=build(METHODS[method_name], method, "method"),
+            method=build(METHODS[method_name], _with_paths(method, base), "method"),
             hierarchies={
                 column: value
                 if isinstance(value, HierarchySpec)
                 else HierarchySpec.from_toml(value, column, base)
                 for column, value in mapping.get("hierarchies", {}).items()
+            },
+            coding={
+                column: Coding.from_toml(value, column)
+                for column, value in mapping.get("coding", {}).items()
             },
             data=_path(mapping.get("data"), "data", base),
             output=_path(mapping.get("output"), "output", base),
@@ -229,8 +250,15 @@ class Job:
             mapping["hierarchies"] = {
                 column: spec.to_toml(base) for column, spec in self.hierarchies.items()
             }
+        if self.coding:
+            mapping["coding"] = {column: limits.to_toml() for column, limits in self.coding.items()}
         mapping["guarantee"] = {"name": self.guarantee.name, **parameters(self.guarantee)}
         mapping["method"] = {"name": self.method.name, **parameters(self.method)}
+        costs = mapping["method"].pop("costs", None)
+        if costs:
+            mapping["method"]["costs"] = {
+                column: _relative(Path(path), base) for column, path in costs.items()
+            }
         mapping["engine"] = parameters(self.engine)
         for section in ("input", "release"):
             stated = _changed(getattr(self, section))
@@ -248,7 +276,7 @@ class Job:
 
 
 _TOP_LEVEL = ("data", "output", "seed", "person")
-_SECTIONS = ("roles", "hierarchies", "guarantee", "method", "engine", "input", "release")
+_SECTIONS = ("roles", "hierarchies", "coding", "guarantee", "method", "engine", "input", "release")
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
@@ -267,10 +295,14 @@ def parameters(part: Any) -> dict[str, Any]:
     """Return a part's fields that are set, as plain values for TOML and JSON."""
     values = {item.name: getattr(part, item.name) for item in fields(part)}
     return {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in values.items()
-        if value is not None
+        name: _plain(value) for name, value in values.items() if value is not None and value != {}
     }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
 def build_guarantee(name: str, mapping: Mapping[str, Any]) -> KAnonymity:
@@ -305,6 +337,8 @@ def build(kind: type[Any], mapping: Mapping[str, Any], where: str) -> Any:
 
 
 def _typed(value: Any, hint: Any, where: str) -> Any:
+    if get_origin(hint) is Mapping:
+        return _typed_by_column(value, get_args(hint)[1], where)
     kinds = [kind for kind in (get_args(hint) or (hint,)) if kind is not type(None)]
     if get_origin(hint) is tuple:
         if isinstance(value, str):
@@ -319,6 +353,25 @@ def _typed(value: Any, hint: Any, where: str) -> Any:
     names = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
     wanted = " or ".join(names.get(kind, str(kind)) for kind in kinds)
     raise JobError(f"{where}: {value!r} is not {wanted}", remedy=f"State {wanted}.")
+
+
+def _typed_by_column(value: Any, kind: type[Any], where: str) -> dict[str, Any]:
+    """Return a setting per column from a table, or from the text of a flag: age=1,zip=2."""
+    if isinstance(value, str):
+        stated = {}
+        for part in filter(None, (item.strip() for item in value.split(","))):
+            column, _, number = part.partition("=")
+            try:
+                stated[column.strip()] = kind(number)
+            except ValueError:
+                raise JobError(
+                    f"{where}: {part!r} is not of the form COLUMN=NUMBER",
+                    remedy="Write age=1,zip=2, or a table in the job file.",
+                ) from None
+        return stated
+    if not isinstance(value, Mapping):
+        raise JobError(f"{where}: not a table", remedy=f"Write {where.split()[-1]}.age = 1.")
+    return {name: _typed(item, kind, f"{where} of {name!r}") for name, item in value.items()}
 
 
 def _changed(part: Any) -> dict[str, Any]:
@@ -345,6 +398,18 @@ def _resolved(section: Mapping[str, Any], base: Path) -> dict[str, Any]:
     resolved = dict(section)
     if isinstance(resolved.get("key"), str):
         resolved["key"] = str(base / resolved["key"])
+    return resolved
+
+
+def _with_paths(method: Mapping[str, Any], base: Path) -> dict[str, Any]:
+    """Return a method's settings with its files of costs found from the job's folder."""
+    resolved = dict(method)
+    costs = resolved.get("costs")
+    if isinstance(costs, Mapping):
+        resolved["costs"] = {
+            column: str(base / path) if isinstance(path, str) else path
+            for column, path in costs.items()
+        }
     return resolved
 
 

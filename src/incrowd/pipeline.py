@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from incrowd.audit import Audit, Owner, examine
 from incrowd.audit.examine import released_rows
+from incrowd.data.coding import CodedView, Coding
+from incrowd.data.costs import with_costs
 from incrowd.data.dataset import Rows, Trace
 from incrowd.data.encoding import canonical_order, decode, encode, refuse_stars
 from incrowd.data.frames import from_frame, to_frame
@@ -34,6 +36,7 @@ from incrowd.guarantees.k_anonymity import KAnonymity
 from incrowd.guarantees.leaks import insensitive_leaks
 from incrowd.job import InputOptions, Job, parameters
 from incrowd.methods.conditions import Conditions
+from incrowd.metrics.stated_costs import share_of_stated_costs
 from incrowd.metrics.table import measure
 from incrowd.outputs import file_hash, guarded_paths, key_written
 from incrowd.progress import Progress, silent
@@ -165,6 +168,7 @@ def check(
     accepted: tuple[str, ...] = (),
     thresholds: Mapping[str, float] | None = None,
     measures: bool = False,
+    codings: Mapping[str, Coding] | None = None,
 ) -> Audit:
     """Audit a frame, a table or a file from any tool; nothing is written."""
     started = time.perf_counter()
@@ -197,6 +201,7 @@ def check(
         accepted=accepted,
         thresholds=thresholds,
         measures=measures,
+        codings=codings,
     )
     first = findings[0].figures
     n_left_out = 0
@@ -237,7 +242,9 @@ def _search(
                 "same with --accept-insensitive COLUMN.",
             )
     with stages("encode"):
-        before, said = encode(table, schema.quasi, job.hierarchies)
+        before, said = encode(table, schema.quasi, job.hierarchies, job.coding)
+        before = with_costs(before, getattr(job.method, "costs", {}))
+        view = CodedView.of(before, job.coding)
         hierarchies = sensitive_hierarchies_of(job, table)
         conditions = conditions_of(job, table, hierarchies)
         job.guarantee.refuse_infeasible(
@@ -251,7 +258,7 @@ def _search(
             n_suppressible=conditions.n_suppressible,
         )
     with stages("search"):
-        after = job.method.run(before, conditions, engine, job.seed, progress)
+        after = view.restored(job.method.run(view.rows, conditions, engine, job.seed, progress))
     with stages("decode"):
         settled = settle(after, conditions, job.release)
         notes += [*said, *settled.notes]
@@ -314,6 +321,7 @@ def _audit(
         ),
         sensitive_hierarchies=searched.sensitive_hierarchies,
         accepted=job.release.accept_insensitive,
+        codings=job.coding,
     )
     findings += suppression_finding(searched.settled, searched.conditions, reread.n_rows)
     holds = all(finding.holds is not False for finding in findings)
@@ -321,6 +329,8 @@ def _audit(
     if holds:
         after = released_rows(before, reread, searched.original_row)
         losses = measure(before, after, job.guarantee.k)
+        if getattr(job.method, "costs", {}):
+            losses["costs"] = share_of_stated_costs(before, after, job.method.metric)
     first = findings[0].figures
     return Audit(
         holds=holds,

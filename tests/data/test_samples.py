@@ -147,7 +147,7 @@ def test_impossible_sizes_are_refused() -> None:
 
 
 def test_draws_follow_their_weights() -> None:
-    draws = samples._Draws(20_000, seed=3)
+    draws = samples.Draws(20_000, seed=3)
     counts = np.bincount(draws.one_of(np.array([1, 0, 3])), minlength=3) / 20_000
     assert counts == pytest.approx([0.25, 0.0, 0.75], abs=0.02)
     case = np.arange(20_000) % 2

@@ -15,6 +15,7 @@ from incrowd.data.prices import cost_to_root
 from incrowd.engines.local import LocalEngine
 from incrowd.methods.cluster.method import Cluster
 from incrowd.methods.conditions import Conditions
+from incrowd.methods.full_domain.method import FullDomain
 from incrowd.methods.greedy.method import Greedy
 from incrowd.methods.greedy.search import Plan, merge_rows
 from incrowd.methods.mondrian.method import Mondrian
@@ -138,3 +139,16 @@ def test_cluster_on_adult_loses_less_than_greedy(adult, k, effort, share):
     assert smallest_group(after) >= k
     greedy = Greedy(metric="loss").run(adult, Conditions(k), LocalEngine(1), 0, silent)
     assert loss(adult, after, "loss") < share * loss(adult, greedy, "loss")
+
+
+# the optimum over all 12,960 choices of levels: exact, so it may not move
+@pytest.mark.parametrize(
+    ("k", "n_suppressible", "measured"), [(5, 0, 63.55), (5, 1508, 27.53), (100, 603, 56.34)]
+)
+def test_full_domain_on_adult(adult, k, n_suppressible, measured):
+    conditions = Conditions(k, n_suppressible=n_suppressible)
+    after = FullDomain().run(adult, conditions, LocalEngine(1), 0, silent)
+    assert after.is_suppressed.sum() <= n_suppressible
+    kept = after.nodes[:, ~after.is_suppressed]
+    assert min(Counter(zip(*kept.tolist(), strict=True)).values()) >= k
+    assert loss(adult, after, "loss") == pytest.approx(measured, abs=0.005)

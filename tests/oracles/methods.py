@@ -21,6 +21,13 @@ class Tree:
     position: list[int]
     cost_to_root: list[int]
     width: list[float]
+    costs: dict[tuple[int, int], int] | None = None
+
+    def cost(self, node: int, above: int) -> int:
+        """Return what generalizing a node to an ancestor costs, as stated or by the metric."""
+        if self.costs is not None:
+            return 0 if node == above else self.costs[node, above]
+        return self.cost_to_root[node] - self.cost_to_root[above]
 
     def ancestors(self, node: int) -> list[int]:
         """Return the node and all above it."""
@@ -102,7 +109,7 @@ def _merge_cost(
     cost = 0
     for group in (first, second):
         for tree, node, above in zip(trees, boxes[group], joined, strict=True):
-            cost += len(groups[group]) * (tree.cost_to_root[node] - tree.cost_to_root[above])
+            cost += len(groups[group]) * tree.cost(node, above)
     return cost
 
 

@@ -9,7 +9,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from incrowd.audit.coded import check_coding
 from incrowd.audit.key import prove_key
+from incrowd.data.coding import Coding
 from incrowd.data.dataset import Rows
 from incrowd.data.encoding import nodes_of
 from incrowd.data.hierarchy import Hierarchy
@@ -46,11 +48,13 @@ def examine(
     accepted: tuple[str, ...] = (),
     thresholds: Mapping[str, float] | None = None,
     measures: bool = False,
+    codings: Mapping[str, Coding] | None = None,
 ) -> list[Finding]:
     """Check a released table for its guarantee, for leaks and, with the owner, for truth.
 
     ``thresholds`` hold for further models (alpha, beta, enhanced_beta, delta); ``measures`` adds
-    what the file achieves under every model.
+    what the file achieves under every model. No value beyond the limits of ``codings`` may be
+    shown.
     """
     findings: list[Finding] = []
     evidence_frame = released.frame
@@ -86,6 +90,7 @@ def examine(
         stars=guarantee.stars,
         joint=guarantee.joint,
     )
+    findings += [check_coding(released, name, limits) for name, limits in (codings or {}).items()]
     if measures:
         findings.append(_measured(evidence, guarantee))
     leaks = find_leaks(

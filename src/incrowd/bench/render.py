@@ -9,13 +9,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-PAPER = {  # loss in percent, Djeufack Nanfack et al. 2024, Adult: GkAA, and PGPkAA with 32 parts
-    2: (2.28, 2.56),
-    3: (4.14, 4.80),
-    5: (6.50, 7.82),
-    10: (10.11, 12.55),
-    100: (26.98, 35.43),
-}
+from incrowd.bench.paper_tables import ADULT_LOSS, GKAA, PGPKAA, K
+from incrowd.bench.render_greedy import DRAWINGS, GREEDY_TABLES, drawing
 
 
 def fill(page: str, results: dict[str, dict[str, Any]]) -> str:
@@ -28,12 +23,18 @@ def fill(page: str, results: dict[str, dict[str, Any]]) -> str:
     return re.sub(r"<!-- table ([\w-]+) -->\n.*?<!-- end -->", table, page, flags=re.S)
 
 
+def drawings(results: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """Return every drawing of the docs by its file's name under ``images``."""
+    return {name: drawing(results["greedy"], data) for name, data in DRAWINGS.items()}
+
+
 def _greedy_loss(measured: dict[str, Any]) -> str:
     lines = [
         "| k | one part | 32 parts | the paper, one part | the paper, 32 parts | one part takes |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    for k, (one, many) in PAPER.items():
+    for place, k in enumerate(K):
+        one, many = (ADULT_LOSS[key][place] for key in ((GKAA, 1), (PGPKAA, 32)))
         alone = _find(measured, "greedy", k, partitions=1)
         parted = _find(measured, "greedy", k, partitions=32)
         lines.append(
@@ -98,4 +99,5 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "greedy-reorganize": ("tables", _reorganize),
     "mondrian-loss": ("tables", _mondrian_loss),
     "cluster-loss": ("tables", _cluster_loss),
+    **{name: ("greedy", make) for name, make in GREEDY_TABLES.items()},
 }

@@ -6,33 +6,17 @@ on a handful of rows first; that time is kept apart.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import platform
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from incrowd.errors import InputError
+from incrowd.bench.datasets import ADULT, ADULT_NINE, AGES, require, specs_of
+from incrowd.bench.provenance import file_record, provenance
 from incrowd.progress import Progress
-from incrowd.version import __version__
 
-COLUMNS = (
-    "sex",
-    "age",
-    "race",
-    "marital-status",
-    "education",
-    "native-country",
-    "workclass",
-    "occupation",
-    "salary-class",
-)
-AGES = (17, 90)  # the 74 ages that the paper counts
 SMALL_K = (2, 3, 5, 10, 100)
 SHOWN_LOSSES = ("nllm", "loss", "ncp", "average_class_size")
 
@@ -55,12 +39,7 @@ def cases() -> Iterator[dict[str, Any]]:
 
 def run(folder: Path, progress: Progress) -> dict[str, Any]:
     """Measure every case; ``folder`` holds the data sets."""
-    data = folder / "adult" / "adult_30162_qi9.csv.gz"
-    if not data.exists():
-        raise InputError(
-            "the workload 'tables' needs the Adult data set (adult/adult_30162_qi9.csv.gz)",
-            remedy="Set INCROWD_DATA to the folder that holds the data sets.",
-        )
+    data = require(folder, ADULT)
     stated = list(cases())
     results = []
     for number, case in enumerate(stated):
@@ -69,18 +48,8 @@ def run(folder: Path, progress: Progress) -> dict[str, Any]:
     progress("measuring", len(stated), len(stated))
     return {
         "workload": "tables",
-        "incrowd": __version__,
-        "commit": _commit(),
-        "machine": {
-            "cores": os.cpu_count(),
-            "processor": platform.machine(),
-            "python": platform.python_version(),
-            **{name: version(name) for name in ("numba", "numpy", "polars", "pyarrow")},
-        },
-        "data": {
-            "name": "Adult, nine columns, ARX's hierarchies, age as 74 values",
-            "sha256": hashlib.sha256(data.read_bytes()).hexdigest(),
-        },
+        **provenance(),
+        "data": file_record("Adult, nine columns, ARX's hierarchies, age as 74 values", data),
         "results": results,
     }
 
@@ -101,8 +70,8 @@ def measure(data: Path, case: dict[str, Any]) -> dict[str, Any]:
 
     table = read_table(data)
     with tempfile.TemporaryDirectory() as folder:
-        specs = _specs(data.parent / "hierarchies_arx", Path(folder))
-        rows, _ = encode(table, COLUMNS, specs)
+        specs = specs_of(data.parent / "hierarchies_arx", ADULT_NINE, Path(folder), AGES)
+        rows, _ = encode(table, ADULT_NINE, specs)
     method = METHODS[case["method"]](**case["settings"])
     engine = LocalEngine(threads=1)
     few = rows.with_nodes(rows.nodes[:, :50].copy(), rows.is_suppressed[:50].copy())
@@ -120,18 +89,6 @@ def measure(data: Path, case: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _specs(folder: Path, scratch: Path) -> dict[str, Any]:
-    """Return ARX's hierarchies, with the ages cut down to those that the paper counts."""
-    from incrowd.data.specs import HierarchySpec
-
-    specs = {name: HierarchySpec("file", path=folder / f"{name}.csv") for name in COLUMNS}
-    lines = (folder / "age.csv").read_text(encoding="utf-8").splitlines()
-    ages = [line for line in lines if AGES[0] <= int(line.split(";")[0]) <= AGES[1]]
-    cut = scratch / "age.csv"
-    cut.write_text("\n".join(ages) + "\n", encoding="utf-8")
-    return {**specs, "age": HierarchySpec("file", path=cut)}
-
-
 def _measured_apart(data: Path, case: dict[str, Any]) -> dict[str, Any]:
     program = (
         "import json, sys; from pathlib import Path; from incrowd.bench.tables import measure; "
@@ -145,10 +102,3 @@ def _measured_apart(data: Path, case: dict[str, Any]) -> dict[str, Any]:
     )
     measured: dict[str, Any] = json.loads(finished.stdout)
     return measured
-
-
-def _commit() -> str:
-    finished = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
-    )
-    return finished.stdout.strip()

@@ -11,9 +11,10 @@ import typer
 
 from incrowd.cli.options import Debug
 from incrowd.cli.terminal import progress_bar, say
-from incrowd.errors import InputError, unknown
+from incrowd.errors import InputError, JobError, unknown
 
-WORKLOADS = ("tables",)
+WORKLOADS = ("tables", "greedy")
+PARTS = ("index", "growth", "paper", "boundary", "peers", "curve")
 
 
 def bench_command(
@@ -23,6 +24,20 @@ def bench_command(
     results: Annotated[
         Path, typer.Option(help="Where results are written, as WORKLOAD.json.")
     ] = Path("benchmarks/results"),
+    part: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"Measure this part of greedy alone, keeping the others: {', '.join(PARTS)}. "
+            "Several times."
+        ),
+    ] = None,
+    small: Annotated[
+        bool, typer.Option("--small", help="A small version of greedy's parts, to try it out.")
+    ] = False,
+    peers_python: Annotated[
+        str | None,
+        typer.Option(help="Another Python that has peers installed which this one has not."),
+    ] = None,
     docs: Annotated[
         Path | None, typer.Option(help="Make the marked tables of these pages anew.")
     ] = None,
@@ -39,20 +54,35 @@ def bench_command(
 
         INCROWD_DATA=data incrowd bench tables --docs docs
     """
-    from incrowd.bench import render, tables
+    from incrowd.bench import greedy, render, tables
 
     if workload not in WORKLOADS:
         raise unknown("workload", workload, WORKLOADS)
+    if workload != "greedy" and (part or small or peers_python):
+        raise JobError(
+            "--part, --small and --peers-python are of the workload greedy",
+            remedy="Leave them out, or say  incrowd bench greedy.",
+        )
+    target = results / f"{workload}.json"
     if not only_docs:
         folder = os.environ.get("INCROWD_DATA")
         if not folder:
             raise InputError(
                 "no data sets to measure on", remedy="Set INCROWD_DATA to the folder of data sets."
             )
-        with progress_bar() as progress:
-            measured = tables.run(Path(folder), progress)
         results.mkdir(parents=True, exist_ok=True)
-        target = results / f"{workload}.json"
+        with progress_bar() as progress:
+            if workload == "tables":
+                measured = tables.run(Path(folder), progress)
+            else:
+                measured = greedy.run(
+                    Path(folder),
+                    tuple(part or ()),
+                    progress,
+                    sizes=greedy.SMALL if small else greedy.FULL,
+                    before=json.loads(target.read_text("utf-8")) if target.exists() else None,
+                    peers_python=peers_python,
+                )
         target.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
         say(f"written: {target}")
     if docs is not None:
@@ -60,4 +90,8 @@ def bench_command(
         for page in sorted(docs.rglob("*.md")):
             text = page.read_text(encoding="utf-8")
             page.write_text(render.fill(text, known), encoding="utf-8")
+        if "greedy" in known:
+            (docs / "images").mkdir(exist_ok=True)
+            for name, drawing in render.drawings(known).items():
+                (docs / "images" / name).write_text(drawing, encoding="utf-8")
     return 0

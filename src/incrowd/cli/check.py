@@ -8,12 +8,30 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from incrowd.cli.flags import apply_flags, flags_of, split_names, stated_hierarchies, with_flags
-from incrowd.cli.options import AsJson, Debug, Hierarchies, Person, Quasi, Sensitive, ShowValues
+from incrowd.cli.flags import (
+    apply_flags,
+    apply_limits,
+    flags_of,
+    split_names,
+    stated_hierarchies,
+    with_flags,
+)
+from incrowd.cli.options import (
+    AsJson,
+    Bottoms,
+    Debug,
+    Hierarchies,
+    Person,
+    Quasi,
+    Sensitive,
+    ShowValues,
+    Tops,
+)
+from incrowd.data.coding import Coding
 from incrowd.data.schema import Schema
 from incrowd.data.specs import HierarchySpec
 from incrowd.engines.table import EngineChoice, make_engine
-from incrowd.errors import DataError, InputError, JobError
+from incrowd.errors import DataError, InputError, JobError, unknown
 from incrowd.guarantees.k_anonymity import KAnonymity
 from incrowd.job import InputOptions, Job, build, build_guarantee
 
@@ -37,6 +55,8 @@ def check_command(
     sensitive: Sensitive = None,
     person: Person = None,
     hierarchy: Hierarchies = None,
+    bottom: Bottoms = None,
+    top: Tops = None,
     accept_insensitive: Annotated[
         str | None,
         typer.Option(
@@ -106,6 +126,7 @@ def check_command(
     """
     mapping: dict[str, Any] = {}
     specs: dict[str, HierarchySpec] = {}
+    coding: dict[str, Any] = {}
     if job is not None:
         saved = Job.load(job)
         mapping = {
@@ -115,6 +136,7 @@ def check_command(
         }
         mapping["guarantee"].pop("name")
         specs.update(saved.hierarchies)
+        coding = {column: limits.to_toml() for column, limits in saved.coding.items()}
         quasi_names = split_names(quasi) if quasi is not None else list(saved.schema.quasi)
         sensitive_names = (
             split_names(sensitive) if sensitive is not None else list(saved.schema.sensitive)
@@ -125,6 +147,7 @@ def check_command(
         quasi_names, sensitive_names = split_names(quasi), split_names(sensitive)
     apply_flags(mapping, FLAGS, stated)
     specs |= stated_hierarchies(hierarchy)
+    apply_limits(coding, bottom, top)
     if not quasi_names:
         raise JobError(
             "no column is quasi-identifying, so there is nothing to check",
@@ -135,6 +158,7 @@ def check_command(
         build_guarantee(guarantee, mapping.get("guarantee", {})),
         Schema(quasi_names, sensitive_names, person=person),
         specs,
+        {column: Coding.from_toml(limits, column) for column, limits in coding.items()},
         build(InputOptions, mapping.get("input", {}), "input"),
         build(EngineChoice, mapping.get("engine", {}), "engine"),
         original=original,
@@ -163,6 +187,7 @@ def _check(
     guarantee: KAnonymity,
     schema: Schema,
     specs: dict[str, HierarchySpec],
+    codings: dict[str, Coding],
     reading: InputOptions,
     engine: EngineChoice,
     *,
@@ -184,9 +209,13 @@ def _check(
     ]
     schema = Schema(schema.quasi, schema.sensitive, others, person=schema.person)
     table.require([*schema.quasi, *schema.sensitive], table.name)
+    for column in codings:
+        if column not in schema.quasi:
+            raise unknown("quasi-identifying column", column, schema.quasi, where="coding")
     owner = None
     if original is not None:
-        owner = _owner(pipeline.read_input(original, reading), table, schema, specs, key, aligned)
+        whole = pipeline.read_input(original, reading)
+        owner = _owner(whole, table, schema, specs, codings, key, aligned)
     elif key is not None or aligned:
         raise JobError("--key and --aligned speak of an original", remedy="Name it: --original.")
     working = make_engine(engine)
@@ -201,6 +230,7 @@ def _check(
             accepted=accepted,
             thresholds={name: value for name, value in thresholds.items() if value is not None},
             measures=measures,
+            codings=codings,
         )
     finally:
         working.close()
@@ -212,6 +242,7 @@ def _owner(
     released: Table,
     schema: Schema,
     specs: dict[str, HierarchySpec],
+    codings: dict[str, Coding],
     key: Path | None,
     aligned: bool,
 ) -> Owner:
@@ -234,7 +265,7 @@ def _owner(
     else:
         assert key is not None
         original_row = _read_key(key, released.n_rows)
-    before, _ = encode(original, schema.quasi, specs)
+    before, _ = encode(original, schema.quasi, specs, codings)
     return Owner(
         original,
         original_row,

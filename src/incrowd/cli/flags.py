@@ -6,6 +6,7 @@ import inspect
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
+from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
@@ -69,7 +70,9 @@ def _parameter(name: str, flag: str, hint: Any, help_text: str, panel: str) -> i
     )
 
 
-def _plain_type(hint: Any) -> type[Any]:
+def _plain_type(hint: Any) -> Any:
+    if get_origin(hint) is Mapping:
+        return list[str] if get_args(hint)[1] is str else str
     if get_origin(hint) is tuple:
         return str
     kinds = [kind for kind in (get_args(hint) or (hint,)) if kind is not type(None)]
@@ -123,6 +126,20 @@ def apply_settings(mapping: dict[str, Any], settings: list[str]) -> None:
         target[name] = value
 
 
+def stated_files(texts: list[str] | None, flag: str, base: Path) -> dict[str, str] | None:
+    """Return the files that ``FLAG COLUMN=FILE`` states, by column; None where there are none.
+
+    A path is relative to where the command is run, also where a job in another folder is.
+    """
+    files = {}
+    for text in texts or []:
+        column, equals, path = text.partition("=")
+        if not equals or not column or not path:
+            raise JobError(f"{flag} {text}: not of the form COLUMN=FILE")
+        files[column] = path if base == Path() else str(Path(path).absolute())
+    return files or None
+
+
 def split_names(text: str | None) -> list[str]:
     """Return the names in a comma-separated flag."""
     return [name.strip() for name in (text or "").split(",") if name.strip()]
@@ -137,3 +154,22 @@ def stated_hierarchies(texts: list[str] | None) -> dict[str, HierarchySpec]:
             raise JobError(f"--hierarchy {text}: not of the form COLUMN=FILE or COLUMN=intervals:5")
         specs[column] = HierarchySpec.parse(spec)
     return specs
+
+
+def apply_limits(coding: dict[str, Any], bottoms: list[str] | None, tops: list[str] | None) -> None:
+    """Write ``--bottom COLUMN=NUMBER`` and ``--top COLUMN=NUMBER`` over a job's codings."""
+    for name, texts in (("bottom", bottoms), ("top", tops)):
+        for text in texts or []:
+            column, _, number = text.rpartition("=")
+            try:
+                limit = float(number) if not number.lstrip("+-").isdecimal() else int(number)
+            except ValueError:
+                column = ""
+            if not column:
+                raise JobError(
+                    f"--{name} {text}: not of the form COLUMN=NUMBER",
+                    remedy=f"Write --{name} age=20.",
+                )
+            stated = coding.get(column, {})
+            if isinstance(stated, Mapping):
+                coding[column] = {**stated, name: limit}

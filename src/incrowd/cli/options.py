@@ -35,6 +35,22 @@ Hierarchies = Annotated[
         rich_help_panel="Columns",
     ),
 ]
+Bottoms = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--bottom",
+        help="COLUMN=NUMBER: numbers below it are shown as one. May be given several times.",
+        rich_help_panel="Columns",
+    ),
+]
+Tops = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--top",
+        help="COLUMN=NUMBER: numbers above it are shown as one. May be given several times.",
+        rich_help_panel="Columns",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 ShowValues = Annotated[
     bool, typer.Option("--show-values", help="Allow examples of values in messages.")

@@ -9,14 +9,17 @@ import typer
 
 from incrowd.cli.flags import (
     apply_flags,
+    apply_limits,
     apply_settings,
     flags_of,
     split_names,
+    stated_files,
     stated_hierarchies,
     with_flags,
 )
 from incrowd.cli.options import (
     AsJson,
+    Bottoms,
     Debug,
     Force,
     Hierarchies,
@@ -24,6 +27,7 @@ from incrowd.cli.options import (
     Quasi,
     Sensitive,
     ShowValues,
+    Tops,
 )
 from incrowd.cli.terminal import progress_bar, say
 from incrowd.engines.table import EngineChoice
@@ -65,6 +69,8 @@ def run_command(
     ] = None,
     person: Person = None,
     hierarchy: Hierarchies = None,
+    bottom: Bottoms = None,
+    top: Tops = None,
     guarantee: Annotated[
         str | None, typer.Option(help="The promise: k-anonymity.", rich_help_panel="Guarantee")
     ] = None,
@@ -110,12 +116,15 @@ def run_command(
         mapping["person"] = person
     if hierarchy:
         mapping.setdefault("hierarchies", {}).update(stated_hierarchies(hierarchy))
+    if bottom or top:
+        apply_limits(_section(mapping, "coding"), bottom, top)
     if guarantee is not None:
         mapping.setdefault("guarantee", {})["name"] = guarantee
     if method is not None and mapping.get("method", {}).get("name") != method:
         mapping["method"] = {"name": method}  # another method's settings do not carry over
     if seed is not None:
         mapping["seed"] = seed
+    stated["costs"] = stated_files(stated["costs"], "--costs", base)
     apply_flags(mapping, FLAGS, stated)
     apply_settings(mapping, settings or [])
     job = Job.from_mapping(mapping, base)
@@ -152,6 +161,13 @@ def _start(source: Path) -> tuple[dict[str, Any], Path]:
     if source.suffix == ".toml":
         return read_mapping(source), source.parent
     return {"data": str(source)}, Path()
+
+
+def _section(mapping: dict[str, Any], name: str) -> dict[str, Any]:
+    section = mapping.setdefault(name, {})
+    if not isinstance(section, dict):
+        raise JobError(f"job: [{name}] is not a table", remedy=f"Write [{name}] key = value.")
+    return section
 
 
 def _from_here(path: Path, base: Path) -> Path:

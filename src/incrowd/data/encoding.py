@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.data.builders import hierarchy_for
+from incrowd.data.coding import Coding, coded_hierarchy, refuse_uncodable
 from incrowd.data.dataset import Rows
 from incrowd.data.hierarchy import STAR, Hierarchy
 from incrowd.data.kinds import labels_of
@@ -21,21 +22,40 @@ from incrowd.errors import DataError, HierarchyError
 
 
 def encode(
-    table: Table, quasi: tuple[str, ...], specs: Mapping[str, HierarchySpec]
+    table: Table,
+    quasi: tuple[str, ...],
+    specs: Mapping[str, HierarchySpec],
+    codings: Mapping[str, Coding] | None = None,
 ) -> tuple[Rows, list[str]]:
     """Return the quasi-identifying columns as leaves, and notes on how hierarchies came about.
 
-    A column without a spec gets an automatic hierarchy. A missing cell is a leaf of its own.
+    A column without a spec gets an automatic hierarchy. A missing cell is a leaf of its own. The
+    hierarchies of coded columns have a node above the values beyond each limit.
     """
+    codings = codings or {}
+    refuse_uncodable(table, codings)
     notes: list[str] = []
     nodes = np.empty((len(quasi), table.n_rows), dtype=np.int32)
     hierarchies = []
     for position, name in enumerate(quasi):
         hierarchy, said = hierarchy_for(name, table, specs.get(name))
+        if name in codings:
+            hierarchy = coded_hierarchy(hierarchy, codings[name])
         nodes[position] = nodes_of(table.frame.column(name), hierarchy, table.name)
         hierarchies.append(hierarchy)
         notes.extend(said)
+        if name in codings:
+            notes.append(_coded_note(hierarchy, codings[name], nodes[position]))
     return Rows(quasi, nodes, tuple(hierarchies)), notes
+
+
+def _coded_note(hierarchy: Hierarchy, coding: Coding, leaves: NDArray[np.int32]) -> str:
+    counts = []
+    for label in filter(None, coding.labels):
+        node = hierarchy.node_of_label.get(label, -1)
+        n_cells = int((hierarchy.parent[leaves] == node).sum())
+        counts.append(f"{n_cells} cells are coded as {label} or coarser")
+    return f"column {hierarchy.name!r}: {', '.join(counts)}"
 
 
 def nodes_of(column: pa.ChunkedArray, hierarchy: Hierarchy, where: str) -> NDArray[np.int32]:

@@ -34,6 +34,8 @@ class Hierarchy:
     ``parent[node]`` is the next more general node. ``values`` holds the numbers behind the leaves
     where the leaves are numbers (else None); leaf order is then the numeric order.
     ``edge_weights[node]``, where given, is the user's price for the step from node to parent.
+    ``costs[node, depth]``, where given, is the user's price for generalizing a node to its
+    ancestor at that depth.
     ``runs``, where given, are all ranges that a cell may show, most of them beyond the tree.
     """
 
@@ -44,6 +46,7 @@ class Hierarchy:
     values: NDArray[np.float64] | None = None
     edge_weights: NDArray[np.float64] | None = None
     origin: str = ""
+    costs: NDArray[np.float64] | None = None
     runs: Runs | None = None
 
     def __post_init__(self) -> None:
@@ -231,7 +234,14 @@ class Hierarchy:
             )
         runs = None if self.runs is None else self.runs.with_leaves(shift)
         return Hierarchy(
-            self.name, labels, parent, self.n_leaves + shift, values, weights, self.origin, runs
+            self.name,
+            labels,
+            parent,
+            self.n_leaves + shift,
+            values,
+            weights,
+            self.origin,
+            runs=runs,
         )
 
     # ── looking up ──────────────────────────────────────────────────────────────────────────

@@ -67,14 +67,19 @@ FIXED_POINT_BITS = 20
 """The dearest leaf of all columns costs at most two to the power of this, in fixed point."""
 
 
-def fixed_point_costs(hierarchies: Sequence[Hierarchy], metric: str) -> list[NDArray[np.int32]]:
+def fixed_point_costs(
+    hierarchies: Sequence[Hierarchy], metric: str, weights: Sequence[float] | None = None
+) -> list[NDArray[np.int32]]:
     """Return every column's cost to the root as whole numbers, on one scale for all columns.
 
     Sums of whole numbers do not depend on their order, so searches that compare them give the
     same release everywhere. The scale is a power of two: metrics whose dearest leaf costs 1 are
-    multiplied by 2²⁰. The sum over all columns stays below 2³¹.
+    multiplied by 2²⁰. The sum over all columns stays below 2³¹. ``weights``, one per column, make
+    columns dearer or cheaper than one another.
     """
     tables = [cost_to_root(hierarchy, metric) for hierarchy in hierarchies]
+    if weights is not None:
+        tables = [table * weight for table, weight in zip(tables, weights, strict=True)]
     dearest = max((float(table.max()) for table in tables), default=0.0)
     bits = min(FIXED_POINT_BITS, 30 - len(tables).bit_length())
     scale = 2.0 ** (bits - math.ceil(math.log2(dearest))) if dearest > 0 else 1.0

@@ -171,7 +171,7 @@ def census(n_rows: int = 30_000, seed: int = 1) -> pa.Table:
         raise JobError(f"a sample of {n_rows} rows", remedy="Ask for at least one row.")
     if seed < 0:
         raise JobError("seed: not a whole number of 0 or more", remedy="State --seed 1.")
-    draws = _Draws(n_rows, seed)
+    draws = Draws(n_rows, seed)
     age = draws.one_of(_pyramid())
     sexes = np.array([(women, 997 - women, 3) for women in _WOMEN_OF_1000.values()])
     sex = draws.given(_band(age, _WOMEN_OF_1000), sexes)
@@ -199,7 +199,7 @@ def census(n_rows: int = 30_000, seed: int = 1) -> pa.Table:
     )
 
 
-class _Draws:
+class Draws:
     """Weighted draws, one column of all rows at a time.
 
     The generator's raw 64-bit stream and its seeding never change between versions of NumPy,
@@ -246,13 +246,13 @@ def _band(value: Codes, table: Mapping[int, object]) -> Codes:
     return np.searchsorted(np.array([*table]), value, side="right").astype(np.int64) - 1
 
 
-def _as_man(draws: _Draws, sex: Codes) -> Codes:
+def _as_man(draws: Draws, sex: Codes) -> Codes:
     """Return 1 for rows to be treated by the weights of men; others fall to either side."""
     either = draws.one_of(np.array([1, 1]))
     return np.where(sex == 2, either, sex)
 
 
-def _education(draws: _Draws, age: Codes, is_university_region: NDArray[np.bool_]) -> Codes:
+def _education(draws: Draws, age: Codes, is_university_region: NDArray[np.bool_]) -> Codes:
     rows = np.array([*_ADULT_EDUCATION.values()])
     lifted = rows.copy()
     lifted[:, 11:] *= _UNIVERSITY_FACTOR
@@ -261,7 +261,7 @@ def _education(draws: _Draws, age: Codes, is_university_region: NDArray[np.bool_
     return np.where(age < 18, _band(age, _STAGES_OF_SCHOOL), grown_up)
 
 
-def _occupation(draws: _Draws, age: Codes, sex: Codes, education: Codes) -> Codes:
+def _occupation(draws: Draws, age: Codes, sex: Codes, education: Codes) -> Codes:
     case = 2 * _band(education, _JOBS) + _as_man(draws, sex)
     job = draws.given(case, np.array([weights for pair in _JOBS.values() for weights in pair]))
     percent = draws.one_of(np.ones(100, dtype=np.int64))
@@ -280,7 +280,7 @@ def _zip_codes() -> list[str]:
     return [region + end for end in ends for region in _REGIONS]
 
 
-def _names(draws: _Draws, sex: Codes) -> pa.Array:
+def _names(draws: Draws, sex: Codes) -> pa.Array:
     n_given = np.array([len(_GIVEN[label]) for label in _SEXES])
     first = np.concatenate([[0], np.cumsum(n_given)[:-1]])
     given_names = [name for label in _SEXES for name in _GIVEN[label]]

@@ -41,6 +41,16 @@ def put_back(rows: Rows, nodes: NDArray[np.int32], trace: Trace | None = None) -
     return rows.with_nodes(every, is_suppressed, trace)
 
 
+def n_suppressible_of(conditions: Conditions) -> int:
+    """Return how many rows a search may leave out that tests groups against all rows' values.
+
+    None where groups must be close to the whole: leaving rows out would move the whole.
+    """
+    if any(column.t >= 0 for column in conditions.sensitive):
+        return 0
+    return conditions.n_suppressible
+
+
 class Validity:
     """Tests spans of rows in a given order against packed conditions."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from incrowd.methods.cluster.method import Cluster
+from incrowd.methods.full_domain.method import FullDomain
 from incrowd.methods.greedy.method import Greedy
 from incrowd.methods.mondrian.method import Mondrian
 
@@ -12,6 +13,7 @@ METHODS: dict[str, type[Any]] = {
     Greedy.name: Greedy,
     Mondrian.name: Mondrian,
     Cluster.name: Cluster,
+    FullDomain.name: FullDomain,
 }
 
 DEFAULT_METHOD = Greedy.name

@@ -118,7 +118,7 @@ class Budget:
             return self.effort
         if seconds_of(self.effort):
             return self._within(nodes, plan, limits, engine, start)
-        automatic = automatic_effort(n_distinct, plan.k)
+        automatic = automatic_effort(n_distinct, plan.typical_k)
         if self.effort == QUICK:
             return max(1, automatic // QUICKER)
         return FULLER * automatic if self.effort == FULL else automatic
@@ -183,8 +183,8 @@ def _trial(
     search = begin(nodes, plan, limits, 0, start)
     space, state = search.space, search.state
     to_begin = time.perf_counter() - begun
-    near = no_lists(space, plan.k)
-    n_distinct = space.value.shape[0]
+    near = no_lists(space, plan.typical_k)
+    n_distinct = search.n_distinct
     changes, spent = FIRST_CHANGES, 0.0
     while True:
         short = replace(plan, effort=(int(state.counters[N_DONE]) + changes) / n_distinct)

@@ -24,6 +24,7 @@ from incrowd.methods.cluster.kernel_pool import (
     NEW_PRICE,
     NEW_SIZE,
     OUT_COUNT,
+    OUT_DISTINCT,
     OUT_GROUP,
     OUTSIDE,
     OUTSIDE_PRICE,
@@ -38,7 +39,7 @@ from incrowd.methods.cluster.kernel_pool import (
     taken_from,
 )
 from incrowd.methods.cluster.kernel_rules import can_spare, is_met
-from incrowd.methods.cluster.kernel_shed import is_standing_valid, shed, tally_new
+from incrowd.methods.cluster.kernel_shed import is_standing_valid, may_join, shed, tally_new
 from incrowd.methods.cluster.kernel_state import (
     GROUP,
     PRICE,
@@ -202,7 +203,11 @@ def _is_allowed(state: State, pool: Pool, rules: Any) -> Flag:
             if not is_met(rules):
                 return False
         for place in range(pool.counters[N_OUT]):
-            if not is_standing_valid(state, pool, rules, pool.moves[OUT_GROUP, place]):
+            group = pool.moves[OUT_GROUP, place]
+            distinct, count = pool.moves[OUT_DISTINCT, place], pool.moves[OUT_COUNT, place]
+            if rules.grows_by_size and may_join(state, pool, rules, group, distinct, count):
+                continue
+            if not is_standing_valid(state, pool, rules, group):
                 return False
         for place in range(pool.counters[N_PARTIAL]):
             group = state.fragments[GROUP, pool.moves[PARTIAL_FRAGMENT, place]]

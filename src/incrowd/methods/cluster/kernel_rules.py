@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.kernels.compile import Flag, Whole, compiled_inner
-from incrowd.kernels.validity import ROUNDING, distance_from_all, is_diverse
+from incrowd.kernels.validity import DISTINCT, ROUNDING, distance_from_all, is_diverse
 from incrowd.methods.conditions import PackedConditions
 
 K, SIZE_NOW, NEEDED, N_PEOPLE = range(4)
@@ -27,6 +27,8 @@ class Rules(NamedTuple):
     A distinct row stands for rows of a few *profiles*: rows that no condition tells apart. Its
     profiles are ``profiles[:, profile_start[distinct] : profile_start[distinct + 1]]``, a row and
     a count each, per ``unit[distinct]`` of its rows. ``limits`` speaks of the rows.
+    ``k_of_distinct`` is the largest k of a distinct row's profiles, 0 where none has its own;
+    ``grows_by_size``: a valid group stays valid with a row more if it is as large as the row asks.
     """
 
     limits: PackedConditions
@@ -37,6 +39,8 @@ class Rules(NamedTuple):
     people: NDArray[np.int64]
     count_of_node: NDArray[np.int64]
     numbers: NDArray[np.int64]
+    k_of_distinct: NDArray[np.int64]
+    grows_by_size: Flag
 
 
 def rules_of(
@@ -46,6 +50,10 @@ def rules_of(
     unit: NDArray[np.int64],
 ) -> Rules:
     """Return rules with an empty tally."""
+    k_of_distinct = np.zeros(len(unit), dtype=np.int64)
+    if limits.k_of_row.size and len(unit):
+        wishes = limits.k_of_row[profiles[PROFILE_ROW]]
+        k_of_distinct[:] = np.maximum.reduceat(wishes, profile_start[:-1])
     return Rules(
         limits,
         profile_start,
@@ -55,6 +63,10 @@ def rules_of(
         np.zeros(limits.n_people, dtype=np.int64),
         np.zeros(int(limits.tree_start[-1]), dtype=np.int64),
         np.asarray([limits.k, 0, limits.k, 0], dtype=np.int64),
+        k_of_distinct,
+        bool(np.all(limits.l_kind <= DISTINCT))
+        and bool(np.all(limits.t < 0.0))
+        and (limits.k_of_row.size == 0 or limits.person_of_row.size == 0),
     )
 
 

@@ -30,8 +30,8 @@ from incrowd.methods.cluster.kernel_pool import (
     taken_from,
 )
 from incrowd.methods.cluster.kernel_recreate import recreate
-from incrowd.methods.cluster.kernel_rules import can_spare, is_met, tally
-from incrowd.methods.cluster.kernel_shed import tally_standing
+from incrowd.methods.cluster.kernel_rules import can_spare
+from incrowd.methods.cluster.kernel_shed import may_join, tally_standing
 from incrowd.methods.cluster.kernel_state import (
     COUNT_OF,
     FIRST_FRAGMENT,
@@ -240,9 +240,8 @@ def _ask_outside(space: Space, state: State, pool: Pool, rules: Any, n_items: Wh
         distinct = np.int64(pool.items[DISTINCT, item])
         group = cheapest_group(space, state, distinct, pool.items[CREDIT, item] + slack)
         if rules is not None and group >= 0:
-            tally_standing(state, pool, rules, group)
-            tally(rules, distinct, pool.items[COUNT, item])
-            if not is_met(rules):
+            count = pool.items[COUNT, item]
+            if not may_join(state, pool, rules, group, distinct, count):
                 group = np.int64(-1)
         if group < 0 and state.room_left[0] > 0:
             group = np.int64(SUPPRESSED)

@@ -26,6 +26,7 @@ from incrowd.methods.cluster.kernel_pool import (
     Pool,
     draw_box,
     send_out,
+    taken_from,
 )
 from incrowd.methods.cluster.kernel_rules import can_spare, clear_tally, is_met, tally
 from incrowd.methods.cluster.kernel_state import (
@@ -35,6 +36,7 @@ from incrowd.methods.cluster.kernel_state import (
     NEXT_IN_GROUP,
     PRICE,
     ROW,
+    SIZE,
     SUPPRESSED,
     Space,
     State,
@@ -79,6 +81,19 @@ def is_standing_valid(state: State, pool: Pool, rules: Any, group: Whole) -> Fla
         return True
     pool.taken[TESTED_STAMP, group] = pool.counters[STAMP]
     tally_standing(state, pool, rules, group)
+    return is_met(rules)
+
+
+@compiled_inner
+def may_join(
+    state: State, pool: Pool, rules: Any, group: Whole, distinct: Whole, count: Whole
+) -> Flag:
+    """Return whether a group that stands is valid after the plan with so many rows more."""
+    if rules.grows_by_size:
+        size = state.groups[SIZE, group] - taken_from(pool, group)
+        return size + count >= rules.k_of_distinct[distinct]
+    tally_standing(state, pool, rules, group)
+    tally(rules, distinct, count)
     return is_met(rules)
 
 

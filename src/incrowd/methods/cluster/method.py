@@ -65,7 +65,7 @@ class Cluster:
 
         from incrowd.methods.cluster.budget import Budget
         from incrowd.methods.cluster.search import Plan
-        from incrowd.methods.kept import kept_rows, put_back
+        from incrowd.methods.kept import kept_rows, n_suppressible_of, put_back
         from incrowd.methods.mondrian.search import cut_rows
 
         budget = Budget(self.effort, perf_counter())
@@ -75,9 +75,7 @@ class Cluster:
         is_size_only = conditions.is_size_only
         start = None
         if not is_size_only or self.keep_identical_together:
-            start = cut_rows(
-                kept, limits, is_size_only, self.metric, self.keep_identical_together, progress
-            )
+            start = cut_rows(kept, limits, is_size_only, self.metric, True, progress)
         plan = Plan.of(
             kept,
             self.metric,
@@ -85,7 +83,7 @@ class Cluster:
             seed,
             is_size_only=is_size_only,
             is_together=self.keep_identical_together,
-            n_suppressible=conditions.n_suppressible,
+            n_suppressible=n_suppressible_of(conditions),
         )
         nodes, trace = budget.search(kept.nodes, plan, limits, engine, progress, start)
         return put_back(rows, nodes, trace)

@@ -43,6 +43,9 @@ LARGEST_WHOLE = 40_000
 DISTINCT_PER_BLOCK = 20_000
 """About how many distinct rows a block of a larger table has."""
 
+SUPPRESSING_FROM = 0.7
+"""The share of the effort after which rows may be left out: dear groups look hopeless early on."""
+
 ROWS_PER_SLICE = 40_000
 """About how many rows are put into new groups between two reports of progress."""
 
@@ -53,6 +56,7 @@ class Plan:
 
     ``runs`` are there for columns of which any run of cells may be shown.
     ``limits`` has the distribution of the whole table, whatever rows it is used on.
+    ``typical_k`` is what rows ask for on average: efforts and heat go by it.
     ``is_together``: equal rows stay in one group. ``suppressible`` is how many rows may be left
     out, and of how many. ``effort`` is per distinct row. Plain arrays alone, so that it can be
     sent to workers.
@@ -63,6 +67,7 @@ class Plan:
     runs: tuple[Runs | None, ...]
     columns: tuple[int, ...]
     limits: PackedConditions
+    typical_k: int
     is_size_only: bool
     is_together: bool
     suppressible: tuple[int, int]
@@ -92,6 +97,9 @@ class Plan:
             tuple(hierarchy.runs for hierarchy in rows.hierarchies),
             columns,
             limits.without_rows(),
+            max(limits.k, round(float(limits.k_of_row.mean())))
+            if limits.k_of_row.size
+            else limits.k,
             is_size_only,
             is_together,
             (n_suppressible, max(1, rows.n_rows)),
@@ -166,13 +174,17 @@ def search_rows(
 
 @dataclass(frozen=True, eq=False)
 class Begun:
-    """A search at its beginning: its groups, its trees, and its rows in sorted order."""
+    """A search at its beginning: its groups, its trees, and its rows in sorted order.
+
+    ``n_distinct`` counts combinations of quasi-identifying values, as an effort does.
+    """
 
     space: Space
     state: State
     rules: Rules | None
     trees: list[ColumnTree]
     rows: NDArray[np.int64]
+    n_distinct: int
 
 
 def begin(
@@ -214,7 +226,7 @@ def begin(
     else:
         raise ValueError("where more is asked than one k, a search needs groups to begin with")
     rules = None if plan.is_size_only else sorted_as.rules(limits)
-    return Begun(space, state, rules, trees, rows)
+    return Begun(space, state, rules, trees, rows, sorted_as.n_distinct)
 
 
 def no_lists(space: Space, k: int) -> Near:
@@ -230,15 +242,20 @@ def improve(begun: Begun, plan: Plan, progress: Progress, near: Near | None = No
     from incrowd.methods.cluster.kernel_state import N_DONE, TOTAL, n_items_of_plan
 
     space, state = begun.space, begun.state
-    effort = round(plan.effort * space.value.shape[0])
-    heat = first_heat(plan.effort, plan.k) * plan.k * space.scale
+    effort = round(plan.effort * begun.n_distinct)
+    heat = first_heat(plan.effort, plan.typical_k) * plan.typical_k * space.scale
     least = int(space.rows.prod(axis=0).sum())
     pool = kernel_pool.empty_pool(space, state, n_items_of_plan(plan.k))
-    near = no_lists(space, plan.k) if near is None else near
-    n_iterations = 1 + ROWS_PER_SLICE // plan.k
+    near = no_lists(space, plan.typical_k) if near is None else near
+    n_iterations = 1 + ROWS_PER_SLICE // plan.typical_k
     stamps = 0
+    n_suppressible = int(state.room_left[0])
+    state.room_left[0] = 0
     while state.counters[N_DONE] < effort and state.counters[TOTAL] > least:
         n_done = int(state.counters[N_DONE])
+        if n_suppressible > 0 and n_done >= SUPPRESSING_FROM * effort:
+            state.room_left[0] += n_suppressible
+            n_suppressible = 0
         progress(STAGE, n_done, effort)
         stamps = kernel_search.search_slice(
             space,

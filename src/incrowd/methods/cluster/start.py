@@ -26,12 +26,14 @@ class SortedRows:
     """Rows sorted by content, then by number, and the runs of those that a search takes as equal.
 
     Runs are of rows that nothing tells apart, or, where equal rows stay together, of rows with
-    the same quasi-identifying values. ``profile_start`` has the runs that nothing tells apart.
+    the same quasi-identifying values. ``profile_start`` has the runs that nothing tells apart;
+    ``n_distinct`` counts the combinations of quasi-identifying values.
     """
 
     rows: NDArray[np.int64]
     run_start: NDArray[np.int64]
     profile_start: NDArray[np.int64]
+    n_distinct: int
 
     @classmethod
     def of(
@@ -41,12 +43,13 @@ class SortedRows:
         rows, run_start = sorted_runs(key_of_row)
         profile = _profile_of_row(limits, len(key_of_row))
         if profile is None:
-            return cls(rows, run_start, run_start)
+            return cls(rows, run_start, run_start, len(run_start) - 1)
         number = np.empty(len(rows), dtype=np.int64)
         number[rows] = np.repeat(np.arange(len(run_start) - 1), np.diff(run_start))
         n_profiles = int(profile.max(initial=0)) + 1
+        n_distinct = len(run_start) - 1
         rows, profile_start = sorted_runs(number * n_profiles + profile)
-        return cls(rows, run_start if is_together else profile_start, profile_start)
+        return cls(rows, run_start if is_together else profile_start, profile_start, n_distinct)
 
     def rules(self, limits: PackedConditions) -> Rules:
         """Return what groups must meet, in terms of the runs."""

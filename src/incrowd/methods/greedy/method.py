@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -73,8 +74,21 @@ class Greedy:
         minimum=0,
     )
 
+    costs: Mapping[str, str] = option(
+        {},
+        help="Files that state what generalizing costs, node by node, by column; other columns "
+        "cost what the metric says. Partners are then found by a scan of all groups.",
+    )
+
     def __post_init__(self) -> None:
         require_metric(self.metric)
+        if not isinstance(self.costs, Mapping) or not all(
+            isinstance(text, str) and text for pair in self.costs.items() for text in pair
+        ):
+            raise JobError(
+                "costs does not name a file for each column",
+                remedy='Write  [method.costs] education = "education_costs.csv".',
+            )
         if self.reorganize not in REORGANIZE:
             raise unknown("order of rows", str(self.reorganize), REORGANIZE, where="reorganize")
         if type(self.partitions) is not int or self.partitions < 0:
@@ -137,8 +151,11 @@ class Greedy:
         """Return the rows generalized so that rows with equal nodes form valid groups.
 
         Suppressed rows are left out of every group and come back at the roots. There is no chance
-        in this search: the seed changes nothing.
+        in this search: the seed changes nothing. Where there are several partitions, the trace
+        has their number and the loss by the paper's equation 2.
         """
+        from incrowd.data.dataset import Trace
+        from incrowd.methods.greedy.by_parts import loss_by_parts
         from incrowd.methods.greedy.search import Plan, merge_rows
         from incrowd.methods.kept import kept_rows, put_back
 
@@ -149,7 +166,13 @@ class Greedy:
         partition_of_row = self._partition_of_row(kept, plan)
         if partition_of_row is None:
             return put_back(rows, merge_rows(kept.nodes, plan, limits, progress))
-        return put_back(rows, _merge_partitions(kept, plan, partition_of_row, engine, progress))
+        released = _merge_partitions(kept, plan, partition_of_row, engine, progress)
+        by_parts = loss_by_parts(kept, released, partition_of_row, self.metric)
+        figures = {
+            "partitions_searched": int(partition_of_row.max()) + 1,
+            "equation_2": round(by_parts, 9),
+        }
+        return put_back(rows, released, Trace(figures))
 
     def _partition_of_row(self, rows: Rows, plan: Plan) -> NDArray[np.int64] | None:
         """Return every row's partition, or None where there is one partition only."""

@@ -103,7 +103,7 @@ def _cheapest_partner(
 
 
 @compiled_inner
-def _close_up(slots: Slots, slot_of_group: NDArray[np.int32]) -> None:
+def close_up(slots: Slots, slot_of_group: NDArray[np.int32]) -> None:
     """Close up the slots of dead groups, the order of numbers kept."""
     n_columns = slots.node_of_slot.shape[0]
     n_slots = slots.n_used[0]
@@ -173,5 +173,5 @@ def merge_slice(
         slots.n_used[0] += 1
         n_alive = groups.counters[ALIVE]
         if slots.n_used[0] > n_alive + n_alive // 8 + 64:
-            _close_up(slots, groups.slot_of_group)
+            close_up(slots, groups.slot_of_group)
     return state

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from incrowd.data.costs import fixed_point_matrices
 from incrowd.data.dataset import Rows
 from incrowd.data.prices import fixed_point_costs
 from incrowd.errors import InfeasibleError
@@ -32,6 +33,29 @@ MERGES_PER_SLICE = 2_000
 
 
 @dataclass(frozen=True, eq=False)
+class Matrices:
+    """Costs stated node by node: ``costs[node, depth of the ancestor]``, and every node's depth."""
+
+    depth: NDArray[np.int32]
+    costs: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, rows: Rows, metric: str, forest: Forest) -> Matrices | None:
+        """Return the costs of all columns, by a metric where none are stated; None if nowhere."""
+        if all(hierarchy.costs is None for hierarchy in rows.hierarchies):
+            return None
+        tables = fixed_point_matrices(rows.hierarchies, metric)
+        shape = (int(forest.start[-1]), max(table.shape[1] for table in tables))
+        whole = np.zeros(shape, dtype=np.int64)
+        depths = []
+        first = forest.start
+        for column, (table, walk) in enumerate(zip(tables, forest.walks, strict=True)):
+            whole[first[column] : first[column + 1], : table.shape[1]] = table[walk.node_at]
+            depths.append(rows.hierarchies[column].depth[walk.node_at])
+        return cls(np.concatenate(depths).astype(np.int32), whole)
+
+
+@dataclass(frozen=True, eq=False)
 class Plan:
     """Everything but the rows: trees, prices, the order of distinct rows, what groups must meet.
 
@@ -44,6 +68,7 @@ class Plan:
     columns: tuple[int, ...]
     limits: PackedConditions
     is_size_only: bool
+    matrices: Matrices | None = None
 
     @classmethod
     def of(cls, rows: Rows, metric: str, limits: PackedConditions, is_size_only: bool) -> Plan:
@@ -52,7 +77,8 @@ class Plan:
         costs = fixed_point_costs(rows.hierarchies, metric)
         by_rank = [cost[walk.node_at] for cost, walk in zip(costs, forest.walks, strict=True)]
         columns = tuple(column_order(rows, "levels-first"))
-        return cls(forest, forest.flat(by_rank), columns, limits, is_size_only)
+        matrices = Matrices.of(rows, metric, forest)
+        return cls(forest, forest.flat(by_rank), columns, limits, is_size_only, matrices)
 
     def without_rows(self) -> Plan:
         """Return the plan without what it holds per row, to be sent to workers."""
@@ -70,6 +96,29 @@ class Plan:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """Where a run of GkAA ended: ``rows`` by content, their runs, and each run's released nodes.
+
+    ``merged_into[group]`` is the group that a group was merged into, −1 for the last ones. Groups
+    are numbered as they come to be, so two runs made the same merges in the same order if and
+    only if these are equal.
+    """
+
+    rows: NDArray[np.int64]
+    run_start: NDArray[np.int64]
+    node_of_distinct: NDArray[np.int32]
+    merged_into: NDArray[np.int32]
+
+    def released(self) -> NDArray[np.int32]:
+        """Return ``nodes[column, row]`` as they are released."""
+        sizes = np.diff(self.run_start)
+        shape = (self.node_of_distinct.shape[0], len(self.rows))
+        released = np.empty(shape, dtype=np.int32)
+        released[:, self.rows] = np.repeat(self.node_of_distinct, sizes, axis=1)
+        return released
+
+
 def merge_rows(
     nodes: NDArray[np.int32],
     plan: Plan,
@@ -78,26 +127,33 @@ def merge_rows(
     *,
     with_index: bool = True,
 ) -> NDArray[np.int32]:
-    """Return ``nodes[column, row]`` generalized so that every group is valid.
+    """Return ``nodes[column, row]`` generalized so that every group is valid."""
+    return merge(nodes, plan, limits, progress, with_index=with_index).released()
+
+
+def merge(
+    nodes: NDArray[np.int32],
+    plan: Plan,
+    limits: PackedConditions,
+    progress: Progress = silent,
+    *,
+    with_index: bool = True,
+) -> Merged:
+    """Merge groups until every group is valid.
 
     ``limits`` speak of these rows. Distinct rows are numbered in an order that their content
     decides, so the result does not depend on the order of rows. Without the index every partner
-    is found by a scan of all groups: the same result, later.
+    is found by a scan of all groups: the same result, later. Costs that are stated node by node
+    always take a scan.
     """
-    from incrowd.kernels.trees import Trees
     from incrowd.methods.greedy import groups as state
 
-    if with_index:
-        from incrowd.methods.greedy import kernel
-    else:
-        from incrowd.methods.greedy import scan as kernel  # type: ignore[no-redef]
-
+    kernel, trees = _kernel(plan, with_index)
     n_rows = nodes.shape[1]
     forest = plan.forest
     ranks = forest.in_ranks(nodes)
     rows, run_start = sorted_runs(plan.key_of_row(ranks))
     sizes = np.diff(run_start)
-    trees = Trees(forest.start, forest.parent, forest.end, plan.cost_to_root)
     offset = trees.start[:-1, None].astype(np.int32)
     groups = state.start_groups(rows, run_start)
     slots: Any = kernel.start(ranks[:, rows[run_start[:-1]]] + offset, sizes, trees)
@@ -116,12 +172,31 @@ def merge_rows(
         )
     n_made = int(groups.counters[state.MADE])
     progress(STAGE, n_made, n_made)
-    # one line per distinct row, then per row
     ended_as = kernel.nodes_of(slots, state.slot_of_distinct(groups)) - offset
     of_distinct = forest.in_nodes(ended_as.astype(np.int32))
-    released = np.empty_like(nodes)
-    released[:, rows] = np.repeat(of_distinct, sizes, axis=1)
-    return released
+    merged_into = groups.merged_into[: int(groups.counters[state.NEXT])]
+    return Merged(rows, run_start, of_distinct, merged_into)
+
+
+def _kernel(plan: Plan, with_index: bool) -> tuple[Any, Any]:
+    """Return the loops that find partners, and the trees as they take them."""
+    from incrowd.kernels.trees import Trees
+
+    forest = plan.forest
+    if plan.matrices is not None:
+        from incrowd.methods.greedy import matrices
+
+        stated = plan.matrices
+        shape = (forest.start, forest.parent, forest.end)
+        return matrices, matrices.CostTrees(*shape, stated.depth, stated.costs)
+    trees = Trees(forest.start, forest.parent, forest.end, plan.cost_to_root)
+    if with_index:
+        from incrowd.methods.greedy import kernel
+
+        return kernel, trees
+    from incrowd.methods.greedy import scan
+
+    return scan, trees
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,132 @@
+"""The full-domain method: its settings, and the way from rows to released rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from incrowd.errors import JobError, unknown
+from incrowd.fields import option
+from incrowd.methods.options import KEEPS, METRICS, require_metric
+
+if TYPE_CHECKING:
+    from incrowd.data.dataset import Rows
+    from incrowd.engines.base import Engine
+    from incrowd.methods.conditions import Conditions
+    from incrowd.progress import Progress
+
+
+@dataclass(frozen=True)
+class FullDomain:
+    """Show each column on one level of its hierarchy in every row: the cheapest levels that hold.
+
+    Global recoding (Samarati 2001), searched exactly as in OLA (El Emam et al. 2009): what does
+    not hold on some levels does not hold below them, and what costs more than a choice that holds
+    is not looked at. Deviation: the measure that is minimized is the chosen metric of the whole
+    table, suppressed rows at the roots, not the height in the lattice. Rows of groups that do not
+    hold are suppressed, up to the limit. O(distinct rows · columns) per choice that is judged.
+    """
+
+    name: ClassVar[str] = "full-domain"
+    keeps: ClassVar[frozenset[str]] = KEEPS
+
+    metric: str = option(
+        "loss", help="What generalizing costs: the levels with the least of it.", choices=METRICS
+    )
+    minimum_levels: Mapping[str, int] = option(
+        {}, help="The lowest level a column may be shown on, 0 being its values: age=1,zip=2."
+    )
+    maximum_levels: Mapping[str, int] = option(
+        {}, help="The highest level a column may be shown on: age=2 keeps age from '*'."
+    )
+    column_weights: Mapping[str, float] = option(
+        {}, help="How much a column's cost counts in the search, 1 if not stated: age=2,sex=0.5."
+    )
+
+    def __post_init__(self) -> None:
+        require_metric(self.metric)
+        for name in ("minimum_levels", "maximum_levels"):
+            for column, level in getattr(self, name).items():
+                if type(level) is not int or level < 0:
+                    raise JobError(
+                        f"{name}: the level of {column!r} is not a whole number of 0 or more",
+                        remedy="Levels count from 0, the values themselves.",
+                    )
+        for column, level in self.minimum_levels.items():
+            if level > self.maximum_levels.get(column, level):
+                raise JobError(
+                    f"minimum_levels: {column!r} is to be on level {level} at least and "
+                    f"{self.maximum_levels[column]} at most",
+                    remedy="Raise its maximum level, or lower its minimum level.",
+                )
+        for column, weight in self.column_weights.items():
+            is_number = isinstance(weight, (int, float)) and not isinstance(weight, bool)
+            if not is_number or not 0 <= weight < float("inf"):
+                raise JobError(
+                    f"column_weights: that of {column!r} is not a number of 0 or more",
+                    remedy="State a weight such as 2 (twice as dear) or 0.5.",
+                )
+
+    def run(
+        self,
+        rows: Rows,
+        conditions: Conditions,
+        engine: Engine,  # noqa: ARG002
+        seed: int,  # noqa: ARG002
+        progress: Progress,
+    ) -> Rows:
+        """Return the rows on the cheapest levels, those of groups that do not hold suppressed.
+
+        Rows that come suppressed stay so and count towards the limit. The search runs in this
+        process, whatever the engine, and there is no chance in it: the seed changes nothing.
+        """
+        import numpy as np
+
+        from incrowd.data.dataset import Rows
+        from incrowd.methods.full_domain.levels import LeveledTable
+        from incrowd.methods.full_domain.search import search_levels
+
+        lowest, highest = self._ranges(rows)
+        kept = np.flatnonzero(~rows.is_suppressed)
+        n_suppressible = max(0, conditions.n_suppressible - (rows.n_rows - len(kept)))
+        is_suppressed = rows.is_suppressed.copy()
+        nodes = np.empty_like(rows.nodes)
+        for column, hierarchy in enumerate(rows.hierarchies):
+            nodes[column] = hierarchy.root
+        if len(kept):
+            table = LeveledTable(
+                Rows(rows.names, rows.nodes[:, kept], rows.hierarchies),
+                conditions if len(kept) == rows.n_rows else conditions.take(kept),
+                n_suppressible,
+                self.metric,
+                [float(self.column_weights.get(name, 1.0)) for name in rows.names],
+            )
+            levels = search_levels(table, lowest, highest, progress).levels
+            is_suppressed[kept] = table.suppressed(levels)
+            shown = ~is_suppressed
+            for column, (hierarchy, level) in enumerate(zip(rows.hierarchies, levels, strict=True)):
+                nodes[column, shown] = hierarchy.ladder[level][rows.nodes[column, shown]]
+        return rows.with_nodes(nodes, is_suppressed)
+
+    def _ranges(self, rows: Rows) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the lowest and the highest level of every column, as stated."""
+        stated = [*self.minimum_levels, *self.maximum_levels, *self.column_weights]
+        for column in stated:
+            if column not in rows.names:
+                raise unknown("quasi-identifying column", column, rows.names, where="full-domain")
+        lowest, highest = [], []
+        for name, hierarchy in zip(rows.names, rows.hierarchies, strict=True):
+            top = int(hierarchy.height[hierarchy.root])
+            for bounds, field in (
+                (self.minimum_levels, "minimum_levels"),
+                (self.maximum_levels, "maximum_levels"),
+            ):
+                if bounds.get(name, 0) > top:
+                    raise JobError(
+                        f"{field}: level {bounds[name]} of column {name!r} does not exist",
+                        remedy=f"Its hierarchy has the levels 0 to {top}.",
+                    )
+            lowest.append(self.minimum_levels.get(name, 0))
+            highest.append(self.maximum_levels.get(name, top))
+        return tuple(lowest), tuple(highest)
