@@ -36,6 +36,12 @@ from incrowd.errors import JobError
             HierarchySpec("intervals", widths=(0.1, 0.5), lower=-1, upper=2.5),
             {"intervals": [0.1, 0.5], "from": -1, "to": 2.5},
         ),
+        ("ranges", HierarchySpec("ranges"), "ranges"),
+        (
+            "ranges:0.5,from=20,to=80",
+            HierarchySpec("ranges", widths=(0.5,), lower=20, upper=80),
+            {"ranges": [0.5], "from": 20, "to": 80},
+        ),
         (
             "intervals:5,missing=suppress",
             HierarchySpec("intervals", widths=(5,), missing="suppress"),
@@ -79,7 +85,7 @@ def test_paths_are_relative_to_the_job(tmp_path):
 
 @st.composite
 def specs(draw):
-    kind = draw(st.sampled_from(["auto", "flat", "intervals", "prefix", "dates", "file"]))
+    kind = draw(st.sampled_from(["auto", "flat", "intervals", "ranges", "prefix", "dates", "file"]))
     fields = {"missing": draw(st.sampled_from(["refuse", "suppress"]))}
     if kind == "intervals":
         width = draw(st.sampled_from([1, 5, 0.5, 0.1, 2.5, 100]))
@@ -88,6 +94,11 @@ def specs(draw):
         )
         fields["lower"] = draw(st.sampled_from([None, 0, -2.5, 20]))
         fields["upper"] = draw(st.sampled_from([None, 80, 99.5]))
+    elif kind == "ranges":
+        step, lower, upper = draw(st.sampled_from(
+            [(None, None, None), (5, None, None), (0.1, 0.5, 2.5), (None, -3, None), (2, None, 9)]
+        ))  # fmt: skip
+        fields |= {"widths": () if step is None else (step,), "lower": lower, "upper": upper}
     elif kind == "prefix":
         fields["drops"] = tuple(sorted(draw(st.sets(st.integers(1, 9)))))
     elif kind == "dates":

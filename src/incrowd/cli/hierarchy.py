@@ -38,7 +38,7 @@ def hierarchy_command(
     build: Annotated[
         str | None,
         typer.Option(
-            help="Build one: intervals:5,10,20 | prefix | dates:month,year | flat | auto "
+            help="Build one: ranges | intervals:5,10,20 | prefix | dates:month,year | flat | auto "
             "[dim](default: auto)[/dim]"
         ),
     ] = None,
@@ -156,6 +156,12 @@ class Look:
             "n_missing_cells": self.values.n_missing,
         }
 
+    def n_ranges(self) -> int:
+        """Return how many ranges a cell may show where the hierarchy is one of ranges, else 0."""
+        if self.tree is None or self.tree.runs is None:
+            return 0
+        return self.tree.runs.n_cells * (self.tree.runs.n_cells + 1) // 2
+
     def findings(self, may_show: bool) -> list[str]:
         """Return the notes, repairs and ailments as lines of text."""
         lines = [*self.notes, *(f"repaired: {done}" for done in self.repairs)]
@@ -179,6 +185,10 @@ class Look:
             elif row is levels[-1]:
                 what = "root, *"
             line(f"  level {row['level']}  {row['n_nodes']:>9,} {what}")
+        if self.tree is not None and self.tree.runs is not None:
+            line(
+                f"  method cluster may show any of {self.n_ranges():,} ranges of neighbouring cells"
+            )
         covered = self.coverage()
         line(
             f"  of {covered['n_values']:,} values of the data {covered['n_without_leaf']:,} have "
@@ -196,6 +206,7 @@ class Look:
             "origin": self.origin,
             "is_usable": self.tree is not None,
             "levels": self.levels(),
+            "n_ranges": self.n_ranges(),
             "coverage": self.coverage(),
             "findings": [
                 {

@@ -26,6 +26,11 @@ def compiled_inner(function: Function) -> Function:
     return _compiled(function, no_cfunc_wrapper=True, no_cpython_wrapper=True)
 
 
+def compiled_into_callers(function: Function) -> Function:
+    """Compile a small kernel that becomes part of every kernel that calls it."""
+    return _compiled(function, no_cfunc_wrapper=True, no_cpython_wrapper=True, forceinline=True)
+
+
 def _compiled(function: Function, **options: bool) -> Function:
     compile_with = cast(Any, njit)  # Numba's stubs do not know all of its options
     try:

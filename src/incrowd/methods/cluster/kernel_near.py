@@ -111,15 +111,22 @@ def _climb(
 
 
 @compiled_inner
+def _price_run_values(space: Space, near: Near, column: Whole, leaf: Whole) -> None:
+    """Set ``near.price[value]`` for the values of a column of ranges. O(values)."""
+    start = space.columns[VALUE_START, column]
+    for value in range(space.columns[VALUE_START, column + 1] - start):
+        met = meet(space, leaf, np.int64(value))
+        near.price[start + value] = space.nodes[NODE_PRICE, met]
+
+
+@compiled_inner
 def _price_values(space: Space, near: Near, distinct: Whole) -> None:
     """Set ``near.price[value]`` to the price of where each value meets a row's. O(values)."""
     for column in range(space.value.shape[1]):
         start = space.columns[VALUE_START, column]
         node = np.int64(space.values[LEAF, start + space.value[distinct, column]])
         if space.nodes[MEETS, node] < -1:
-            for value in range(space.columns[VALUE_START, column + 1] - start):
-                met = meet(space, node, np.int64(value))
-                near.price[start + value] = space.nodes[NODE_PRICE, met]
+            _price_run_values(space, near, column, node)
             continue
         low = high = np.int64(space.nodes[FIRST, node])
         while True:

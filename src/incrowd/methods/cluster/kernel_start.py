@@ -92,33 +92,34 @@ def _sort(numbers: NDArray[np.int64], n_numbers: Whole) -> None:
 
 
 @compiled_inner
-def _child(space: Space, node: Whole, leaf: Whole) -> Whole:
-    """Return the child of a node that is at or above a leaf. O(depth).
+def _part_of_run(space: Space, node: Whole, leaf: Whole) -> Whole:
+    """Return the part of a run in which a leaf lies: a half, or the value itself in one cell. O(1).
 
-    The children of a run of cells are its halves, those of a cell its values. A root that holds
-    more than numbers has the others as children, and stands itself for the child of all numbers.
+    A root that holds more than numbers has the others as parts, and stands itself for the part
+    that is all numbers.
     """
-    if space.nodes[MEETS, node] < -1:
-        low, high = space.nodes[LOW_CELL, node], space.nodes[HIGH_CELL, node]
-        cell = space.nodes[LOW_CELL, leaf]
-        if low < 0:
-            return leaf if cell == high else node
-        if low == high:
-            return leaf
-        middle = (low + high) >> 1
-        if cell <= middle:
-            return run_of(space, node, low, middle)
-        return run_of(space, node, middle + 1, high)
-    while space.nodes[PARENT, leaf] != node:
-        leaf = np.int64(space.nodes[PARENT, leaf])
-    return leaf
+    low, high = space.nodes[LOW_CELL, node], space.nodes[HIGH_CELL, node]
+    cell = space.nodes[LOW_CELL, leaf]
+    if low < 0:
+        return leaf if cell == high else node
+    if low == high:
+        return leaf
+    middle = (low + high) >> 1
+    if cell <= middle:
+        return run_of(space, node, low, middle)
+    return run_of(space, node, middle + 1, high)
 
 
 @compiled_inner
 def _child_of_row(space: Space, node: Whole, column: Whole, distinct: Whole) -> Whole:
     """Return the child of a node in whose tree's part a distinct row lies. O(depth)."""
-    leaf = space.values[LEAF, space.columns[VALUE_START, column] + space.value[distinct, column]]
-    return _child(space, node, np.int64(leaf))
+    value = space.columns[VALUE_START, column] + space.value[distinct, column]
+    child = np.int64(space.values[LEAF, value])
+    if space.nodes[MEETS, node] < -1:
+        return _part_of_run(space, node, child)
+    while space.nodes[PARENT, child] != node:
+        child = np.int64(space.nodes[PARENT, child])
+    return child
 
 
 @compiled_inner

@@ -12,7 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.kernels.compile import Flag, Whole, compiled, compiled_inner
+from incrowd.kernels.compile import (
+    Flag,
+    Whole,
+    compiled,
+    compiled_inner,
+    compiled_into_callers,
+)
 
 TOTAL, N_GROUPS, N_SLOTS, N_FREE_SLOTS, N_FREE_FRAGMENTS, N_DONE, N_BETTER = range(7)
 """Places in ``State.counters``."""
@@ -144,20 +150,25 @@ def run_of(space: Space, node: Whole, low: Whole, high: Whole) -> Whole:
 
 
 @compiled_inner
-def meet(space: Space, node: Whole, value: Whole) -> Whole:
-    """Return the lowest node at or above a node and a value. O(1), or O(depth) in wide columns."""
+def _meet_far(space: Space, node: Whole, value: Whole) -> Whole:
+    """Return what ``meet`` does where it is not tabulated. O(1) for runs, else O(depth)."""
     start = space.nodes[MEETS, node]
-    if start >= 0:
-        return np.int64(space.meets[start + value])
-    if start < -1:
-        if space.nodes[FIRST, node] <= value < space.nodes[LAST, node]:
-            return node
+    if start < -1 and (value < space.nodes[FIRST, node] or value >= space.nodes[LAST, node]):
         cell = np.int64(space.meets[value - start - 2])
         low = min(space.nodes[LOW_CELL, node], cell)
         return run_of(space, node, low, max(space.nodes[HIGH_CELL, node], cell))
     while value < space.nodes[FIRST, node] or value >= space.nodes[LAST, node]:
         node = np.int64(space.nodes[PARENT, node])
     return node
+
+
+@compiled_into_callers
+def meet(space: Space, node: Whole, value: Whole) -> Whole:
+    """Return the lowest node at or above a node and a value. O(1), or O(depth) in wide columns."""
+    start = space.nodes[MEETS, node]
+    if start >= 0:
+        return np.int64(space.meets[start + value])
+    return _meet_far(space, node, value)
 
 
 @compiled_inner
