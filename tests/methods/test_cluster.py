@@ -131,7 +131,7 @@ def test_one_row_too_few_beside_heavy_ones():
 
 
 def test_columns_too_wide_for_tables_and_lines(monkeypatch):
-    from incrowd.methods.cluster import search
+    from incrowd.methods.cluster import column_trees as search
 
     rows = grid(1500, n_codes=700)
     after = release(Cluster(effort=2000), rows, 4)

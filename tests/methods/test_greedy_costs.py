@@ -297,9 +297,9 @@ def test_a_job_with_costs(tmp_path):
     again = Job.from_mapping(job.to_mapping(tmp_path / "costs"), base=tmp_path / "costs")
     assert again.method.costs["education"].endswith("e.csv")
     with pytest.raises(JobError, match="age"):
-        Job.from_mapping({**mapping, "method": {"costs": {"age": "e.csv"}}})
+        Job.from_mapping({**mapping, "method": {"name": "greedy", "costs": {"age": "e.csv"}}})
     with pytest.raises(JobError, match="not a table"):
-        Job.from_mapping({**mapping, "method": {"costs": ["education=e.csv"]}})
+        Job.from_mapping({**mapping, "method": {"name": "greedy", "costs": ["education=e.csv"]}})
     with pytest.raises(JobError, match="both costs and a coding"):
         Job.from_mapping({**mapping, "coding": {"education": {"top": 5}}})
     plain = Job.from_mapping({**mapping, "method": {"name": "greedy"}})

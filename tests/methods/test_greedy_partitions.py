@@ -249,7 +249,7 @@ def test_as_they_stand_means_the_order_of_the_file():
     load = engine.load
 
     def spy(table):
-        plan_rows["partition"] = table.column("partition").to_pylist()
+        plan_rows["partition"] = table.column("part").to_pylist()
         return load(table)
 
     engine.load = spy

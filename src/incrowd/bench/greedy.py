@@ -146,7 +146,11 @@ def boundary(
 ) -> tuple[list[Measured], list[Measured]]:
     """Measure one part, many parts, and many parts with their cuts repaired."""
     parted = {"partitions": sizes.boundary_partitions}
-    settings = [{"partitions": 1}, {**parted, "repair": "no"}, {**parted, "repair": "yes"}]
+    settings: list[dict[str, Any]] = [
+        {"partitions": 1},
+        {**parted, "repair": "no"},
+        {**parted, "repair": "yes"},
+    ]
     cases = [own("greedy", stated, k) for k in sizes.boundary_k for stated in settings]
     return measured_plan("boundary", [(DataSet("adult-nine"), cases)], folder, progress)
 

@@ -195,7 +195,8 @@ class Greedy:
             by_parts = loss_by_parts(kept, released, partition_of_row, self.metric)
             figures["partitions_searched"] = int(partition_of_row.max()) + 1
             figures["equation_2"] = round(by_parts, 9)
-        effort = self._second_effort(partition_of_row is not None)
+        has_costs = any(hierarchy.costs is not None for hierarchy in kept.hierarchies)
+        effort = self._second_effort(partition_of_row is not None and not has_costs)
         if effort == NONE:
             return put_back(rows, released, Trace(figures))
         released, figures["iterations"] = polish(
@@ -213,14 +214,12 @@ class Greedy:
         settled = {} if self.polish == NONE else {"polish": figures["iterations"]}
         return put_back(rows, released, Trace(figures, settled))
 
-    def _second_effort(self, has_parts: bool) -> int | str:
+    def _second_effort(self, can_be_repaired: bool) -> int | str:
         """Return the effort of the search after the merging: polish or repair, or none."""
         if self.polish != NONE:
             return self.polish
-        is_repaired = self.repair == "yes" or (
-            self.repair == "auto" and self.preset == "none" and not self.costs
-        )
-        return QUICK if has_parts and is_repaired else NONE
+        is_wished = self.repair == "yes" or (self.repair == "auto" and self.preset == "none")
+        return QUICK if can_be_repaired and is_wished else NONE
 
     def _partition_of_row(self, rows: Rows, plan: Plan) -> NDArray[np.int64] | None:
         """Return every row's partition, or None where there is one partition only."""
