@@ -1,0 +1,1 @@
+"""Microaggregation: groups of rows with near numbers, each shown as its mean."""
