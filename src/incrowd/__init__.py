@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from incrowd.methods.cluster.method import Cluster as Cluster
     from incrowd.methods.full_domain.method import FullDomain as FullDomain
     from incrowd.methods.greedy.method import Greedy as Greedy
+    from incrowd.methods.microaggregate.method import Microaggregate as Microaggregate
     from incrowd.methods.mondrian.method import Mondrian as Mondrian
     from incrowd.pipeline import Release as Release
     from incrowd.pipeline import anonymize as anonymize
@@ -59,6 +60,7 @@ _HOME = {
     "InputError": "incrowd.errors",
     "Job": "incrowd.job",
     "KAnonymity": "incrowd.guarantees.k_anonymity",
+    "Microaggregate": "incrowd.methods.microaggregate.method",
     "Mondrian": "incrowd.methods.mondrian.method",
     "Owner": "incrowd.audit",
     "Release": "incrowd.pipeline",
@@ -85,6 +87,7 @@ __all__ = [
     "InputError",
     "Job",
     "KAnonymity",
+    "Microaggregate",
     "Mondrian",
     "Owner",
     "Release",

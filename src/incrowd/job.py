@@ -16,6 +16,7 @@ from incrowd.engines.table import EngineChoice
 from incrowd.errors import JobError, unknown
 from incrowd.fields import option
 from incrowd.guarantees.k_anonymity import KAnonymity
+from incrowd.methods.means import with_means
 from incrowd.methods.table import DEFAULT_METHOD, METHODS
 
 GUARANTEES: dict[str, type[KAnonymity]] = {KAnonymity.name: KAnonymity}
@@ -103,6 +104,7 @@ class Job:
             column: HierarchySpec.parse(spec) if isinstance(spec, str) else spec
             for column, spec in self.hierarchies.items()
         }
+        specs = with_means(self.method, self.schema, self.guarantee.k, specs, self.coding)
         object.__setattr__(self, "hierarchies", specs)
         for name in ("data", "output"):
             path = getattr(self, name)

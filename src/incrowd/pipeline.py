@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from incrowd.audit import Audit, Owner, examine
 from incrowd.audit.examine import released_rows
+from incrowd.audit.means import losses_of_means
 from incrowd.data.coding import CodedView, Coding
 from incrowd.data.costs import with_costs
 from incrowd.data.dataset import Rows, Trace
@@ -341,6 +342,7 @@ def _audit(
     if holds:
         after = released_rows(before, reread, searched.original_row)
         losses = measure(before, after, job.guarantee.k)
+        losses |= losses_of_means(before, reread, searched.original_row)
         if getattr(job.method, "costs", {}):
             losses["costs"] = share_of_stated_costs(before, after, job.method.metric)
     first = findings[0].figures

@@ -8,7 +8,7 @@ import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.specs import DATE_UNITS, HierarchySpec
+from incrowd.data.specs import DATE_UNITS, KINDS, HierarchySpec
 from incrowd.errors import JobError
 
 
@@ -85,7 +85,7 @@ def test_paths_are_relative_to_the_job(tmp_path):
 
 @st.composite
 def specs(draw):
-    kind = draw(st.sampled_from(["auto", "flat", "intervals", "ranges", "prefix", "dates", "file"]))
+    kind = draw(st.sampled_from(KINDS))
     fields = {"missing": draw(st.sampled_from(["refuse", "suppress"]))}
     if kind == "intervals":
         width = draw(st.sampled_from([1, 5, 0.5, 0.1, 2.5, 100]))
@@ -99,6 +99,8 @@ def specs(draw):
             [(None, None, None), (5, None, None), (0.1, 0.5, 2.5), (None, -3, None), (2, None, 9)]
         ))  # fmt: skip
         fields |= {"widths": () if step is None else (step,), "lower": lower, "upper": upper}
+    elif kind == "mean":
+        fields = {"widths": draw(st.sampled_from([(), (1,), (0.25,)]))}
     elif kind == "prefix":
         fields["drops"] = tuple(sorted(draw(st.sets(st.integers(1, 9)))))
     elif kind == "dates":

@@ -26,7 +26,7 @@ def by_original(desk):
     ]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "microaggregate"])
 def test_every_method_codes(desk, method):
     (desk / "private").mkdir()
     flags = ["--method", method, "--hierarchy", "age=intervals:5,10,20", "--key", "private/key.csv"]

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from incrowd.audit.coded import check_coding
 from incrowd.audit.key import prove_key
+from incrowd.audit.means import line_of_row
 from incrowd.data.coding import Coding
 from incrowd.data.dataset import Rows
 from incrowd.data.encoding import nodes_of
 from incrowd.data.hierarchy import Hierarchy
+from incrowd.data.means import least_ranges
 from incrowd.data.schema import Schema
 from incrowd.data.table import Table
 from incrowd.engines.base import Engine
@@ -124,13 +126,19 @@ def _measured(evidence: Evidence, guarantee: KAnonymity) -> Finding:
 def released_rows(before: Rows, released: Table, original_row: NDArray[np.int64]) -> Rows:
     """Return the rows as the released file shows them, in the original's order.
 
-    Rows that are not in the file are suppressed: every cell at its root.
+    Rows that are not in the file are suppressed: every cell at its root. A mean counts as the
+    least range that holds the numbers it is the mean of.
     """
     nodes = np.empty_like(before.nodes)
     for position, hierarchy in enumerate(before.hierarchies):
         nodes[position] = hierarchy.root
         column = released.frame.column(before.names[position])
-        nodes[position, original_row] = nodes_of(column, hierarchy, released.name)
+        if hierarchy.mean_unit is not None:
+            line = line_of_row(released.frame, before.names)
+            leaves = before.nodes[position, original_row]
+            nodes[position, original_row] = least_ranges(hierarchy, leaves, line)
+        else:
+            nodes[position, original_row] = nodes_of(column, hierarchy, released.name)
     is_suppressed = np.ones(before.n_rows, dtype=np.bool_)
     is_suppressed[original_row] = False
     return before.with_nodes(nodes, is_suppressed)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from incrowd.audit.means import line_of_row, not_the_mean
 from incrowd.data.encoding import nodes_of
 from incrowd.data.hierarchy import STAR, Hierarchy
 from incrowd.data.kinds import labels_of
@@ -26,6 +29,8 @@ def prove_key(
 
     A quasi-identifying cell must be the original's value, an ancestor of it, or ``*`` (where a
     column has no hierarchy here, the value or ``*``); every other released cell must be equal.
+    Where a column shows means, the cell must be the rounded mean of the originals of all released
+    rows that are equal in every quasi-identifying column.
     """
     problem = _not_one_to_one(original_row, original.num_rows, released.num_rows)
     if problem:
@@ -33,6 +38,8 @@ def prove_key(
     rows = pa.array(original_row)
     is_wrong = np.zeros(released.num_rows, dtype=np.bool_)
     wrong_columns = []
+    means = [name for name in quasi if _unit_of(name, hierarchies) is not None]
+    line = line_of_row(released, quasi) if means else np.zeros(0, dtype=np.int32)
     for name in released.column_names:
         if name not in original.column_names:
             return Finding(
@@ -44,7 +51,9 @@ def prove_key(
             )
         before = original.column(name).take(rows)
         after = released.column(name)
-        if name in quasi and name in hierarchies:
+        if name in means:
+            wrong = not_the_mean(before, after, hierarchies[name], line)
+        elif name in quasi and name in hierarchies:
             wrong = _not_above(before, after, hierarchies[name])
         else:
             wrong = _differs(before, after, may_be_starred=name in quasi)
@@ -60,6 +69,8 @@ def prove_key(
         )
     else:
         summary = "every released row is one original row, as it was or coarser"
+        if means:
+            summary += f", or with its group's mean ({', '.join(means)})"
     return Finding(
         "key",
         n_wrong == 0,
@@ -68,6 +79,10 @@ def prove_key(
         named,
         is_public=False,
     )
+
+
+def _unit_of(name: str, hierarchies: dict[str, Hierarchy]) -> Fraction | None:
+    return hierarchies[name].mean_unit if name in hierarchies else None
 
 
 def _not_one_to_one(original_row: NDArray[np.int64], n_original: int, n_released: int) -> str:

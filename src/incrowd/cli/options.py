@@ -30,8 +30,8 @@ Hierarchies = Annotated[
     list[str] | None,
     typer.Option(
         "--hierarchy",
-        help="COLUMN=FILE | ranges | intervals:5,10,20 | prefix | dates:month,year | flat | auto. "
-        "May be given several times; a column without one gets auto.",
+        help="COLUMN=FILE | ranges | mean | intervals:5,10,20 | prefix | dates:month,year | flat | "
+        "auto. May be given several times; a column without one gets auto.",
         rich_help_panel="Columns",
     ),
 ]

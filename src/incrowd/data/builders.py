@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -30,8 +31,9 @@ from incrowd.data.groupings import (
 from incrowd.data.hierarchy import STAR, Hierarchy
 from incrowd.data.hierarchy_files import hierarchy_of, read_paths
 from incrowd.data.kinds import ColumnKind, kind_of, labels_of, parse_dates, parse_numbers
+from incrowd.data.means import mean_unit
 from incrowd.data.ranges import ranges_hierarchy
-from incrowd.data.specs import DEFAULT_DATE_UNITS, GRIDS, HierarchySpec
+from incrowd.data.specs import DEFAULT_DATE_UNITS, GRIDS, MEAN, HierarchySpec
 from incrowd.data.table import Table
 from incrowd.errors import DataError, HierarchyError
 
@@ -62,6 +64,8 @@ def hierarchy_for(
     why = "" if spec else "no hierarchy was stated; "
     spec = spec or HierarchySpec()
     values = ColumnValues.of(column, table)
+    if spec.kind == MEAN:
+        _refuse_missing(column, values)
     if spec.path is not None:
         tree, notes = _from_file(spec.path, spec.missing == "suppress", column, values)
     elif not values.labels:
@@ -154,6 +158,8 @@ def build(
     """
     if counts is None:
         counts = np.ones(len(labels), dtype=np.int64)
+    if spec.kind == MEAN:
+        return _for_means(spec, column, labels, kind, counts)
     order = sorted(range(len(labels)), key=labels.__getitem__)
     labels, counts = [labels[place] for place in order], counts[order]
     numbers = _numbers_behind(spec, labels, kind)
@@ -254,6 +260,44 @@ def _on_grid(
     # a grid of one edge is stated by its lower end
     found = replace(plan, widths=(step,), lower=lower, upper=upper if upper > lower else None)
     return ranges_hierarchy(column, labels, numbers, grid, found.text())
+
+
+def _for_means(
+    spec: HierarchySpec,
+    column: str,
+    labels: Sequence[str],
+    kind: ColumnKind,
+    counts: NDArray[np.int64],
+) -> Hierarchy:
+    """Return the ranges that means stand for, with what means are rounded to."""
+    is_none = np.isnan(parse_numbers(labels))
+    if is_none.any():
+        raise DataError(
+            f"column {column!r}: {counted(range(int(counts[is_none].sum())), 'row')} without a "
+            "number, and only numbers have a mean",
+            remedy="Leave the column or these rows out, or use another method: --method cluster.",
+            examples=[labels[place] for place in np.flatnonzero(is_none)[:3]],
+        )
+    tree = build(HierarchySpec("ranges"), column, labels, kind, counts)
+    grid = HierarchySpec.parse(tree.origin).widths
+    unit = mean_unit(
+        column,
+        spec.widths[0] if spec.widths else None,
+        Fraction(str(grid[0])) if grid else None,
+        tree,
+        kind.kind in WHOLE,
+    )
+    size = int(unit) if unit.denominator == 1 else float(unit)
+    return replace(tree, mean_unit=unit, origin=replace(spec, widths=(size,)).text())
+
+
+def _refuse_missing(column: str, values: ColumnValues) -> None:
+    if values.n_missing or not values.labels:
+        raise DataError(
+            f"column {column!r}: {values.n_missing:,} cells are missing, and only numbers have a "
+            "mean",
+            remedy="Leave the column or these rows out, or use another method: --method cluster.",
+        )
 
 
 def _levels(

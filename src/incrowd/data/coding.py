@@ -8,7 +8,7 @@ losses and the proof of the key work on the trees that still have the values und
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from incrowd.errors import DataError, HierarchyError, JobError, unknown
@@ -235,7 +235,8 @@ class CodedView:
         for place, node_back in enumerate(self._node_back):
             if node_back is not None:
                 nodes[place] = node_back[after.nodes[place]]
-        return self._before.with_nodes(nodes, after.is_suppressed, after.trace)
+        restored = self._before.with_nodes(nodes, after.is_suppressed, after.trace)
+        return replace(restored, group_of_row=after.group_of_row)
 
 
 def _with_leaves_at(tree: Hierarchy, labels: list[str]) -> Hierarchy:

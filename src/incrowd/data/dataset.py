@@ -31,7 +31,8 @@ class Rows:
     ``nodes[column, row]`` is a node of ``hierarchies[column]``: a leaf before a method has run, a
     leaf or an ancestor of it afterwards. Row numbers never change: row 7 of what a method returns
     is row 7 of what it was given. A row with ``is_suppressed`` is to be left out of the release.
-    ``trace`` is what the search that made these nodes says of itself.
+    ``group_of_row`` says which rows are shown as one line where columns show means, which nodes
+    do not tell. ``trace`` is what the search that made these nodes says of itself.
     """
 
     names: tuple[str, ...]
@@ -39,6 +40,7 @@ class Rows:
     hierarchies: tuple[Hierarchy, ...]
     is_suppressed: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
     trace: Trace = field(default_factory=Trace)
+    group_of_row: NDArray[np.int32] | None = None
 
     def __post_init__(self) -> None:
         if self.nodes.shape[0] != len(self.names) or len(self.names) != len(self.hierarchies):

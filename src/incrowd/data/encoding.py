@@ -15,10 +15,11 @@ from incrowd.data.coding import Coding, coded_hierarchy, refuse_uncodable
 from incrowd.data.dataset import Rows
 from incrowd.data.hierarchy import STAR, Hierarchy
 from incrowd.data.kinds import labels_of
+from incrowd.data.means import mean_cells
 from incrowd.data.schema import Schema
 from incrowd.data.specs import HierarchySpec
 from incrowd.data.table import Table
-from incrowd.errors import DataError, HierarchyError
+from incrowd.errors import DataError, HierarchyError, JobError
 
 
 def encode(
@@ -40,6 +41,7 @@ def encode(
     for position, name in enumerate(quasi):
         hierarchy, said = hierarchy_for(name, table, specs.get(name))
         if name in codings:
+            _refuse_coded_means(hierarchy)
             hierarchy = coded_hierarchy(hierarchy, codings[name])
         nodes[position] = nodes_of(table.frame.column(name), hierarchy, table.name)
         hierarchies.append(hierarchy)
@@ -47,6 +49,14 @@ def encode(
         if name in codings:
             notes.append(_coded_note(hierarchy, codings[name], nodes[position]))
     return Rows(quasi, nodes, tuple(hierarchies)), notes
+
+
+def _refuse_coded_means(hierarchy: Hierarchy) -> None:
+    if hierarchy.mean_unit is not None:
+        raise JobError(
+            f"column {hierarchy.name!r} is shown as means and has a coding",
+            remedy="A mean has no limits: take the coding away, or state another hierarchy.",
+        )
 
 
 def _coded_note(hierarchy: Hierarchy, coding: Coding, leaves: NDArray[np.int32]) -> str:
@@ -110,6 +120,7 @@ def decode(rows: Rows, table: Table, schema: Schema) -> tuple[pa.Table, NDArray[
     """Return the released columns in the table's order, and each released row's original row.
 
     A quasi-identifying column of which nothing was generalized keeps its type; any other is text.
+    A column that shows means shows those of ``rows.group_of_row``.
     Everything is built from fresh arrays, so that nothing unreleased hides in the container.
     """
     kept = np.flatnonzero(~rows.is_suppressed)
@@ -127,6 +138,11 @@ def _released_cells(
     rows: Rows, position: int, original: pa.ChunkedArray, kept: NDArray[np.int64]
 ) -> pa.Array:
     hierarchy = rows.hierarchies[position]
+    if hierarchy.mean_unit is not None:
+        if rows.group_of_row is None:
+            raise ValueError("a column shows means, and the search names no groups")
+        leaves = nodes_of(original, hierarchy, "the original")[kept]
+        return mean_cells(hierarchy, leaves, rows.group_of_row[kept])
     nodes = rows.nodes[position][kept]
     if bool((nodes < hierarchy.n_leaves).all()):
         return _fresh(original, kept)

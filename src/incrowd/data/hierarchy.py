@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import chain, pairwise
 from typing import Any
@@ -36,6 +37,7 @@ class Hierarchy:
     ``edge_weights[node]``, where given, is the user's price for the step from node to parent.
     ``costs[node, depth]``, where given, is the user's price for an ancestor at that depth.
     ``runs``, where given, are all ranges that a cell may show, most of them beyond the tree.
+    ``mean_unit``, where given: cells show their group's mean, rounded to multiples of it.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Hierarchy:
     origin: str = ""
     costs: NDArray[np.float64] | None = None
     runs: Runs | None = None
+    mean_unit: Fraction | None = None
 
     def __post_init__(self) -> None:
         nodes = np.arange(len(self.labels))

@@ -12,7 +12,8 @@ from typing import Any
 
 from incrowd.errors import JobError, unknown
 
-KINDS = ("auto", "flat", "intervals", "ranges", "prefix", "dates", "file")
+MEAN = "mean"
+KINDS = ("auto", "flat", "intervals", "ranges", "prefix", "dates", MEAN, "file")
 GRIDS = ("intervals", "ranges")  # which take numbers, from and to
 DATE_UNITS = ("day", "month", "quarter", "year", "decade")
 DEFAULT_DATE_UNITS = ("month", "year", "decade")
@@ -28,9 +29,10 @@ class HierarchySpec:
 
     ``widths`` are those of ``intervals``, each a multiple of the one before; ``lower`` starts
     their grid and ``upper`` ends it, with open bins beyond; those of ``ranges`` are at most one,
-    the step of the grid. ``drops`` says how many characters of
-    the longest code each level of ``prefix`` masks, ``units`` the levels of ``dates``. With
-    ``missing = "suppress"`` a value that has no place goes directly under the root.
+    the step of the grid, and so are those of ``mean``, what means are rounded to. ``drops`` says
+    how many characters of the longest code each level of ``prefix`` masks, ``units`` the levels
+    of ``dates``. With ``missing = "suppress"`` a value that has no place goes directly under the
+    root.
 
     >>> HierarchySpec.parse("intervals:5,10,20").widths
     (5, 10, 20)
@@ -56,6 +58,8 @@ class HierarchySpec:
             self._check_intervals()
         if self.kind == "ranges":
             self._check_ranges()
+        if self.kind == MEAN:
+            self._check_mean()
         if self.kind == "prefix" and not _rises(self.drops, at_least=1):
             raise JobError(
                 "prefix: the numbers of masked characters must be whole and rise",
@@ -105,6 +109,18 @@ class HierarchySpec:
                 "ranges: the step does not lead from one end to the other", remedy=remedy
             )
 
+    def _check_mean(self) -> None:
+        if len(self.widths) > 1 or not all(_is_number(w) and w > 0 for w in self.widths):
+            raise JobError(
+                "mean: what means are rounded to must be one positive number",
+                remedy="State it as  mean:10  or leave it out.",
+            )
+        if self.missing != "refuse":
+            raise JobError(
+                "mean: a missing cell has no part in a mean",
+                remedy="Leave  missing  out, and such rows or the column too.",
+            )
+
     # ── as text ─────────────────────────────────────────────────────────────────────────────
 
     @classmethod
@@ -112,7 +128,8 @@ class HierarchySpec:
         """Read the form of the command line; a file's path is relative to ``base``.
 
         ``auto``, ``flat``, ``prefix``, ``prefix:1,3``, ``dates:month,year``, ``intervals:5,10,20``,
-        ``intervals:5,10,from=20,to=80``, ``ranges``, ``ranges:5,from=20,to=80``, or a file;
+        ``intervals:5,10,from=20,to=80``, ``ranges``, ``ranges:5,from=20,to=80``, ``mean``,
+        ``mean:10``, or a file;
         each may end in ``,missing=suppress``.
         """
         stated = text.strip()
@@ -132,7 +149,7 @@ class HierarchySpec:
         for name in bounds:
             if name not in takes:
                 raise unknown("setting", name, [*takes, "missing"], where=f"hierarchy {text!r}")
-        if is_grid:
+        if is_grid or kind == MEAN:
             return cls(
                 kind,
                 widths=tuple(_number(word, text) for word in plain),
@@ -167,7 +184,7 @@ class HierarchySpec:
     def from_toml(cls, value: Any, column: str, base: Path | None = None) -> HierarchySpec:
         """Read a value of a job's ``[hierarchies]``: a text as above, or a table of one builder.
 
-        ``{ intervals = [5, 10], from = 20, to = 80 }``, ``{ ranges = 5 }``,
+        ``{ intervals = [5, 10], from = 20, to = 80 }``, ``{ ranges = 5 }``, ``{ mean = 10 }``,
         ``{ prefix = true }``, ``{ prefix = [1, 3] }``, ``{ dates = ["month", "year"] }``,
         ``{ file = "x.csv", missing = "suppress" }``.
         """
@@ -206,7 +223,7 @@ class HierarchySpec:
         if stated is True and kind != "intervals":
             stated = []
         listed = tuple(stated) if isinstance(stated, (list, tuple)) else (stated,)
-        if kind in GRIDS:
+        if kind in GRIDS or kind == MEAN:
             return cls(kind, widths=listed, lower=lower, upper=upper, missing=missing)
         if kind == "prefix":
             return cls(kind, drops=listed, missing=missing)
@@ -229,7 +246,7 @@ class HierarchySpec:
             table["to"] = self.upper
         if self.missing != "refuse":
             table["missing"] = self.missing
-        if table == {self.kind: True} and self.kind in ("auto", "flat", "ranges"):
+        if table == {self.kind: True} and self.kind in ("auto", "flat", "ranges", MEAN):
             return self.kind
         if len(table) == 1 and self.path is not None and _is_plainly_a_file(table["file"]):
             return str(table["file"])

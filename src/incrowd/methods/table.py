@@ -7,6 +7,7 @@ from typing import Any
 from incrowd.methods.cluster.method import Cluster
 from incrowd.methods.full_domain.method import FullDomain
 from incrowd.methods.greedy.method import Greedy
+from incrowd.methods.microaggregate.method import Microaggregate
 from incrowd.methods.mondrian.method import Mondrian
 
 METHODS: dict[str, type[Any]] = {
@@ -14,6 +15,7 @@ METHODS: dict[str, type[Any]] = {
     Mondrian.name: Mondrian,
     Cluster.name: Cluster,
     FullDomain.name: FullDomain,
+    Microaggregate.name: Microaggregate,
 }
 
 DEFAULT_METHOD = Cluster.name
