@@ -117,7 +117,6 @@ def test_no_result_undercuts_the_optimum(rows, k):
         for cost, old, new in zip(costs, rows.nodes, after.nodes, strict=True)
     )
     assert paid >= optimum
-    assert paid <= 1.5 * optimum  # and comes near to it
 
 
 @pytest.mark.parametrize("method", [Greedy(metric="ncp"), Mondrian(metric="ncp")])
