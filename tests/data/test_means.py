@@ -129,9 +129,13 @@ def test_what_has_no_mean_is_refused(cells):
 
 
 def test_too_many_digits_are_refused():
+    cells = [*(f"{n}.5" for n in range(500)), "4e15"]
     with pytest.raises(HierarchyError, match="too many digits"):
-        tree_of([*(f"{n}.5" for n in range(500)), "1e16"])
-    assert tree_of([*(f"{n}.5" for n in range(500)), "1e16"], "mean:1000").mean_unit == 1000
+        tree_of(cells)
+    assert tree_of(cells, "mean:1000").mean_unit == 1000
+    for largest in ("1e16", "-1e300"):
+        with pytest.raises(HierarchyError, match="too large"):
+            tree_of(["1", "2", largest], "mean:1000")
 
 
 def test_specs():

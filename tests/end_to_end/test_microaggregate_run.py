@@ -7,13 +7,15 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import incrowd as ic
 from incrowd.audit.key import prove_key
+from incrowd.data import encoding
 from incrowd.data.encoding import encode
 from incrowd.data.frames import from_frame
-from incrowd.data.means import least_ranges
+from incrowd.data.means import least_ranges, mean_cells
 from incrowd.errors import DataError, JobError
 
 QUASI = ("--quasi", "age,pay")
@@ -259,6 +261,18 @@ def test_keeping_the_order_and_the_proof_of_each_cell():
             assert name in found.figures["columns"]
     nodes = least_ranges(trees["age"], before.nodes[0], np.zeros(len(frame), dtype=np.int32))
     assert set(nodes.tolist()) == {trees["age"].root}
+
+
+@pytest.mark.parametrize("n_wrong", [1, 60])
+def test_a_release_with_false_means_is_not_published(monkeypatch, n_wrong):
+    def false_means(hierarchy, leaves, groups):
+        cells = mean_cells(hierarchy, leaves, groups).to_pylist()
+        step = int(hierarchy.mean_unit) or float(hierarchy.mean_unit)
+        return pa.array([cell + step * (row < n_wrong) for row, cell in enumerate(cells)])
+
+    monkeypatch.setattr(encoding, "mean_cells", false_means)
+    with pytest.raises(ic.AuditError, match="not true to their originals"):
+        ic.anonymize(people_frame(), job_of())
 
 
 def test_refusals_in_python():

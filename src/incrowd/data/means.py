@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from incrowd.data.groupings import EXACT
 from incrowd.data.hierarchy import Hierarchy
 from incrowd.errors import HierarchyError
 
@@ -100,7 +101,13 @@ def mean_unit(
         unit = Fraction(1, math.lcm(*(number.denominator for number in numbers)))
     else:
         unit = max(step / 10, Fraction(1)) if is_whole else step / 10
-    if max(map(abs, numbers)) / unit >= MOST_UNITS:
+    largest = max(map(abs, numbers))
+    if largest >= EXACT:
+        raise HierarchyError(
+            f"column {column!r}: its numbers are too large to be told apart by their means",
+            remedy="Write them in a larger measure (thousands, say), or leave the column out.",
+        )
+    if largest / unit >= MOST_UNITS:
         raise HierarchyError(
             f"column {column!r}: its numbers have too many digits for means rounded to "
             f"{float(unit):g}",
