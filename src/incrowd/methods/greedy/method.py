@@ -79,7 +79,7 @@ class Greedy:
     repair: str = option(
         "auto",
         help="Whether groups are searched anew across the edges of partitions, quickly, as by "
-        "polish: auto does so unless a preset or costs are stated.",
+        "polish: auto does so where partitions are stated, not for a preset or costs.",
         choices=REPAIR,
     )
     polish: str | int = option(
@@ -218,7 +218,8 @@ class Greedy:
         """Return the effort of the search after the merging: polish or repair, or none."""
         if self.polish != NONE:
             return self.polish
-        is_wished = self.repair == "yes" or (self.repair == "auto" and self.preset == "none")
+        is_stated = self.partitions > 1 and self.preset == "none"
+        is_wished = self.repair == "yes" or (self.repair == "auto" and is_stated)
         return QUICK if can_be_repaired and is_wished else NONE
 
     def _partition_of_row(self, rows: Rows, plan: Plan) -> NDArray[np.int64] | None:
