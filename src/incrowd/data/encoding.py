@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.data.builders import hierarchy_for
+from incrowd.data.codes import RowKey, numbered
 from incrowd.data.coding import Coding, coded_hierarchy, refuse_uncodable
 from incrowd.data.dataset import Rows
 from incrowd.data.hierarchy import STAR, Hierarchy
@@ -88,22 +89,17 @@ class Coded:
 
 def coded(column: pa.ChunkedArray, missing_values: tuple[str, ...] = ()) -> Coded:
     """Number a column's distinct texts in sorted order; nulls and tokens are −1."""
-    texts = labels_of(column)
-    if isinstance(texts, pa.ChunkedArray):
-        texts = texts.combine_chunks()
-    encoded = pc.dictionary_encode(texts)
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.combine_chunks()
-    seen = encoded.dictionary.to_pylist()
-    order = sorted(
-        (code for code, label in enumerate(seen) if label not in missing_values),
-        key=lambda code: seen[code],
+    cells = numbered(column)
+    label_of_code: list[str | None] = [*labels_of(cells.values).to_pylist(), None]
+    is_missing = {None, *missing_values}
+    labels = sorted({label for label in label_of_code if label is not None} - is_missing)
+    rank_of_label = {label: rank for rank, label in enumerate(labels)}
+    rank_of_code = np.array(
+        [-1 if label is None else rank_of_label.get(label, -1) for label in label_of_code],
+        dtype=np.int32,
     )
-    rank = np.full(len(seen) + 1, -1, dtype=np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    indices = encoded.indices.fill_null(len(seen)).to_numpy(zero_copy_only=False)
-    codes = rank[indices]
-    return Coded(codes, [seen[code] for code in order], bool((codes < 0).any()))
+    codes = rank_of_code[cells.codes]
+    return Coded(codes, labels, bool((codes < 0).any()))
 
 
 def decode(rows: Rows, table: Table, schema: Schema) -> tuple[pa.Table, NDArray[np.int64]]:
@@ -151,31 +147,14 @@ def canonical_order(frame: pa.Table) -> NDArray[np.int64]:
     Column by column, missing first; each column is sorted once, as its distinct values. Equal rows
     keep their order. One number per row is held, and one column's ranks at a time.
     """
-    key = np.zeros(frame.num_rows, dtype=np.int64)
-    n_keys = 1
+    key = RowKey(frame.num_rows)
     for column in frame.columns:
-        n_ranks, ranks = _ranks(column)
-        if n_keys * n_ranks >= 1 << 62:  # number the combinations that do occur
-            distinct, key = np.unique(key, return_inverse=True)
-            n_keys = len(distinct)
-        key *= n_ranks
-        key += ranks
-        n_keys *= n_ranks
-    return np.argsort(key, kind="stable")
-
-
-def _ranks(column: pa.ChunkedArray) -> tuple[int, NDArray[np.int32]]:
-    """Return how many ranks there are, and each cell's rank among the column's distinct values.
-
-    Missing cells have rank 0.
-    """
-    encoded = column.combine_chunks().dictionary_encode()
-    n_values = len(encoded.dictionary)
-    rank_of_code = np.zeros(n_values + 1, dtype=np.int32)
-    order = pc.array_sort_indices(encoded.dictionary).to_numpy()
-    rank_of_code[order] = np.arange(1, n_values + 1, dtype=np.int32)
-    codes = encoded.indices.fill_null(n_values).to_numpy(zero_copy_only=False)
-    return n_values + 1, np.asarray(rank_of_code[codes], dtype=np.int32)
+        cells = numbered(column, has_signed_zeros=True)
+        rank_of_code = np.zeros(cells.n_codes, dtype=np.int32)  # missing cells have rank 0
+        order = pc.array_sort_indices(cells.values).to_numpy()
+        rank_of_code[order] = np.arange(1, cells.n_codes, dtype=np.int32)
+        key.add(rank_of_code[cells.codes], cells.n_codes)
+    return np.argsort(key.numbers, kind="stable")
 
 
 def refuse_stars(table: Table, names: tuple[str, ...]) -> None:
