@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from incrowd.codes import RowKey, numbered
 from incrowd.data.builders import hierarchy_for
-from incrowd.data.codes import RowKey, numbered
 from incrowd.data.coding import Coding, coded_hierarchy, refuse_uncodable
 from incrowd.data.dataset import Rows
 from incrowd.data.hierarchy import STAR, Hierarchy

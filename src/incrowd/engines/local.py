@@ -80,7 +80,7 @@ class LocalEngine:
         """
         import numpy as np
 
-        from incrowd.data.codes import RowKey, numbered
+        from incrowd.codes import RowKey, numbered
 
         require_countable(blocks.schema, by, people)
         rows = self.collect(blocks)

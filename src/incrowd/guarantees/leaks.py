@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from incrowd.data.codes import Numbered, numbered
+from incrowd.codes import Numbered, numbered
 from incrowd.guarantees.cells import shows_nothing, to_frame
 from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Finding
 from incrowd.guarantees.row_order import find_order

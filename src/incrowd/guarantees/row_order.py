@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.data.codes import Numbered, numbered
+from incrowd.codes import Numbered, numbered
 from incrowd.guarantees.cells import blanked, to_frame
 from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Finding
 
@@ -82,7 +82,7 @@ class _Reading:
 
     def goes_on(self, codes: NDArray[np.int32], rank_of_value: NDArray[np.int32]) -> bool:
         """Take the next column; return whether rows may still be sorted in this way."""
-        rank_of_missing = len(rank_of_value) if self.nulls_last else -1
+        rank_of_missing = len(rank_of_value) + 1 if self.nulls_last else 0
         rank = np.append(rank_of_value, np.int32(rank_of_missing))[codes]
         if np.any(self.undecided & (rank[1:] < rank[:-1])):
             return False
@@ -91,7 +91,7 @@ class _Reading:
 
 
 def _ranks(cells: Numbered) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return each value's rank, and its rank where a column of number texts is read as numbers."""
+    """Return each value's rank, from 1, as it is and where number texts are read as numbers."""
     values = to_frame(pa.table([cells.values], names=["c"]), ["c"])["c"]
     ranks = _dense(values)
     if values.dtype != pl.String or not values.str.contains(NUMBER).all():
