@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.data.encoding import coded, nodes_of
@@ -104,12 +105,11 @@ def _differs(
     may_be_starred: bool,
 ) -> NDArray[np.bool_]:
     cells_before, cells_after = coded(before), coded(after)
-    code_before = {label: code for code, label in enumerate(cells_before.labels)}
-    # expected: the original's code of each released label, −2 where it has none, −1 missing
-    expected = np.array(
-        [*(code_before.get(label, -2) for label in cells_after.labels), -1], dtype=np.int32
-    )
+    # expected: the original's code of each released text, −2 where it has none, −1 missing
+    known = pc.index_in(cells_after.texts, cells_before.texts.cast(cells_after.texts.type))
+    expected = np.append(known.fill_null(-2).to_numpy().astype(np.int32), np.int32(-1))
     is_wrong: NDArray[np.bool_] = expected[cells_after.codes] != cells_before.codes[original_row]
-    if may_be_starred and STAR in cells_after.labels:
-        is_wrong &= cells_after.codes != cells_after.labels.index(STAR)
+    if may_be_starred:
+        star = pc.index(cells_after.texts, STAR).as_py()
+        is_wrong &= (cells_after.codes != star) | (star < 0)
     return is_wrong

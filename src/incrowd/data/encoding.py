@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,9 @@ from incrowd.data.schema import Schema
 from incrowd.data.specs import HierarchySpec
 from incrowd.data.table import Table
 from incrowd.errors import DataError, HierarchyError
+
+MOST_DISTINCT = 0.25
+"""The share of distinct values up to which a released column of text is kept as a dictionary."""
 
 
 def encode(
@@ -78,38 +82,45 @@ def nodes_of(column: pa.ChunkedArray, hierarchy: Hierarchy, where: str) -> NDArr
     return node_of_code[cells.codes]  # code −1, missing, is the last entry
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Coded:
-    """A column as numbers: ``labels[codes[row]]`` is the cell's text, −1 is missing."""
+    """A column as numbers: ``texts[codes[row]]`` is the cell's text, −1 is missing."""
 
     codes: NDArray[np.int32]
-    labels: list[str]
+    texts: pa.Array
     has_missing: bool
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The texts as a list; a column of identifiers may have as many as it has rows."""
+        return list(self.texts.to_pylist())
 
 
 def coded(column: pa.ChunkedArray, missing_values: tuple[str, ...] = ()) -> Coded:
     """Number a column's distinct texts in sorted order; nulls and tokens are −1."""
     cells = numbered(column)
-    label_of_code: list[str | None] = [*labels_of(cells.values).to_pylist(), None]
-    is_missing = {None, *missing_values}
-    labels = sorted({label for label in label_of_code if label is not None} - is_missing)
-    rank_of_label = {label: rank for rank, label in enumerate(labels)}
-    rank_of_code = np.array(
-        [-1 if label is None else rank_of_label.get(label, -1) for label in label_of_code],
-        dtype=np.int32,
-    )
-    codes = rank_of_code[cells.codes]
-    return Coded(codes, labels, bool((codes < 0).any()))
+    labels = labels_of(cells.values)
+    if missing_values:
+        tokens = pa.array(missing_values, labels.type)
+        labels = pc.if_else(pc.is_in(labels, tokens), pa.scalar(None, labels.type), labels)
+    distinct = numbered(labels)  # several values may have one label, and some none
+    order = pc.array_sort_indices(distinct.values)
+    rank_of_label = np.full(distinct.n_codes, -1, dtype=np.int32)
+    rank_of_label[order.to_numpy()] = np.arange(distinct.n_values, dtype=np.int32)
+    rank_of_value = np.append(rank_of_label[distinct.codes], np.int32(-1))
+    codes = rank_of_value[cells.codes]
+    return Coded(codes, distinct.values.take(order), bool((codes < 0).any()))
 
 
 def decode(rows: Rows, table: Table, schema: Schema) -> tuple[pa.Table, NDArray[np.int64]]:
     """Return the released columns in the table's order, and each released row's original row.
 
     A quasi-identifying column of which nothing was generalized keeps its type; any other is text.
+    Text whose values repeat comes as a dictionary of the released values, a fraction of its size.
     Everything is built from fresh arrays, so that nothing unreleased hides in the container.
     """
     kept = np.flatnonzero(~rows.is_suppressed)
-    columns: dict[str, pa.Array] = {}
+    columns: dict[str, pa.Array | pa.ChunkedArray] = {}
     for name in table.columns:
         if name in schema.quasi:
             position = rows.names.index(name)
@@ -128,17 +139,30 @@ def _released_cells(
         return _fresh(original, kept)
     shown, codes = np.unique(nodes, return_inverse=True)
     labels = [hierarchy.all_labels[node] for node in shown.tolist()]
-    texts = pa.array([label if label else None for label in labels], pa.string())
-    return texts.take(pa.array(codes.astype(np.int64)))
+    texts = pa.array([label for label in labels if label], pa.string())
+    has_text = np.array([bool(label) for label in labels], dtype=np.bool_)
+    place_of_code = np.where(has_text, np.cumsum(has_text) - 1, len(texts)).astype(np.int32)
+    return _dictionary(place_of_code[codes], texts)
 
 
-def _fresh(column: pa.ChunkedArray, kept: NDArray[np.int64]) -> pa.Array:
-    taken = column.take(pa.array(kept))
-    if isinstance(taken, pa.ChunkedArray):
-        taken = taken.combine_chunks()
+def _fresh(column: pa.ChunkedArray, kept: NDArray[np.int64]) -> pa.Array | pa.ChunkedArray:
+    taken = column if len(kept) == len(column) else column.take(pa.array(kept))
     if pa.types.is_dictionary(taken.type):
-        taken = taken.dictionary_decode()
-    return taken
+        taken = taken.cast(taken.type.value_type)
+    if not pa.types.is_string(taken.type):
+        return taken
+    cells = numbered(taken)
+    is_repeating = cells.n_values <= len(taken) * MOST_DISTINCT
+    return _dictionary(cells.codes, cells.values) if is_repeating else taken
+
+
+def _dictionary(codes: NDArray[np.int32], texts: pa.Array) -> pa.DictionaryArray:
+    """Return the column whose cells are ``texts[code]``; the code after the last is missing."""
+    is_missing = codes == len(texts)
+    if not is_missing.any():
+        return pa.DictionaryArray.from_arrays(pa.array(codes), texts)
+    indices = pa.array(np.where(is_missing, 0, codes).astype(np.int32), mask=is_missing)
+    return pa.DictionaryArray.from_arrays(indices, texts)
 
 
 def canonical_order(frame: pa.Table) -> NDArray[np.int64]:
