@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.codes import Numbered, numbered
+from incrowd.codes import Numbered, RowKey, numbered
 from incrowd.guarantees.cells import blanked, to_frame
 from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Finding
 
@@ -92,7 +92,7 @@ class _Reading:
 
 def _ranks(cells: Numbered) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return each value's rank, from 1, as it is and where number texts are read as numbers."""
-    values = to_frame(pa.table([cells.values], names=["c"]), ["c"])["c"]
+    values = _series(cells)
     ranks = _dense(values)
     if values.dtype != pl.String or not values.str.contains(NUMBER).all():
         return ranks, ranks
@@ -183,17 +183,27 @@ def _common_codes(
     frame: pa.Table, original: pa.Table, columns: list[str]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Number both tables' rows by their cells in some columns, from 1; 0 where all are blank."""
-    names = [f"c{place}" for place in range(len(columns))]
-    texts = [
-        to_frame(table.select(columns), names).with_columns(pl.all().cast(pl.String))
-        for table in (frame, original)
-    ]
-    both = blanked(pl.concat(texts), names, ())
-    groups = both.with_row_index("row").group_by(names, maintain_order=True).agg(pl.col("row"))
-    is_blank = groups.select(pl.all_horizontal(pl.col(names).is_null())).to_series().to_numpy()
-    code_of_group = np.where(is_blank, 0, np.arange(1, groups.height + 1))
-    n_members = groups["row"].list.len().to_numpy()
-    codes = np.zeros(both.height, dtype=np.int64)
-    flat = groups["row"].explode(empty_as_null=False).to_numpy()
-    codes[flat] = np.repeat(code_of_group, n_members)
-    return codes[: frame.num_rows], codes[frame.num_rows :]
+    key = RowKey(frame.num_rows + original.num_rows)
+    is_blank = np.ones(len(key.numbers), dtype=np.bool_)
+    for name in columns:
+        sides = [numbered(table.column(name), has_signed_zeros=True) for table in (frame, original)]
+        texts = pl.concat([_series(side).cast(pl.String) for side in sides]).to_frame("c")
+        labels = numbered(blanked(texts, ["c"], ())["c"].to_arrow())
+        codes = np.concatenate(
+            [
+                np.append(code_of_value, np.int32(labels.n_values))[side.codes]
+                for side, code_of_value in zip(
+                    sides, np.split(labels.codes, [sides[0].n_values]), strict=True
+                )
+            ]
+        )
+        is_blank &= codes == labels.n_values
+        key.add(codes, labels.n_codes)
+    codes_of_rows = np.unique(key.numbers, return_inverse=True)[1].astype(np.int64) + 1
+    codes_of_rows[is_blank] = 0
+    return codes_of_rows[: frame.num_rows], codes_of_rows[frame.num_rows :]
+
+
+def _series(cells: Numbered) -> pl.Series:
+    """Return a column's distinct values."""
+    return to_frame(pa.table([cells.values], names=["c"]), ["c"])["c"]
