@@ -118,11 +118,6 @@ def test_impossible_jobs_are_refused_at_once():
         {"schema": schema, "guarantee": ic.KAnonymity(2, k_column="age")},
         {"schema": schema, "guarantee": ic.KAnonymity(2), "hierarchies": {"zip": "flat"}},
         {"schema": schema, "guarantee": ic.KAnonymity(2), "seed": -1},
-        {
-            "schema": ic.Schema(quasi=["age"], person="id"),
-            "guarantee": ic.KAnonymity(2),
-            "method": ic.Cluster(),
-        },
     ]:
         with pytest.raises(ic.InputError) as caught:
             ic.Job(**wrong)

@@ -83,7 +83,7 @@ class Job:
     >>> job = ic.Job(schema=ic.Schema(quasi=["age"], sensitive=["diagnosis"]),
     ...              guarantee=ic.KAnonymity(5))
     >>> job.method.name
-    'greedy'
+    'cluster'
     """
 
     schema: Schema

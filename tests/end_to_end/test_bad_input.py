@@ -87,7 +87,7 @@ def test_unknown_words_name_the_near_ones(desk):
     assert "'education'" in refused(desk, *run, "--k", 3, "--quasi", "age,eduction")
     assert "'greedy'" in refused(desk, *run, *OK, "--method", "greedi")
     assert "'k-anonymity'" in refused(desk, *run, *OK, "--guarantee", "k-anonimity")
-    assert "'partitions'" in refused(desk, *run, *OK, "--set", "method.partition=4")
+    assert "'metric'" in refused(desk, *run, *OK, "--set", "method.metrik=4")
     (desk / "job.toml").write_text('data = "census.csv"\n[roles]\nage = "quasi"\n')
     assert "'quasi-identifying'" in refused(desk, "run", "job.toml", "--k", 3)
     assert "nllm" in refused(desk, *run, *OK, "--metric", "nlm")

@@ -142,9 +142,9 @@ def test_internal_errors_are_one_line(desk, monkeypatch, kind):
 
 def test_a_refused_release_is_not_published(desk, monkeypatch):
     """A method that breaks its promise is caught by the audit: exit 4, and no file."""
-    from incrowd.methods.greedy.method import Greedy
+    from incrowd.methods.cluster.method import Cluster
 
-    monkeypatch.setattr(Greedy, "run", lambda self, rows, *rest: rows)  # noqa: ARG005
+    monkeypatch.setattr(Cluster, "run", lambda self, rows, *rest: rows)  # noqa: ARG005
     before = desk.files()
     finished = desk.call("run", "census.csv", "--k", 3, "--quasi", "age,zip", "--json")
     assert finished.status == 4
@@ -156,13 +156,13 @@ def test_an_untrue_release_is_not_published(desk, monkeypatch):
     """A method that invents values is caught by the proof of the key."""
     import numpy as np
 
-    from incrowd.methods.greedy.method import Greedy
+    from incrowd.methods.cluster.method import Cluster
 
     def lie(self, rows, *rest):  # noqa: ARG001
         inner = [[hierarchy.n_leaves] for hierarchy in rows.hierarchies]
         return rows.with_nodes(np.zeros_like(rows.nodes) + np.asarray(inner, dtype=np.int32))
 
-    monkeypatch.setattr(Greedy, "run", lie)
+    monkeypatch.setattr(Cluster, "run", lie)
     finished = desk.call("run", "census.csv", "--k", 3, "--quasi", "age,zip", "--json")
     assert finished.status == 4
     assert json.loads(finished.out)["findings"][0]["name"] == "key"

@@ -114,7 +114,8 @@ def test_ctrl_c_answers_130_and_terminate_cleans_up(desk):
     big = [header, *lines * 200]
     (desk / "big.csv").write_text("\n".join(big) + "\n")
     before = set(desk.folder.iterdir())
-    flags = ["--k", "5", "--quasi", "age,sex,zip,education,occupation", "--partitions", "1"]
+    flags = ["--k", "5", "--quasi", "age,sex,zip,education,occupation"]
+    flags += ["--method", "greedy"]
     for number, status in [(signal.SIGINT, 130), (signal.SIGTERM, 143)]:
         process = subprocess.Popen(
             [sys.executable, "-m", "incrowd", "run", "big.csv", *flags],

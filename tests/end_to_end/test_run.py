@@ -181,7 +181,7 @@ def test_same_bytes_on_any_number_of_threads_and_any_row_order(desk):
     header, *lines = (desk / "census.csv").read_text().splitlines()
     random.Random(3).shuffle(lines)
     (desk / "shuffled.csv").write_text("\n".join([header, *lines]) + "\n")
-    partitions = ["--partitions", 4]
+    partitions = ["--method", "greedy", "--partitions", 4]
     desk.incrowd("run", "census.csv", "--k", 5, *FLAGS, *partitions, "--threads", 1, "-o", "a.csv")
     desk.incrowd("run", "census.csv", "--k", 5, *FLAGS, *partitions, "--threads", 3, "-o", "b.csv")
     assert (desk / "a.csv").read_bytes() == (desk / "b.csv").read_bytes()

@@ -300,7 +300,7 @@ def test_a_job_with_costs(tmp_path):
         Job.from_mapping({**mapping, "method": {"name": "greedy", "costs": {"age": "e.csv"}}})
     with pytest.raises(JobError, match="not a table"):
         Job.from_mapping({**mapping, "method": {"name": "greedy", "costs": ["education=e.csv"]}})
-    with pytest.raises(JobError, match="both costs and a coding"):
+    with pytest.raises(JobError, match="both costs of its own and a coding"):
         Job.from_mapping({**mapping, "coding": {"education": {"top": 5}}})
     plain = Job.from_mapping({**mapping, "method": {"name": "greedy"}})
     assert "costs" not in plain.to_mapping()["method"]

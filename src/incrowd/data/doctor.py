@@ -168,7 +168,7 @@ class Ward:
     def bad_roots(self) -> list[Ailment]:
         """Find what keeps the lines from ending in one root that is nothing else."""
         roots = self.lines_of_root
-        if not any(way for ways in self.ways_of_value.values() for way in ways):
+        if not self.has_groups:
             what = f"no line of {self.where} has a group or a root after its value"
             return [self.ailment("no-root", what, count=len(self.paths))]
         if len(roots) == 1:
@@ -185,11 +185,17 @@ class Ward:
         return [self.ailment("two-roots", what, rare, count=len(roots))]
 
     @property
+    def has_groups(self) -> bool:
+        """Whether any line has a group or a root after its value."""
+        return any(way for ways in self.ways_of_value.values() for way in ways)
+
+    @property
     def has_header(self) -> bool:
         """Whether the first line is alone with its root, and about no value of the data."""
         first = without_repeats(self.paths[0])
         is_alone = len(self.lines_of_root) == 2 and self.lines_of_root[first[-1]] == 1
-        return is_alone and len(self.paths) > 2 and first[0] not in (self.values or ())
+        is_no_value = first[0] not in (self.values or ())
+        return self.has_groups and is_alone and len(self.paths) > 2 and is_no_value
 
     # ── groups ──────────────────────────────────────────────────────────────────────────────
 

@@ -232,15 +232,9 @@ class Hierarchy:
                 [weights[: self.n_leaves], np.full(shift, top), weights[self.n_leaves :]]
             )
         runs = None if self.runs is None else self.runs.with_leaves(shift)
+        n_leaves = self.n_leaves + shift
         return Hierarchy(
-            self.name,
-            labels,
-            parent,
-            self.n_leaves + shift,
-            values,
-            weights,
-            self.origin,
-            runs=runs,
+            self.name, labels, parent, n_leaves, values, weights, self.origin, runs=runs
         )
 
     # ── looking up ──────────────────────────────────────────────────────────────────────────

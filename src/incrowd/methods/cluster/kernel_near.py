@@ -114,9 +114,16 @@ def _climb(
 def _price_run_values(space: Space, near: Near, column: Whole, leaf: Whole) -> None:
     """Set ``near.price[value]`` for the values of a column of ranges. O(values)."""
     start = space.columns[VALUE_START, column]
+    own = space.nodes[FIRST, leaf]
+    cells = -2 - space.nodes[MEETS, leaf]
+    cell = np.int64(-1)
+    price = np.int64(0)
     for value in range(space.columns[VALUE_START, column + 1] - start):
-        met = meet(space, leaf, np.int64(value))
-        near.price[start + value] = space.nodes[NODE_PRICE, met]
+        # all values of a cell meet a leaf in one node, but for the leaf itself
+        if space.meets[cells + value] != cell or value == own or value == own + 1:
+            cell = np.int64(space.meets[cells + value])
+            price = space.nodes[NODE_PRICE, meet(space, leaf, np.int64(value))]
+        near.price[start + value] = price
 
 
 @compiled_inner

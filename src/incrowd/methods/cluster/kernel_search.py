@@ -84,6 +84,12 @@ def is_one_row(state: State, group: Whole) -> Flag:
 
 
 @compiled_inner
+def _is_worth_tearing(state: State, group: Whole, k: Whole) -> Flag:
+    """Return whether to tear up a near group: not if it is many equal rows. O(1)."""
+    return state.groups[SIZE, group] < 2 * k or not is_one_row(state, group)
+
+
+@compiled_inner
 def _tear_up(pool: Pool, group: Whole) -> None:
     pool.counters[FULL + pool.counters[N_FULL]] = group
     pool.counters[N_FULL] += 1
@@ -91,7 +97,7 @@ def _tear_up(pool: Pool, group: Whole) -> None:
 
 @compiled_inner
 def _choose_by_boxes(
-    space: Space, state: State, pool: Pool, distinct: Whole, wanted: Whole
+    space: Space, state: State, pool: Pool, distinct: Whole, wanted: Whole, k: Whole
 ) -> None:
     """Tear up the groups whose boxes are nearest to a row, with some noise. O(groups)."""
     weight = below(state.random, 3)
@@ -117,13 +123,13 @@ def _choose_by_boxes(
                     break
     for place in range(n_chosen):
         group = pool.moves[CANDIDATE, place]
-        if group >= 0 and not is_one_row(state, group):
+        if group >= 0 and _is_worth_tearing(state, group, k):
             _tear_up(pool, group)
 
 
 @compiled_inner
 def _choose_by_rows(
-    space: Space, state: State, pool: Pool, near: Near, distinct: Whole, wanted: Whole
+    space: Space, state: State, pool: Pool, near: Near, distinct: Whole, wanted: Whole, k: Whole
 ) -> None:
     """Tear up groups of rows near to a row, now and then passing one over."""
     n_chosen = pool.counters[N_FULL]
@@ -137,7 +143,7 @@ def _choose_by_rows(
         group = np.int64(state.fragments[GROUP, fragment_at_random(state, row)])
         if group != SUPPRESSED and not is_full(pool, group):
             n_chosen += 1
-            if not is_one_row(state, group):
+            if _is_worth_tearing(state, group, k):
                 _tear_up(pool, group)
 
 
@@ -291,9 +297,9 @@ def search_slice(
             continue
         wanted = 2 + below(random, 2)
         if state.counters[N_SLOTS] < FEW_GROUPS:
-            _choose_by_boxes(space, state, pool, distinct, wanted)
+            _choose_by_boxes(space, state, pool, distinct, wanted, k)
         else:
-            _choose_by_rows(space, state, pool, near, distinct, wanted)
+            _choose_by_rows(space, state, pool, near, distinct, wanted, k)
         cost = _fill(space, state, pool)
         if cost < 0:
             continue
