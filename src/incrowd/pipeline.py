@@ -97,6 +97,10 @@ class _Searched:
     notes: list[str]
     trace: Trace
 
+    def written(self) -> _Searched:
+        """Return it without the released rows, which lie elsewhere from now on."""
+        return replace(self, frame=self.frame.schema.empty_table())
+
     def repeating(self, job: Job) -> Job:
         """Return the job that does the same again."""
         return replace(job, method=replace(job.method, **self.trace.settings))
@@ -121,6 +125,8 @@ def run(job: Job, *, force: bool = False, progress: Progress = silent) -> Releas
                 stored = format_of_path(output, table.format)
                 temporary = workspace.file("release" + "".join(output.suffixes[-2:]))
                 write_table(searched.frame, temporary, stored)
+                searched = searched.written()
+                table = _needed(table, job)
             with stages("audit"):
                 reread = _reread(temporary, stored, searched.frame, job.input.missing_values)
                 audit = _audit(job, table, searched, reread, engine)
@@ -160,6 +166,7 @@ def anonymize(frame: Any, job: Job, *, progress: Progress = silent) -> Release:
         searched = _search(job, table, engine, stages, progress)
         with stages("write"):
             handed_out = to_frame(searched.frame, kind)
+            searched = searched.written()
         with stages("audit"):
             reread, _ = from_frame(handed_out, missing_values=job.input.missing_values)
             audit = _audit(job, table, searched, reread, engine)
@@ -284,6 +291,12 @@ def _search(
     return _Searched(
         before, settled, conditions, frame, original_row, hierarchies, notes, after.trace
     )
+
+
+def _needed(table: Table, job: Job) -> Table:
+    """Return the columns that an audit holds a release against."""
+    needed = {*job.schema.published, job.schema.person, job.guarantee.k_column}
+    return replace(table, frame=table.frame.select([c for c in table.columns if c in needed]))
 
 
 def _notes(job: Job, table: Table) -> list[str]:

@@ -67,6 +67,25 @@ def test_suppressed_rows_are_left_out():
     assert original_row.tolist() == [0, 2]
 
 
+def test_repeating_text_is_a_dictionary_of_the_released_values_alone():
+    ages = ["1", "2", "30", "31"] * 10
+    wards = ["x", "y", "y", None] * 10
+    table = Table(pa.table({"age": ages, "ward": wards, "id": [str(i) for i in range(40)]}))
+    rows, _ = encode(table, ("age",), {})
+    is_suppressed = np.asarray([age == "1" for age in ages])
+    nodes = np.where(is_suppressed, rows.hierarchies[0].root, rows.nodes)
+    schema = Schema(quasi=["age"], sensitive=["ward", "id"])
+    frame, _ = decode(rows.with_nodes(nodes, is_suppressed), table, schema)
+    dictionaries = {
+        name: set(frame[name].chunk(0).dictionary.to_pylist()) for name in ("age", "ward")
+    }
+    assert dictionaries == {"age": {"2", "30", "31"}, "ward": {"y"}}
+    assert frame["id"].type == pa.string()
+    assert frame["ward"].to_pylist() == ["y", "y", None] * 10
+    starred, _ = decode(rows.with_nodes(nodes), table, schema)
+    assert starred["age"].to_pylist() == ["*", "2", "30", "31"] * 10
+
+
 def test_stars_before_any_suppression_are_refused():
     table = Table(pa.table({"sex": ["f", "*", None], "age": [1, 2, 3]}))
     refuse_stars(table, ("age",))

@@ -104,6 +104,20 @@ def test_blocks_and_long_cells_do_not_show(monkeypatch: pytest.MonkeyPatch) -> N
     assert written(frame, Format()) == whole
 
 
+@pytest.mark.parametrize("name", FORMATS)
+def test_dictionaries_are_written_as_their_values(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = pa.array(["long" * 20, "b", None] * 300)
+    whole = written(pa.table({"a": cells}), FORMATS[name])
+    coded = pa.table({"a": cells.dictionary_encode()})
+    assert written(coded, FORMATS[name]) == whole
+    monkeypatch.setattr(write, "_BLOCK_BYTES", 4000)
+    parts = write._cut(coded)
+    assert pa.concat_tables(parts).equals(coded)
+    assert max(part.num_rows for part in parts) * 80 <= 4000
+
+
 CELL = st.one_of(st.none(), st.text(alphabet='ab,;\t|"\r\n é\ufeff0', min_size=1, max_size=5))
 
 

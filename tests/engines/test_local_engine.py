@@ -1,6 +1,8 @@
 """The engine of one machine: any table, any blocks, any number of threads."""
 
 import _thread
+import subprocess
+import sys
 import threading
 import time
 
@@ -151,3 +153,34 @@ def test_settings_that_make_no_sense_are_refused():
         LocalEngine(threads=-1)
     with pytest.raises(JobError, match="block"):
         LocalEngine(block_rows=0)
+
+
+MEMORY_OF_COUNTING = """
+import resource
+import numpy as np, pyarrow as pa, pyarrow.compute
+from incrowd.engines.local import LocalEngine
+
+n_rows, rng = 1_000_000, np.random.default_rng(1)
+table = pa.table({
+    f"c{place}": pa.array([f"value-{code:09d}" for code in range(50)]).take(
+        pa.array(rng.integers(0, 50, n_rows))
+    )
+    for place in range(5)
+})
+engine = LocalEngine()
+blocks = engine.load(table)
+engine.count(engine.load(table.slice(0, 10)), table.column_names)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+n_lines = engine.count(blocks, table.column_names).num_rows
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+assert n_lines > 900_000
+print((after - before) * 1024 / n_rows)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in kilobytes on Linux")
+def test_counting_text_takes_few_bytes_a_row():
+    done = subprocess.run(
+        [sys.executable, "-c", MEMORY_OF_COUNTING], capture_output=True, text=True, check=True
+    )
+    assert float(done.stdout) < 260  # 100 of which are the counted combinations themselves

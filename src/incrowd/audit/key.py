@@ -10,12 +10,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.audit.means import line_of_row, not_the_mean
-from incrowd.data.encoding import nodes_of
+from incrowd.data.encoding import coded, nodes_of
 from incrowd.data.hierarchy import STAR, Hierarchy
-from incrowd.data.kinds import labels_of
 from incrowd.guarantees.evidence import Finding
 
 MOST_ROWS_NAMED = 20
+
+ROWS_AT_ONCE = 1 << 20
+"""Rows whose cells are held against their originals at a time."""
 
 
 def prove_key(
@@ -35,7 +37,6 @@ def prove_key(
     problem = _not_one_to_one(original_row, original.num_rows, released.num_rows)
     if problem:
         return Finding("key", False, problem, {"is_bijection": False}, is_public=False)
-    rows = pa.array(original_row)
     is_wrong = np.zeros(released.num_rows, dtype=np.bool_)
     wrong_columns = []
     means = [name for name in quasi if _unit_of(name, hierarchies) is not None]
@@ -49,14 +50,14 @@ def prove_key(
                 {},
                 is_public=False,
             )
-        before = original.column(name).take(rows)
-        after = released.column(name)
+        before, after = original.column(name), released.column(name)
         if name in means:
-            wrong = not_the_mean(before, after, hierarchies[name], line)
+            originals = before.take(pa.array(original_row))
+            wrong = not_the_mean(originals, after, hierarchies[name], line)
         elif name in quasi and name in hierarchies:
-            wrong = _not_above(before, after, hierarchies[name])
+            wrong = _not_above(before, after, original_row, hierarchies[name])
         else:
-            wrong = _differs(before, after, may_be_starred=name in quasi)
+            wrong = _differs(before, after, original_row, may_be_starred=name in quasi)
         if wrong.any():
             wrong_columns.append(name)
             is_wrong |= wrong
@@ -90,26 +91,41 @@ def _not_one_to_one(original_row: NDArray[np.int64], n_original: int, n_released
         return f"the key has {len(original_row)} lines for {n_released} released rows"
     if len(original_row) and (original_row.min() < 0 or original_row.max() >= n_original):
         return "the key names an original row that does not exist"
-    if len(np.unique(original_row)) != len(original_row):
+    is_named = np.zeros(n_original, dtype=np.bool_)
+    is_named[original_row] = True
+    if np.count_nonzero(is_named) != len(original_row):
         return "the key names an original row twice"
     return ""
 
 
 def _not_above(
-    before: pa.ChunkedArray, after: pa.ChunkedArray, hierarchy: Hierarchy
+    before: pa.ChunkedArray,
+    after: pa.ChunkedArray,
+    original_row: NDArray[np.int64],
+    hierarchy: Hierarchy,
 ) -> NDArray[np.bool_]:
-    leaves = nodes_of(before, hierarchy, "the original")
+    leaves = nodes_of(before, hierarchy, "the original")[original_row]
     nodes = nodes_of(after, hierarchy, "the release")
-    return ~hierarchy.is_ancestor(nodes, leaves)
+    is_wrong = np.empty(len(nodes), dtype=np.bool_)
+    for start in range(0, len(nodes), ROWS_AT_ONCE):
+        part = slice(start, start + ROWS_AT_ONCE)
+        is_wrong[part] = ~hierarchy.is_ancestor(nodes[part], leaves[part])
+    return is_wrong
 
 
 def _differs(
-    before: pa.ChunkedArray, after: pa.ChunkedArray, *, may_be_starred: bool
+    before: pa.ChunkedArray,
+    after: pa.ChunkedArray,
+    original_row: NDArray[np.int64],
+    *,
+    may_be_starred: bool,
 ) -> NDArray[np.bool_]:
-    texts_before, texts_after = labels_of(before), labels_of(after)
-    same = pc.fill_null(pc.equal(texts_before, texts_after), False)
-    both_missing = pc.and_(pc.is_null(texts_before), pc.is_null(texts_after))
-    accepted = pc.or_(same, both_missing)
+    cells_before, cells_after = coded(before), coded(after)
+    # expected: the original's code of each released text, −2 where it has none, −1 missing
+    known = pc.index_in(cells_after.texts, cells_before.texts.cast(cells_after.texts.type))
+    expected = np.append(known.fill_null(-2).to_numpy().astype(np.int32), np.int32(-1))
+    is_wrong: NDArray[np.bool_] = expected[cells_after.codes] != cells_before.codes[original_row]
     if may_be_starred:
-        accepted = pc.or_(accepted, pc.fill_null(pc.equal(texts_after, STAR), False))
-    return ~np.asarray(accepted.to_numpy(zero_copy_only=False), dtype=np.bool_)
+        star = pc.index(cells_after.texts, STAR).as_py()
+        is_wrong &= (cells_after.codes != star) | (star < 0)
+    return is_wrong

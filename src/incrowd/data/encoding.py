@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from incrowd.codes import RowKey, numbered
 from incrowd.data.builders import hierarchy_for
 from incrowd.data.coding import Coding, coded_hierarchy, refuse_uncodable
 from incrowd.data.dataset import Rows
@@ -20,6 +22,9 @@ from incrowd.data.schema import Schema
 from incrowd.data.specs import HierarchySpec
 from incrowd.data.table import Table
 from incrowd.errors import DataError, HierarchyError, JobError
+
+MOST_DISTINCT = 0.25
+"""The share of distinct values up to which a released column of text is kept as a dictionary."""
 
 
 def encode(
@@ -87,33 +92,34 @@ def nodes_of(column: pa.ChunkedArray, hierarchy: Hierarchy, where: str) -> NDArr
     return node_of_code[cells.codes]  # code −1, missing, is the last entry
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Coded:
-    """A column as numbers: ``labels[codes[row]]`` is the cell's text, −1 is missing."""
+    """A column as numbers: ``texts[codes[row]]`` is the cell's text, −1 is missing."""
 
     codes: NDArray[np.int32]
-    labels: list[str]
+    texts: pa.Array
     has_missing: bool
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The texts as a list; a column of identifiers may have as many as it has rows."""
+        return list(self.texts.to_pylist())
 
 
 def coded(column: pa.ChunkedArray, missing_values: tuple[str, ...] = ()) -> Coded:
     """Number a column's distinct texts in sorted order; nulls and tokens are −1."""
-    texts = labels_of(column)
-    if isinstance(texts, pa.ChunkedArray):
-        texts = texts.combine_chunks()
-    encoded = pc.dictionary_encode(texts)
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.combine_chunks()
-    seen = encoded.dictionary.to_pylist()
-    order = sorted(
-        (code for code, label in enumerate(seen) if label not in missing_values),
-        key=lambda code: seen[code],
-    )
-    rank = np.full(len(seen) + 1, -1, dtype=np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    indices = encoded.indices.fill_null(len(seen)).to_numpy(zero_copy_only=False)
-    codes = rank[indices]
-    return Coded(codes, [seen[code] for code in order], bool((codes < 0).any()))
+    cells = numbered(column)
+    labels = labels_of(cells.values)
+    if missing_values:
+        tokens = pa.array(missing_values, labels.type)
+        labels = pc.if_else(pc.is_in(labels, tokens), pa.scalar(None, labels.type), labels)
+    distinct = numbered(labels)  # several values may have one label, and some none
+    order = pc.array_sort_indices(distinct.values)
+    rank_of_label = np.full(distinct.n_codes, -1, dtype=np.int32)
+    rank_of_label[order.to_numpy()] = np.arange(distinct.n_values, dtype=np.int32)
+    rank_of_value = np.append(rank_of_label[distinct.codes], np.int32(-1))
+    codes = rank_of_value[cells.codes]
+    return Coded(codes, distinct.values.take(order), bool((codes < 0).any()))
 
 
 def decode(rows: Rows, table: Table, schema: Schema) -> tuple[pa.Table, NDArray[np.int64]]:
@@ -121,10 +127,11 @@ def decode(rows: Rows, table: Table, schema: Schema) -> tuple[pa.Table, NDArray[
 
     A quasi-identifying column of which nothing was generalized keeps its type; any other is text.
     A column that shows means shows those of ``rows.group_of_row``.
+    Text whose values repeat comes as a dictionary of the released values, a fraction of its size.
     Everything is built from fresh arrays, so that nothing unreleased hides in the container.
     """
     kept = np.flatnonzero(~rows.is_suppressed)
-    columns: dict[str, pa.Array] = {}
+    columns: dict[str, pa.Array | pa.ChunkedArray] = {}
     for name in table.columns:
         if name in schema.quasi:
             position = rows.names.index(name)
@@ -148,17 +155,30 @@ def _released_cells(
         return _fresh(original, kept)
     shown, codes = np.unique(nodes, return_inverse=True)
     labels = [hierarchy.all_labels[node] for node in shown.tolist()]
-    texts = pa.array([label if label else None for label in labels], pa.string())
-    return texts.take(pa.array(codes.astype(np.int64)))
+    texts = pa.array([label for label in labels if label], pa.string())
+    has_text = np.array([bool(label) for label in labels], dtype=np.bool_)
+    place_of_code = np.where(has_text, np.cumsum(has_text) - 1, len(texts)).astype(np.int32)
+    return _dictionary(place_of_code[codes], texts)
 
 
-def _fresh(column: pa.ChunkedArray, kept: NDArray[np.int64]) -> pa.Array:
-    taken = column.take(pa.array(kept))
-    if isinstance(taken, pa.ChunkedArray):
-        taken = taken.combine_chunks()
+def _fresh(column: pa.ChunkedArray, kept: NDArray[np.int64]) -> pa.Array | pa.ChunkedArray:
+    taken = column if len(kept) == len(column) else column.take(pa.array(kept))
     if pa.types.is_dictionary(taken.type):
-        taken = taken.dictionary_decode()
-    return taken
+        taken = taken.cast(taken.type.value_type)
+    if not pa.types.is_string(taken.type):
+        return taken
+    cells = numbered(taken)
+    is_repeating = cells.n_values <= len(taken) * MOST_DISTINCT
+    return _dictionary(cells.codes, cells.values) if is_repeating else taken
+
+
+def _dictionary(codes: NDArray[np.int32], texts: pa.Array) -> pa.DictionaryArray:
+    """Return the column whose cells are ``texts[code]``; the code after the last is missing."""
+    is_missing = codes == len(texts)
+    if not is_missing.any():
+        return pa.DictionaryArray.from_arrays(pa.array(codes), texts)
+    indices = pa.array(np.where(is_missing, 0, codes).astype(np.int32), mask=is_missing)
+    return pa.DictionaryArray.from_arrays(indices, texts)
 
 
 def canonical_order(frame: pa.Table) -> NDArray[np.int64]:
@@ -167,31 +187,14 @@ def canonical_order(frame: pa.Table) -> NDArray[np.int64]:
     Column by column, missing first; each column is sorted once, as its distinct values. Equal rows
     keep their order. One number per row is held, and one column's ranks at a time.
     """
-    key = np.zeros(frame.num_rows, dtype=np.int64)
-    n_keys = 1
+    key = RowKey(frame.num_rows)
     for column in frame.columns:
-        n_ranks, ranks = _ranks(column)
-        if n_keys * n_ranks >= 1 << 62:  # number the combinations that do occur
-            distinct, key = np.unique(key, return_inverse=True)
-            n_keys = len(distinct)
-        key *= n_ranks
-        key += ranks
-        n_keys *= n_ranks
-    return np.argsort(key, kind="stable")
-
-
-def _ranks(column: pa.ChunkedArray) -> tuple[int, NDArray[np.int32]]:
-    """Return how many ranks there are, and each cell's rank among the column's distinct values.
-
-    Missing cells have rank 0.
-    """
-    encoded = column.combine_chunks().dictionary_encode()
-    n_values = len(encoded.dictionary)
-    rank_of_code = np.zeros(n_values + 1, dtype=np.int32)
-    order = pc.array_sort_indices(encoded.dictionary).to_numpy()
-    rank_of_code[order] = np.arange(1, n_values + 1, dtype=np.int32)
-    codes = encoded.indices.fill_null(n_values).to_numpy(zero_copy_only=False)
-    return n_values + 1, np.asarray(rank_of_code[codes], dtype=np.int32)
+        cells = numbered(column, has_signed_zeros=True)
+        rank_of_code = np.zeros(cells.n_codes, dtype=np.int32)  # missing cells have rank 0
+        order = pc.array_sort_indices(cells.values).to_numpy()
+        rank_of_code[order] = np.arange(1, cells.n_codes, dtype=np.int32)
+        key.add(rank_of_code[cells.codes], cells.n_codes)
+    return np.argsort(key.numbers, kind="stable")
 
 
 def refuse_stars(table: Table, names: tuple[str, ...]) -> None:

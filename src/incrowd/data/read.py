@@ -86,9 +86,11 @@ def formula_cells(table: Table) -> dict[str, int]:
     for name, column in zip(table.columns, table.frame.columns, strict=True):
         if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
             continue
-        runs = column.filter(pc.match_substring_regex(column, _SPREADSHEET_RUNS))
-        is_number = pc.match_substring_regex(runs, _NUMBER_ALL_THE_SAME)
-        n_cells = len(runs) - (pc.sum(is_number).as_py() or 0)
+        counted = pc.value_counts(column)
+        values, counts = counted.field("values"), counted.field("counts")
+        runs = pc.match_substring_regex(values, _SPREADSHEET_RUNS)
+        is_number = pc.match_substring_regex(values, _NUMBER_ALL_THE_SAME)
+        n_cells = pc.sum(counts.filter(pc.and_not(runs, is_number))).as_py() or 0
         if n_cells:
             found[name] = n_cells
     return found

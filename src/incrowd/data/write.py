@@ -94,11 +94,19 @@ def _text_blocks(frame: pa.Table, stored: Format) -> Iterator[Any]:
 
 def _cut(block: pa.Table) -> list[pa.Table]:
     """Halve a block of wide or long cells until one Arrow string can hold its text."""
-    n_bytes = block.nbytes + 32 * block.num_rows * block.num_columns
+    n_bytes = sum(map(_text_bytes, block.columns)) + 32 * block.num_rows * block.num_columns
     if n_bytes <= _BLOCK_BYTES or block.num_rows == 1:
         return [block]
     half = block.num_rows // 2
     return [*_cut(block.slice(0, half)), *_cut(block.slice(half))]
+
+
+def _text_bytes(column: pa.ChunkedArray) -> int:
+    """Return how much text a column may be; a dictionary's longest value may be in every cell."""
+    if not pa.types.is_dictionary(column.type):
+        return int(column.nbytes)
+    lengths = [pc.max(pc.binary_length(part.dictionary)).as_py() or 0 for part in column.chunks]
+    return len(column) * max(lengths, default=0)
 
 
 def _quoted(cells: pa.Array, delimiter: str, is_alone: bool) -> pa.Array:
@@ -132,16 +140,19 @@ def _together(texts: pa.Array) -> pa.Buffer:
 def _write_parquet(frame: pa.Table, file: Any) -> None:
     from pyarrow import parquet
 
-    plain = fresh(frame)
     with parquet.ParquetWriter(
-        file, plain.schema, version="2.6", data_page_version="1.0", compression="snappy"
+        file,
+        fresh(frame.slice(0, 0)).schema,
+        version="2.6",
+        data_page_version="1.0",
+        compression="snappy",
     ) as writer:
-        for start in range(0, plain.num_rows, BLOCK_ROWS * 16):
-            writer.write_table(plain.slice(start, BLOCK_ROWS * 16))
+        for start in range(0, frame.num_rows, BLOCK_ROWS * 16):
+            writer.write_table(fresh(frame.slice(start, BLOCK_ROWS * 16)))
 
 
 def _write_arrow(frame: pa.Table, file: Any, is_stream: bool) -> None:
-    plain = fresh(frame)
     new_writer = pa.ipc.new_stream if is_stream else pa.ipc.new_file
-    with new_writer(file, plain.schema) as writer:
-        writer.write_table(plain)
+    with new_writer(file, fresh(frame.slice(0, 0)).schema) as writer:
+        for start in range(0, frame.num_rows, BLOCK_ROWS * 16):
+            writer.write_table(fresh(frame.slice(start, BLOCK_ROWS * 16)))

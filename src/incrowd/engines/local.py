@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -22,6 +23,10 @@ from incrowd.engines.base import (
     require_integer_key,
 )
 from incrowd.errors import JobError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class LocalEngine:
     Results do not depend on the number of threads or on the size of blocks: work is split by
     content, never by timing, and put together in a fixed order. Kernels release the GIL, so
     threads do run side by side. ``threads`` of 0 means one per processor that this process may
-    use; counting is polars' work and uses polars' own threads.
+    use; counting is done by one.
     """
 
     name = "local"
@@ -68,23 +73,43 @@ class LocalEngine:
         return pa.concat_tables(blocks.tables) if blocks.tables else blocks.schema.empty_table()
 
     def count(self, blocks: LocalBlocks, by: Sequence[str], people: str | None = None) -> pa.Table:
-        """Count rows, and distinct people, per combination of ``by`` (polars' group-by)."""
-        import polars as pl
+        """Count rows, and distinct people, per combination of ``by``, in the order of their codes.
+
+        Columns are numbered one at a time and rows sorted by one number, so that it takes some
+        28 bytes a row besides the blocks, whatever the columns hold.
+        """
+        import numpy as np
+
+        from incrowd.codes import RowKey, numbered
 
         require_countable(blocks.schema, by, people)
         rows = self.collect(blocks)
-        if not by and not people:
-            return pa.table({N_ROWS: pa.array([rows.num_rows], pa.int64())})
-        wanted = list(dict.fromkeys([*by, *([people] if people else [])]))
-        frame = pl.DataFrame(pl.from_arrow(rows.select(wanted)))
-        counts = [pl.len().cast(pl.Int64).alias(N_ROWS)]
-        schema = pa.schema([*(blocks.schema.field(name) for name in by), (N_ROWS, pa.int64())])
+        key = RowKey(rows.num_rows)
+        for name in by:
+            column = numbered(rows.column(name))
+            key.add(column.codes, column.n_codes)
+        n_people = 1
         if people:
-            counts.append(pl.col(people).n_unique().cast(pl.Int64).alias(N_PEOPLE))
-            schema = schema.append(pa.field(N_PEOPLE, pa.int64()))
-        if not by:
-            return frame.select(counts).to_arrow().cast(schema)
-        return frame.group_by(list(by)).agg(counts).to_arrow().cast(schema)
+            column = numbered(rows.column(people))
+            n_people = column.n_codes
+            key.add(column.codes, n_people)
+            del column
+        order = np.argsort(key.numbers, kind="stable")
+        numbers = key.numbers[order]
+        is_person = _is_first(numbers)  # the first row of a person within a combination
+        if people:
+            numbers //= n_people
+        starts = np.flatnonzero(_is_first(numbers))
+        if not by:  # one line, also where there are no rows
+            starts = np.zeros(1, dtype=np.int64)
+        first_rows = pa.array(order[starts] if by else starts[:0])
+        edges = np.append(starts, rows.num_rows)
+        columns = {name: rows.column(name).take(first_rows) for name in by}
+        columns[N_ROWS] = pa.array(np.diff(edges), pa.int64())
+        if people:
+            n_seen = np.append(0, np.cumsum(is_person))
+            columns[N_PEOPLE] = pa.array(np.diff(n_seen[edges]), pa.int64())
+        return pa.table(columns)
 
     def map_blocks(
         self, blocks: LocalBlocks, function: BlockFunction, schema: pa.Schema
@@ -138,6 +163,15 @@ class LocalEngine:
         # leaving ``with`` waits for those under way: a compiled loop cannot be stopped half-way.
         with ThreadPoolExecutor(min(self.threads, len(tables))) as pool:
             return LocalBlocks(tuple(pool.map(call, tables)), schema)
+
+
+def _is_first(numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which of the sorted numbers differ from the one before."""
+    import numpy as np
+
+    is_first = np.ones(len(numbers), dtype=np.bool_)
+    np.not_equal(numbers[1:], numbers[:-1], out=is_first[1:])
+    return is_first
 
 
 def _processors() -> int:

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from incrowd.codes import Numbered, numbered
 from incrowd.guarantees.cells import shows_nothing, to_frame
 from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Finding
 from incrowd.guarantees.row_order import find_order
@@ -103,14 +104,22 @@ def insensitive_leaks(
 
 def _codes(frame: pa.Table, names: Sequence[str]) -> pl.DataFrame:
     """Return the columns as numbers of their distinct values; null where a cell shows nothing."""
-    names = list(dict.fromkeys(names))
-    plain = to_frame(frame.select(names), names)
-    return plain.select(
-        pl.when(~shows_nothing(name, plain.schema[name], ()))
-        .then(pl.col(name).rank("dense"))
-        .alias(name)
-        for name in names
-    )
+    columns = {}
+    for name in dict.fromkeys(names):
+        cells = numbered(frame.column(name))
+        values = _values(cells)
+        is_blank = values.select(shows_nothing("c", values.schema["c"], ())).to_series()
+        codes = pl.Series(np.append(np.arange(cells.n_values, dtype=np.int32), np.int32(0)))
+        code_of_cell = pl.select(pl.when(~is_blank.extend(pl.Series([True]))).then(codes))
+        columns[name] = code_of_cell.to_series().gather(cells.codes)
+    return pl.DataFrame(columns)
+
+
+def _values(cells: Numbered) -> pl.DataFrame:
+    """Return a column's distinct values as the column ``c`` of a frame."""
+    import pyarrow as pa
+
+    return to_frame(pa.table([cells.values], names=["c"]), ["c"])
 
 
 def _unique_rows(codes: pl.DataFrame, names: Sequence[str], holds: bool | None) -> Finding:
@@ -185,9 +194,10 @@ def _row_numbers(
     differing: list[str] = []
     sensitive_only: list[str] = []
     for name in (*quasi, *sensitive, *insensitive):
-        column = to_frame(frame.select([name]), ["c"])["c"]
-        if n_rows < 2 or column.null_count() or column.n_unique() < n_rows:
+        cells = frame.column(name)
+        if n_rows < 2 or cells.null_count or numbered(cells).n_values < n_rows:
             continue
+        column = to_frame(frame.select([name]), ["c"])["c"]
         is_consecutive = _is_consecutive(column)
         if name in sensitive and not (is_consecutive and n_rows >= FEWEST_NUMBERED):
             sensitive_only.append(name)
@@ -231,11 +241,13 @@ def _formula_cells(frame: pa.Table) -> list[Finding]:
     """Count cells that begin like a formula and are no number."""
     n_cells = {}
     for name in frame.column_names:
-        column = to_frame(frame.select([name]), ["c"])["c"]
+        cells = numbered(frame.column(name))
+        column = _values(cells)["c"]
         if column.dtype == pl.String:
             is_formula = column.str.contains(FORMULA) & ~column.str.contains(NUMBER)
             if is_formula.any():
-                n_cells[name] = int(is_formula.sum())
+                n_of_code = np.bincount(cells.codes, minlength=cells.n_codes)
+                n_cells[name] = int(n_of_code[:-1][is_formula.to_numpy()].sum())
     if not n_cells:
         return []
     n_all = sum(n_cells.values())

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from itertools import product
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from incrowd.codes import Numbered, RowKey, numbered
 from incrowd.guarantees.cells import blanked, to_frame
 from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Finding
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 LEAST_EXCESS = 0.5
 """Agreement by position above chance, as a share of what chance leaves, that is an order kept …"""
@@ -53,38 +53,54 @@ def is_in_canonical_order(frame: pa.Table) -> bool:
     """
     if frame.num_rows < 2 or not frame.num_columns:
         return True
-    content = to_frame(frame, [f"c{place}" for place in range(frame.num_columns)])
-    readings = [content, _with_numbers(content)]
-    return any(
-        _is_sorted(reading, nulls_last=nulls_last)
-        for reading in readings
-        for nulls_last in (False, True)
-    )
+    readings = [_Reading(frame.num_rows, *way) for way in product((False, True), repeat=2)]
+    for column in frame.columns:
+        cells = numbered(column)
+        ranks, ranks_of_numbers = _ranks(cells)
+        readings = [
+            reading
+            for reading in readings
+            if reading.goes_on(cells.codes, ranks_of_numbers if reading.is_numeric else ranks)
+        ]
+    return bool(readings)
 
 
-def _with_numbers(content: pl.DataFrame) -> pl.DataFrame:
-    """Return the frame with columns of number texts as numbers."""
-    texts = [name for name, kind in content.schema.items() if kind == pl.String]
-    numeric = [name for name in texts if content[name].drop_nulls().str.contains(NUMBER).all()]
-    return content.with_columns(pl.col(numeric).str.strip_chars().cast(pl.Float64))
+@dataclass(eq=False)
+class _Reading:
+    """A way to read rows as sorted: number texts as numbers or not, missing cells first or last.
 
+    ``undecided`` are the rows that equal the one before in all columns so far.
+    """
 
-def _is_sorted(content: pl.DataFrame, *, nulls_last: bool) -> bool:
-    undecided = np.ones(content.height, dtype=np.bool_)  # rows that equal the one before, so far
-    undecided[0] = False
-    for name in content.columns:
-        cell, before = pl.col(name), pl.col(name).shift(1)
-        falls_to_null = cell.is_not_null() & before.is_null()
-        if not nulls_last:
-            falls_to_null = cell.is_null() & before.is_not_null()
-        steps = content.select(
-            falls=(cell < before).fill_null(False) | falls_to_null,
-            stays=cell.eq_missing(before),
-        )
-        if (undecided & steps["falls"].to_numpy()).any():
+    n_rows: int
+    is_numeric: bool
+    nulls_last: bool
+    undecided: NDArray[np.bool_] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.undecided = np.ones(self.n_rows - 1, dtype=np.bool_)
+
+    def goes_on(self, codes: NDArray[np.int32], rank_of_value: NDArray[np.int32]) -> bool:
+        """Take the next column; return whether rows may still be sorted in this way."""
+        rank_of_missing = len(rank_of_value) + 1 if self.nulls_last else 0
+        rank = np.append(rank_of_value, np.int32(rank_of_missing))[codes]
+        if np.any(self.undecided & (rank[1:] < rank[:-1])):
             return False
-        undecided &= steps["stays"].to_numpy()
-    return True
+        self.undecided &= rank[1:] == rank[:-1]
+        return True
+
+
+def _ranks(cells: Numbered) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return each value's rank, from 1, as it is and where number texts are read as numbers."""
+    values = _series(cells)
+    ranks = _dense(values)
+    if values.dtype != pl.String or not values.str.contains(NUMBER).all():
+        return ranks, ranks
+    return ranks, _dense(values.str.strip_chars().cast(pl.Float64))
+
+
+def _dense(values: pl.Series) -> NDArray[np.int32]:
+    return values.rank("dense").to_numpy().astype(np.int32)
 
 
 def _kept_order(frame: pa.Table, original: pa.Table, is_canonical: bool) -> Finding:
@@ -167,17 +183,27 @@ def _common_codes(
     frame: pa.Table, original: pa.Table, columns: list[str]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Number both tables' rows by their cells in some columns, from 1; 0 where all are blank."""
-    names = [f"c{place}" for place in range(len(columns))]
-    texts = [
-        to_frame(table.select(columns), names).with_columns(pl.all().cast(pl.String))
-        for table in (frame, original)
-    ]
-    both = blanked(pl.concat(texts), names, ())
-    groups = both.with_row_index("row").group_by(names, maintain_order=True).agg(pl.col("row"))
-    is_blank = groups.select(pl.all_horizontal(pl.col(names).is_null())).to_series().to_numpy()
-    code_of_group = np.where(is_blank, 0, np.arange(1, groups.height + 1))
-    n_members = groups["row"].list.len().to_numpy()
-    codes = np.zeros(both.height, dtype=np.int64)
-    flat = groups["row"].explode(empty_as_null=False).to_numpy()
-    codes[flat] = np.repeat(code_of_group, n_members)
-    return codes[: frame.num_rows], codes[frame.num_rows :]
+    key = RowKey(frame.num_rows + original.num_rows)
+    is_blank = np.ones(len(key.numbers), dtype=np.bool_)
+    for name in columns:
+        sides = [numbered(table.column(name), has_signed_zeros=True) for table in (frame, original)]
+        texts = pl.concat([_series(side).cast(pl.String) for side in sides]).to_frame("c")
+        labels = numbered(blanked(texts, ["c"], ())["c"].to_arrow())
+        codes = np.concatenate(
+            [
+                np.append(code_of_value, np.int32(labels.n_values))[side.codes]
+                for side, code_of_value in zip(
+                    sides, np.split(labels.codes, [sides[0].n_values]), strict=True
+                )
+            ]
+        )
+        is_blank &= codes == labels.n_values
+        key.add(codes, labels.n_codes)
+    codes_of_rows = np.unique(key.numbers, return_inverse=True)[1].astype(np.int64) + 1
+    codes_of_rows[is_blank] = 0
+    return codes_of_rows[: frame.num_rows], codes_of_rows[frame.num_rows :]
+
+
+def _series(cells: Numbered) -> pl.Series:
+    """Return a column's distinct values."""
+    return to_frame(pa.table([cells.values], names=["c"]), ["c"])["c"]

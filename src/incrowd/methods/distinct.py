@@ -24,7 +24,8 @@ def sort_key(
         if used * count >= _ROOM:  # number the combinations that do occur, and go on from there
             distinct, key = np.unique(key, return_inverse=True)
             used = len(distinct)
-        key = key * count + column
+        key *= count
+        key += column
         used *= count
     return key
 
@@ -32,6 +33,7 @@ def sort_key(
 def sorted_runs(key: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the rows sorted by their key, where each run of equal keys starts, and the end."""
     rows = np.argsort(key, kind="stable")
-    changes = np.flatnonzero(np.diff(key[rows])) + 1
+    ordered = key[rows]
+    changes = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
     starts = np.concatenate([[0], changes, [len(key)]]) if len(key) else np.zeros(1)
     return rows, starts.astype(np.int64)

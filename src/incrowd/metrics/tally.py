@@ -13,14 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.codes import RowKey
 from incrowd.data.dataset import Rows
 from incrowd.data.hierarchy import Hierarchy
 from incrowd.errors import DataError
 
 Counts = NDArray[np.int64]
-
-LARGEST_KEY = 1 << 62
-"""Keys of combined columns stay below this, so that they fit int64."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,14 +93,9 @@ def group_sizes(nodes: NDArray[np.int32], n_nodes: list[int]) -> Counts:
     n_rows = nodes.shape[1]
     if n_rows == 0:
         return np.zeros(0, dtype=np.int64)
-    key = np.zeros(n_rows, dtype=np.int64)
-    n_keys = 1
+    key = RowKey(n_rows)
     for column, n_column in enumerate(n_nodes):
-        if n_keys * n_column > LARGEST_KEY:  # renumber the combinations that do occur
-            distinct, key = np.unique(key, return_inverse=True)
-            n_keys = len(distinct)
-        key = key * n_column + nodes[column]
-        n_keys *= n_column
-    key.sort()
-    starts = np.flatnonzero(np.diff(key)) + 1
+        key.add(nodes[column], n_column)
+    key.numbers.sort()
+    starts = np.flatnonzero(key.numbers[1:] != key.numbers[:-1]) + 1
     return np.diff(np.concatenate([[0], starts, [n_rows]]))
