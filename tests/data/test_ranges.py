@@ -159,14 +159,14 @@ def test_losses_and_the_key_know_ranges_beyond_the_tree(cells, data):
 @pytest.mark.parametrize(
     ("numbers", "is_whole", "origin"),
     [
-        (range(17, 91), True, "ranges:1,from=20,to=90"),
-        (range(1, 7), True, "ranges:1,from=2,to=6"),
-        (range(1, 31), True, "ranges:1,from=2,to=30"),
-        (range(1900, 2020), True, "ranges:2,from=1910,to=2010"),
+        (range(17, 91), True, "ranges:5,from=20,to=90"),
+        (range(1, 7), True, "ranges:2,from=2,to=6"),
+        (range(1, 31), True, "ranges:5,from=5,to=30"),
+        (range(1900, 2020), True, "ranges:5,from=1910,to=2010"),
         (range(0, 100_000, 7), True, "ranges:1000,from=5000,to=95000"),
-        ([n / 50 for n in range(51)], False, "ranges:0.01,from=0.05,to=1"),
+        ([n / 50 for n in range(51)], False, "ranges:0.1,from=0.1,to=1"),
         ([1.5, 2.5, 3.5, 4.5, 1e9], False, "ranges:1e+07,from=5e+07,to=1e+09"),
-        (range(-40, 41), True, "ranges:1,from=-35,to=40"),
+        (range(-40, 41), True, "ranges:5,from=-30,to=40"),
     ],
 )
 def test_the_grid_is_round_and_its_ends_are_rounder(numbers, is_whole, origin):
@@ -199,7 +199,7 @@ def test_labels_of_whole_numbers_decimals_and_open_ends():
 
 
 def test_numbers_that_are_written_in_two_ways_share_a_cell():
-    tree = hierarchy([*map(str, range(40)), "+20"])
+    tree = hierarchy([*map(str, range(40)), "+20"], "ranges:1")
     assert {"20", "+20", "[20, 21)", "20-21"} <= set(tree.all_labels)
     leaves = np.asarray([tree.leaf_of_value["20"], tree.leaf_of_value["+20"]], dtype=np.int32)
     cell = np.full(2, tree.node_of_label["[20, 21)"], dtype=np.int32)
@@ -238,8 +238,8 @@ def test_what_is_stated_of_a_grid_is_kept():
         return [int(part) for part in (found.first, found.step, found.last)]
 
     assert grid(step=10) == [10, 10, 90]
-    assert grid(lower=3) == [3, 1, 98]
-    assert grid(upper=51) == [1, 1, 51]
+    assert grid(lower=3) == [3, 5, 93]
+    assert grid(upper=51) == [1, 5, 51]
     assert grid(step=7, lower=500) == [500, 7, 500]
     assert grid(step=7, upper=-500) == [-500, 7, -500]
 

@@ -28,6 +28,8 @@ ROLES = {
     "diagnosis": "sensitive",
 }
 K, L = 5, 3
+EFFORT = 30_000
+"""Some seconds: enough to see what a search does."""
 
 
 def demo_command(
@@ -110,6 +112,7 @@ def _prepare(folder: Path, rows: int, seed: int, force: bool) -> Job:
             "marital_status": "hierarchies/marital_status.csv",
         },
         "guarantee": {"name": KAnonymity.name, "k": K, "l": L},
+        "method": {"name": "cluster", "effort": EFFORT},
     }
     job = Job.from_mapping(mapping, folder)
     write_whole(job_file, job.to_toml(folder), force=force)

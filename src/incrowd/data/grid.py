@@ -27,6 +27,12 @@ MOST_STATED_STEPS = 200
 END_SHARE = Fraction(1, 200)
 """The open cells hold at least this share of the rows each, as far as round ends allow."""
 
+VALUES_PER_STEP = ((25, 5), (6, 2), (0, 1))
+"""With at least so many different values in the span, a step holds about so many of them."""
+
+SLACK = Fraction(5, 4)
+"""How many more values a span might hold that happen not to occur."""
+
 END_STEPS = ((40, 5), (16, 2), (0, 1))
 """With at least so many steps in the span, the ends are multiples of so many steps."""
 
@@ -100,14 +106,15 @@ def find_grid(
     """Return the grid as far as it is stated, and for the rest one that suits rising numbers.
 
     The span is that of all rows but one in two hundred at either end; the step is the least of 1,
-    2 or 5 times a power of ten that goes at most 100 times into it, and at least 1 for whole
-    numbers; the ends are the outermost multiples of five steps within the span (fewer where it
+    2 or 5 times a power of ten that goes at most 100 times into it and holds about five different
+    values (two or one where there are few of them in all), so that an edge is seldom somebody's
+    value; the ends are the outermost multiples of five steps within the span (fewer where it
     has few steps). So a single row hardly ever moves the grid. Where both ends are stated, so is
     a step that leads from one to the other; else the numbers are not all equal.
     """
     least, greatest = _bulk(numbers, counts)
     stated = None if step is None else Fraction(str(step))
-    size = stated or nice_step((greatest - least) / MOST_STEPS, is_whole=is_whole)
+    size = stated or _found_step(numbers, least, greatest, is_whole=is_whole)
     start = None if lower is None else Fraction(str(lower))
     end = None if upper is None else Fraction(str(upper))
     n_steps = (greatest - least) / size
@@ -128,6 +135,17 @@ def find_grid(
         )
     is_exact = is_whole and size.denominator == 1 and start.denominator == 1
     return Grid(start, size, int(n_steps) + 1, is_exact)
+
+
+def _found_step(
+    numbers: NDArray[np.float64], least: Fraction, greatest: Fraction, *, is_whole: bool
+) -> Fraction:
+    n_values = int(((numbers >= float(least)) & (numbers <= float(greatest))).sum())
+    per_step = next(times for many, times in VALUES_PER_STEP if n_values >= many)
+    shortest = (greatest - least) / MOST_STEPS
+    if per_step > 1:
+        shortest = max(shortest, (greatest - least) * per_step / (SLACK * n_values))
+    return nice_step(shortest, is_whole=is_whole)
 
 
 def nice_step(least: Fraction, *, is_whole: bool) -> Fraction:

@@ -29,6 +29,9 @@ SHORTEST_TRIAL, TRIAL_SHARE = 0.05, 0.05
 QUICKER, FULLER = 4, 10
 """The automatic effort over that of ``quick``, and that of ``full`` over the automatic one."""
 
+SLOWER = 3
+"""About how much longer a change takes where more is asked of groups than one k."""
+
 FIRST_CHANGES = 32
 """What a trial begins with, and the least that any budget comes to."""
 
@@ -134,6 +137,8 @@ class Budget:
         if seconds_of(self.effort):
             return self._within(nodes, plan, limits, engine, start)
         automatic = automatic_effort(n_distinct, plan.typical_k)
+        if not plan.is_size_only:
+            automatic = max(1, automatic // SLOWER)
         if self.effort == QUICK:
             return max(1, automatic // QUICKER)
         return FULLER * automatic if self.effort == FULL else automatic

@@ -37,7 +37,8 @@ class Cluster:
         AUTO,
         help="How many changes the search tries, or how long it searches (10s, 2m), or quick, "
         "auto or full: auto takes 40 changes per distinct row (10 above 40,000 of them), divided "
-        "by the square root of k; quick a quarter, full ten times as many.",
+        "by the square root of k, a third where more is asked than one k; quick a quarter, full "
+        "ten times as many.",
     )
     keep_identical_together: bool = option(
         False,

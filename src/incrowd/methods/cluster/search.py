@@ -255,7 +255,6 @@ def improve(begun: Begun, plan: Plan, progress: Progress, near: Near | None = No
     pool = kernel_pool.empty_pool(space, state, n_items_of_plan(plan.k))
     near = no_lists(space, plan.typical_k) if near is None else near
     n_iterations = 1 + ROWS_PER_SLICE // plan.typical_k
-    stamps = 0
     n_suppressible = int(state.room_left[0])
     state.room_left[0] = 0
     dearest = int((space.rows[0] * (state.groups[PRICE, SUPPRESSED] - space.rows[1])).sum())
@@ -263,6 +262,14 @@ def improve(begun: Begun, plan: Plan, progress: Progress, near: Near | None = No
     def loss() -> float:
         return (int(state.counters[TOTAL]) - least) / dearest if dearest > 0 else 0.0
 
+    def search(n_changes: int, stamps: int) -> int:
+        return int(
+            kernel_search.search_slice(
+                space, state, pool, near, begun.rules, plan.k, n_changes, effort, heat, stamps
+            )
+        )
+
+    stamps = search(0, 0)  # compiled before the first report: the time left is that of the search
     while state.counters[N_DONE] < effort and state.counters[TOTAL] > least:
         n_done = int(state.counters[N_DONE])
         end = effort
@@ -274,18 +281,7 @@ def improve(begun: Begun, plan: Plan, progress: Progress, near: Near | None = No
         progress(STAGE, n_done, effort, loss())
         if is_end_wished():
             return
-        stamps = kernel_search.search_slice(
-            space,
-            state,
-            pool,
-            near,
-            begun.rules,
-            plan.k,
-            min(n_iterations, end - n_done),
-            effort,
-            heat,
-            stamps,
-        )
+        stamps = search(min(n_iterations, end - n_done), stamps)
     progress(STAGE, effort, effort, loss())
 
 
