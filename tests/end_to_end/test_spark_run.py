@@ -2,7 +2,18 @@
 
 import pytest
 
-FLAGS = ["--k", 5, "--quasi", "age,sex,zip", "--sensitive", "diagnosis", "--partitions", 3]
+FLAGS = [
+    "--k",
+    5,
+    "--quasi",
+    "age,sex,zip",
+    "--sensitive",
+    "diagnosis",
+    "--method",
+    "greedy",
+    "--partitions",
+    3,
+]
 
 
 @pytest.mark.spark
