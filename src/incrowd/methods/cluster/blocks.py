@@ -87,11 +87,7 @@ def block_of_row(nodes: NDArray[np.int32], plan: Plan) -> NDArray[np.int64]:
     differ; a block has at least k rows.
     """
     rows, run_start = sorted_runs(plan.key_of_row(plan.forest.in_ranks(nodes)))
-    n_blocks = automatic_partitions(len(run_start) - 1, LARGEST_WHOLE, DISTINCT_PER_BLOCK)
-    starts = cut(run_start, n_blocks, lambda start, end: end - start >= plan.k)
-    blocks = np.empty(nodes.shape[1], dtype=np.int64)
-    blocks[rows] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    return blocks
+    return _cut_runs(rows, run_start, len(run_start) - 1, plan.k)
 
 
 def block_of_groups(
@@ -111,9 +107,16 @@ def block_of_groups(
     rows, run_start = sorted_runs(group_key)
     content = plan.key_of_row(plan.forest.in_ranks(nodes))
     n_distinct = len(np.unique(content))
+    return _cut_runs(rows, run_start, n_distinct, plan.k)
+
+
+def _cut_runs(
+    rows: NDArray[np.int64], run_start: NDArray[np.int64], n_distinct: int, k: int
+) -> NDArray[np.int64]:
+    """Return the block of every row, given sorted rows and the runs that must not be cut."""
     n_blocks = automatic_partitions(n_distinct, LARGEST_WHOLE, DISTINCT_PER_BLOCK)
-    starts = cut(run_start, n_blocks, lambda start, end: end - start >= plan.k)
-    blocks = np.empty(nodes.shape[1], dtype=np.int64)
+    starts = cut(run_start, n_blocks, lambda start, end: end - start >= k)
+    blocks = np.empty(len(rows), dtype=np.int64)
     blocks[rows] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     return blocks
 

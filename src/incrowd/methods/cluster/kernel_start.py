@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.kernels.compile import Whole, compiled, compiled_inner
+from incrowd.kernels.sorting import shell_sort
 from incrowd.methods.cluster.kernel_state import (
     FIRST,
     HIGH_CELL,
@@ -74,21 +75,6 @@ def top_down(
     n_groups = int(split_top_down(space, k, len(distinct), children, room))
     starts = numbers[GROUP_START, : n_groups + 1]
     return starts, room.done[DISTINCT, : starts[-1]], room.done[COUNT, : starts[-1]]
-
-
-@compiled_inner
-def _sort(numbers: NDArray[np.int64], n_numbers: Whole) -> None:
-    """Sort the first numbers (Shell's sort)."""
-    gap = n_numbers // 2
-    while gap > 0:
-        for place in range(gap, n_numbers):
-            number = numbers[place]
-            hole = place
-            while hole >= gap and numbers[hole - gap] > number:
-                numbers[hole] = numbers[hole - gap]
-                hole -= gap
-            numbers[hole] = number
-        gap = 1 if gap == 2 else gap * 5 // 11
 
 
 @compiled_inner
@@ -290,7 +276,7 @@ def split_top_down(space: Space, k: Whole, n_pairs: Whole, children: Children, r
                     price = price_of_meeting(space, rest_box, stack_distinct[start + item])
                     ranking[n_ranked] = (price << 32) | item
                     n_ranked += 1
-            _sort(ranking, n_ranked)
+            shell_sort(ranking, n_ranked)
             for rank in range(n_ranked):
                 if n_rest >= k:
                     break

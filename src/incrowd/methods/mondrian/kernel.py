@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.kernels.compile import Flag, Whole, compiled, compiled_inner
+from incrowd.kernels.sorting import shell_sort
 from incrowd.kernels.trees import common_ancestor
 from incrowd.kernels.validity import Scratch, is_valid, scratch_for
 
@@ -90,16 +91,7 @@ def _sort(
                 n_sorted += 1
             count_at[key] = 0
         return
-    gap = n_keys // 2
-    while gap > 0:
-        for place in range(gap, n_keys):
-            key = keys[place]
-            hole = place
-            while hole >= gap and keys[hole - gap] > key:
-                keys[hole] = keys[hole - gap]
-                hole -= gap
-            keys[hole] = key
-        gap = 1 if gap == 2 else gap * 5 // 11
+    shell_sort(keys, n_keys)
 
 
 @compiled_inner
