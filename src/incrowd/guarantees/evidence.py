@@ -43,7 +43,8 @@ class Evidence:
 
     ``blocks`` hold the file's columns; where the owner has proven a key, also the owner's
     columns that ``person`` and ``k_column`` name. ``frame`` is the same as one local table where
-    it fits (row numbers of exposed people come from it), else None.
+    it fits (row numbers of exposed people come from it), else None. ``original`` has, row by row,
+    the quasi-identifying cells that the owner proved to be behind each released row.
     """
 
     engine: Engine
@@ -56,6 +57,7 @@ class Evidence:
     missing_values: tuple[str, ...] = ()
     sensitive_hierarchies: dict[str, Hierarchy] = field(default_factory=dict)
     frame: pa.Table | None = None
+    original: pa.Table | None = None
 
     @classmethod
     def from_table(

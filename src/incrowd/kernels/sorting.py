@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from incrowd.kernels.compile import Whole, compiled
+from incrowd.compiling import Whole, compiled
 
 
 @compiled

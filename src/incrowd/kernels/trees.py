@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.kernels.compile import Whole, compiled_inner
+from incrowd.compiling import Whole, compiled_inner
 
 
 class Trees(NamedTuple):

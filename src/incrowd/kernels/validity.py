@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.kernels.compile import Flag, Whole, compiled, compiled_inner
+from incrowd.compiling import Flag, Whole, compiled, compiled_inner
 
 ROUNDING = 1e-12
 """How far beyond a limit that includes its boundary a computed number may lie."""

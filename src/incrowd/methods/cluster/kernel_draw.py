@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.kernels.compile import Whole, compiled_inner
+from incrowd.compiling import Whole, compiled_inner
 
 _UNIT = 1.0 / (1 << 53)
 _LN_2 = 0.6931471805599453

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from incrowd.kernels.compile import Flag, Whole, compiled_inner
+from incrowd.compiling import Flag, Whole, compiled_inner
 from incrowd.methods.cluster.kernel_grow import grow
 from incrowd.methods.cluster.kernel_pool import (
     COUNT,

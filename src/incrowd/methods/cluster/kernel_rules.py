@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.kernels.compile import Flag, Whole, compiled_inner
+from incrowd.compiling import Flag, Whole, compiled_inner
 from incrowd.kernels.validity import DISTINCT, ROUNDING, distance_from_all, is_diverse
 from incrowd.methods.conditions import PackedConditions
 

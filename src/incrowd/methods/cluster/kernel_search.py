@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from incrowd.kernels.compile import Flag, Whole, compiled, compiled_inner
+from incrowd.compiling import Flag, Whole, compiled, compiled_inner
 from incrowd.methods.cluster.kernel_draw import below, share, waiting_time
 from incrowd.methods.cluster.kernel_near import Near, list_near
 from incrowd.methods.cluster.kernel_pool import (

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.kernels.compile import Whole, compiled, compiled_inner
+from incrowd.compiling import Whole, compiled, compiled_inner
 from incrowd.kernels.sorting import shell_sort
 from incrowd.methods.cluster.kernel_state import (
     FIRST,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.kernels.compile import (
+from incrowd.compiling import (
     Flag,
     Whole,
     compiled,

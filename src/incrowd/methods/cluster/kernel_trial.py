@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.kernels.compile import compiled
+from incrowd.compiling import compiled
 from incrowd.methods.cluster.kernel_near import Near, list_near
 from incrowd.methods.cluster.kernel_state import Space
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.kernels.compile import Flag, Whole, compiled, compiled_inner
+from incrowd.compiling import Flag, Whole, compiled, compiled_inner
 from incrowd.kernels.validity import Scratch, is_valid
 
 SPREAD = np.uint64(0x9E3779B97F4A7C15)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.kernels.compile import Flag, Whole, compiled_inner
+from incrowd.compiling import Flag, Whole, compiled_inner
 from incrowd.kernels.trees import Trees, common_ancestor
 
 FULL = 12

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.kernels.compile import Whole, compiled_inner
+from incrowd.compiling import Whole, compiled_inner
 from incrowd.kernels.validity import Scratch, is_valid, scratch_for
 
 RUNNING, DONE, STUCK = 0, 1, 2

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.kernels.compile import Whole, compiled
+from incrowd.compiling import Whole, compiled
 from incrowd.kernels.trees import Trees, common_ancestor, move_meetings
 from incrowd.methods.greedy.boxes import (
     Boxes,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.kernels.compile import Whole, compiled, compiled_inner
+from incrowd.compiling import Whole, compiled, compiled_inner
 from incrowd.kernels.trees import common_ancestor
 from incrowd.methods.greedy.groups import (
     ALIVE,

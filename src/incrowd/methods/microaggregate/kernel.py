@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.kernels.compile import Flag, Whole, compiled, compiled_inner
+from incrowd.compiling import Flag, Whole, compiled, compiled_inner
 from incrowd.methods.cluster.kernel_draw import below, share, waiting_time
 
 MOST_GROUPS = 4

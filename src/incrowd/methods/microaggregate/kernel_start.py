@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.kernels.compile import Whole, compiled, compiled_inner
+from incrowd.compiling import Whole, compiled, compiled_inner
 
 
 @compiled_inner

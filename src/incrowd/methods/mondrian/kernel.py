@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.kernels.compile import Flag, Whole, compiled, compiled_inner
+from incrowd.compiling import Flag, Whole, compiled, compiled_inner
 from incrowd.kernels.sorting import shell_sort
 from incrowd.kernels.trees import common_ancestor
 from incrowd.kernels.validity import Scratch, is_valid, scratch_for

@@ -8,7 +8,7 @@ def test_kernels_compile_without_a_place_for_the_cache():
     # code that is in no file has no place for a cache: Numba itself refuses it
     program = (
         "from numba import njit\n"
-        "from incrowd.kernels.compile import compiled\n"
+        "from incrowd.compiling import compiled\n"
         "def double(number):\n"
         "    return 2 * number\n"
         "try:\n"
