@@ -56,7 +56,7 @@ def _left_out(audit: Audit) -> str:
 
 
 def _show_promise(console: Console, audit: Audit) -> None:
-    stars = audit.guarantee["parameters"]["stars"]
+    stars = audit.guarantee["parameters"].get("stars", "as-wildcard")
     console.print(
         f"  promise: {audit.guarantee['name']}: {audit.guarantee['claim']} (stars {stars})",
         markup=False,
