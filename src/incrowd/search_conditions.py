@@ -6,14 +6,14 @@ from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.data.builders import hierarchy_for
 from incrowd.data.encoding import coded
 from incrowd.data.hierarchy import STAR, Hierarchy
-from incrowd.data.kinds import labels_of, parse_numbers
+from incrowd.data.kinds import parse_numbers
 from incrowd.data.table import Table
+from incrowd.data.wishes import personal_k
 from incrowd.errors import DataError, JobError
 from incrowd.job import Job
 from incrowd.methods.conditions import Conditions, SensitiveCondition
@@ -42,23 +42,6 @@ def conditions_of(
 def suppressible(limit: float, n_rows: int) -> int:
     """Return how many rows a share of them is, rounded down; 0.29 of 100 is 29."""
     return int(Fraction(repr(float(limit))) * n_rows)
-
-
-def personal_k(table: Table, column: str) -> NDArray[np.int32]:
-    """Return each row's own k: whole numbers of at least 1."""
-    texts = labels_of(table.frame.column(column))
-    is_whole = pc.fill_null(pc.match_substring_regex(texts, r"^[0-9]{1,9}$"), False)
-    wrong = np.flatnonzero(~np.asarray(is_whole.to_numpy(zero_copy_only=False), dtype=np.bool_))
-    if len(wrong) == 0:
-        wishes = pc.cast(texts, pa.int64()).to_numpy(zero_copy_only=False)
-        wrong = np.flatnonzero(wishes < 1)
-    if len(wrong):
-        raise DataError(
-            f"{table.name}, column {column!r}: {len(wrong)} rows hold no whole number of 1 or more "
-            f"(first in row {wrong[0] + 1})",
-            remedy="Every row needs its own k; 1 means no wish.",
-        )
-    return np.asarray(wishes, dtype=np.int32)
 
 
 def person_numbers(table: Table, column: str) -> NDArray[np.int32]:
