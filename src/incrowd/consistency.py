@@ -106,8 +106,7 @@ def _refuse_stray_columns(job: Job) -> None:
     for column in job.hierarchies:
         if column not in (*quasi, *job.schema.sensitive):
             raise JobError(
-                f"column {column!r} has a hierarchy but is neither quasi-identifying "
-                "nor sensitive",
+                f"column {column!r} has a hierarchy but is neither quasi-identifying nor sensitive",
                 remedy="Give it one of these roles, or drop its hierarchy.",
             )
     for column in job.coding:

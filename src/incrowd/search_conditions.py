@@ -6,13 +6,12 @@ from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.data.builders import hierarchy_for
 from incrowd.data.encoding import coded
 from incrowd.data.hierarchy import STAR, Hierarchy
-from incrowd.data.kinds import labels_of, parse_numbers
+from incrowd.data.kinds import parse_numbers
 from incrowd.data.table import Table
 from incrowd.data.wishes import wishes
 from incrowd.errors import DataError, JobError

@@ -25,7 +25,6 @@ from incrowd.guarantees.leaks import find_leaks
 from incrowd.guarantees.likeness import check_thresholds, measure
 from incrowd.guarantees.table import Guarantee
 
-
 WISH = "k(v)"
 """The column of personal k that rules state, beside the released columns."""
 
@@ -76,7 +75,9 @@ def examine(
             return [proof]
         findings.append(proof)
         evidence_frame = _with_owner_columns(released.frame, schema, guarantee, owner)
-        original = owner.original.frame.select(list(schema.quasi)).take(pa.array(owner.original_row))
+        original = owner.original.frame.select(list(schema.quasi)).take(
+            pa.array(owner.original_row)
+        )
         if guarantee.k_rules:
             k_column = WISH
     evidence = Evidence(

@@ -227,9 +227,8 @@ def _check(
     measures: bool,
 ) -> Audit:
     from incrowd import pipeline
-    from incrowd.outputs import file_hash
-
     from incrowd.data.wishes import wishes
+    from incrowd.outputs import file_hash
     from incrowd.preparation import prepared, replace_quasi
 
     table = pipeline.read_input(released, reading)

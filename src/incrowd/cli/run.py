@@ -82,9 +82,7 @@ def run_command(
     bins: Bins = None,
     guarantee: Annotated[
         str | None,
-        typer.Option(
-            help=f"The promise: {', '.join(GUARANTEES)}.", rich_help_panel="Guarantee"
-        ),
+        typer.Option(help=f"The promise: {', '.join(GUARANTEES)}.", rich_help_panel="Guarantee"),
     ] = None,
     method: Annotated[
         str | None,

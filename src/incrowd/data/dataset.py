@@ -32,8 +32,8 @@ class Rows:
     leaf or an ancestor of it afterwards. Row numbers never change: row 7 of what a method returns
     is row 7 of what it was given. A row with ``is_suppressed`` is to be left out of the release.
     ``attribute_of_column`` says which column's one-hot code each column is a bit of, where columns
-    are bits. ``group_of_row`` says which rows are shown as one line where columns show means, which nodes
-    do not tell. ``trace`` is what the search that made these nodes says of itself.
+    are bits. ``group_of_row`` says which rows are shown as one line where columns show means,
+    which nodes do not tell. ``trace`` is what the search that made these nodes says of itself.
     """
 
     names: tuple[str, ...]

@@ -16,6 +16,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from incrowd.engines.base import (
+    DEFAULT_MEMORY,
     N_PEOPLE,
     N_ROWS,
     BlockFunction,

@@ -89,9 +89,7 @@ def _local(choice: EngineChoice, directory: Path | None) -> Engine:  # noqa: ARG
 def _spark(choice: EngineChoice, directory: Path | None) -> Engine:
     from incrowd.engines.spark import SparkEngine
 
-    return SparkEngine(
-        choice.master, directory=directory, working_memory=memory_of(choice.memory)
-    )
+    return SparkEngine(choice.master, directory=directory, working_memory=memory_of(choice.memory))
 
 
 ENGINES: dict[str, Callable[[EngineChoice, Path | None], Engine]] = {

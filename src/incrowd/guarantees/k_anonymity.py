@@ -50,7 +50,7 @@ class KAnonymity:
     k_rules: tuple[str, ...] = option(
         (),
         flag="--k-rule",
-        help='A k for some rows: \'20 where diagnosis = "HIV"\'. Several times; the first that '
+        help="A k for some rows: '20 where diagnosis = \"HIV\"'. Several times; the first that "
         "a row meets counts.",
         repeats=True,
     )

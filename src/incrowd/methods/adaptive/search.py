@@ -71,8 +71,8 @@ def problem_of(rows: Rows, conditions: Conditions) -> Problem:
     if k is None:
         k = np.full(rows.n_rows, conditions.k, dtype=np.int32)
     if rows.attribute_of_column is None:
-        n_values = [hierarchy.n_leaves for hierarchy in rows.hierarchies]
-        return Problem(rows.nodes, np.asarray(n_values, dtype=np.int64), k)
+        n_leaves = [hierarchy.n_leaves for hierarchy in rows.hierarchies]
+        return Problem(rows.nodes, np.asarray(n_leaves, dtype=np.int64), k)
     n_attributes = int(rows.attribute_of_column.max()) + 1
     n_values = np.bincount(rows.attribute_of_column, minlength=n_attributes)
     codes = np.zeros((n_attributes, rows.n_rows), dtype=np.int32)
