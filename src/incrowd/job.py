@@ -242,7 +242,7 @@ def parameters(part: Any) -> dict[str, Any]:
     """Return a part's fields that are set, as plain values for TOML and JSON."""
     values = {item.name: getattr(part, item.name) for item in fields(part)}
     return {
-        name: _plain(value) for name, value in values.items() if value is not None and value != {}
+        name: _plain(value) for name, value in values.items() if value not in (None, {}, ())
     }
 
 
