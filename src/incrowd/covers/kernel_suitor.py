@@ -85,7 +85,8 @@ def matched(
     for vertex in range(n_vertices):
         for suitor in range(n_suitors[vertex]):
             n_proposals[order[n_edges - 1 - suitors[room[vertex] + suitor]]] += 1
-    return n_proposals == 2
+    is_matched: NDArray[np.bool_] = n_proposals == 2
+    return is_matched
 
 
 @compiled_inner
