@@ -143,9 +143,7 @@ def cover_of_lists(
     from incrowd.covers.graph import edge_order
     from incrowd.methods.adaptive import kernel_lists
 
-    lower, upper, weight = kernel_lists.edges_of_lists(
-        lists.start, lists.neighbour, lists.distance
-    )
+    lower, upper, weight = kernel_lists.edges_of_lists(lists.start, lists.neighbour, lists.distance)
     is_kept = choose(edge_order(weight, lower, upper), weight, lower, upper, ranked.need)
     counts = np.zeros((ranked.n_rows, ranked.problem.n_cells), dtype=np.uint8)
     kernel_lists.count_differences(

@@ -100,7 +100,9 @@ def nearest_ranks(
     for tile in range(n_tiles):
         first, end = tiles.first[tile], tiles.first[tile + 1]
         fill_planes(cells, first, end, shift, planes)
-        combination = tiles.combination[:, tiles.first_profile[tile] : tiles.first_profile[tile + 1]]
+        combination = tiles.combination[
+            :, tiles.first_profile[tile] : tiles.first_profile[tile + 1]
+        ]
         summed = np.int64(-1)
         for query in range(n_queries):
             rank = queries[query]
