@@ -53,7 +53,7 @@ def check_people(guarantee: AdaptiveAnonymity, evidence: Evidence) -> list[Findi
     bounds = Bounds.of(people)
     is_sure = bool((bounds.crowd >= people.k).all()) and not _is_over_bound(people, bounds).any()
     pairs = compatible_pairs(people, FEW_TESTS if is_sure else MOST_TESTS, MOST_EDGES)
-    crowds = count_crowds(people, bounds, pairs, SEED)
+    crowds = count_crowds(people, bounds, pairs, SEED, MOST_TESTS)
     is_report = guarantee.posterior == "report"
     findings, open_levels = [], []
     for name, achieved, is_counted in (
@@ -292,12 +292,12 @@ def _sampled_posterior(people: People) -> Finding:
         is_drawn = np.zeros(people.n, dtype=np.bool_)
         is_drawn[order[:n_drawn]] = True
         some = people.only(is_drawn)
-        pairs = compatible_pairs(some)
+        pairs = compatible_pairs(some, MOST_TESTS, MOST_EDGES)
         posterior = _posterior_of(some, Bounds.of(some), pairs)
         if posterior is not None:
             break
     else:
-        raise ValueError("one person has one row")
+        raise InputError("could not check posterior: there is no room for any compatible pair")
     measured = _measure(some, posterior)
     n_over = int((measured.is_over | measured.is_open).sum())
     figures = measured.figures | {"n_sampled": some.n} | _interval(n_over, some.n, people.n)
@@ -320,7 +320,7 @@ def _sustained(people: People, n_revealed: int) -> Finding:
     is_left[np.random.default_rng(SEED).permutation(people.n)[:n_revealed]] = False
     others = people.only(is_left)
     bounds = Bounds.of(others)
-    posterior = _posterior_of(others, bounds, compatible_pairs(others))
+    posterior = _posterior_of(others, bounds, compatible_pairs(others, MOST_TESTS, MOST_EDGES))
     if posterior is None:
         summary = f"not measured with {n_revealed} people's rows known: too many compatible pairs"
         return _finding(name, None, summary, figures)
