@@ -265,7 +265,7 @@ def test_too_many_pairs_are_no_verdict_or_an_estimate(monkeypatch):
     assert "estimated" in estimated[POSTERIOR].summary
     assert figures["n_sampled"] < 46
     assert figures["is_estimated"]
-    assert figures["n_short_at_least"] <= 40 <= figures["n_short_at_most"]
+    assert figures["n_over_at_least"] <= 40 <= figures["n_over_at_most"]
 
 
 def test_too_many_comparisons_are_no_verdict_or_an_estimate(monkeypatch):
