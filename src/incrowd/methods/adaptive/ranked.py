@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -88,27 +87,32 @@ class Ranked:
         )
 
     @cached_property
+    def by_profile(self) -> NDArray[np.int32]:
+        """The ranks sorted by profile."""
+        return np.argsort(self.profile, kind="stable").astype(np.int32)
+
+    @cached_property
     def tiles(self) -> Tiles:
-        """Spans of ranks with their profiles, and attributes joined."""
+        """Rows sorted by profile, cut so that a tile's planes stay in the cache."""
         from incrowd.methods.adaptive.kernel_weighted import Tiles
 
-        n_lines = self.problem.n_cells
-        n_ranks = int(np.clip(TILE_BYTES // (2 * max(1, n_lines)), LEAST_TILE, LARGEST_TILE))
-        first = np.append(np.arange(0, self.n_rows, n_ranks), self.n_rows)
-        local = np.empty(self.n_rows, dtype=np.uint16)
-        occurring = []
-        for start, end in pairwise(first.tolist()):
-            distinct, local[start:end] = np.unique(self.profile[start:end], return_inverse=True)
-            occurring.append(distinct)
-        _, representative = np.unique(self.profile, return_index=True)
-        combination, value_start, values = _joined(
-            self.problem.codes[:, self.row[representative]], self.first_value
+        n_lines = max(1, self.problem.n_cells)
+        n_places = int(np.clip(TILE_BYTES // (2 * n_lines), LEAST_TILE, LARGEST_TILE))
+        profile = self.profile[self.by_profile]
+        is_start = np.ones(self.n_rows, dtype=np.bool_)
+        is_start[1:] = profile[1:] != profile[:-1]
+        is_start[::n_places] = True
+        start = np.flatnonzero(is_start)
+        edges = np.append(np.arange(0, self.n_rows, n_places), self.n_rows)
+        combination, value_start, values = joined(
+            self.problem.codes[:, self.row[self.by_profile[start]]], self.first_value
         )
         return Tiles(
-            first,
-            local,
-            np.cumsum([0, *map(len, occurring)]),
-            np.ascontiguousarray(combination[:, np.concatenate(occurring)]),
+            self.by_profile,
+            np.searchsorted(start, edges),
+            np.append(start, self.n_rows),
+            profile[start],
+            combination,
             value_start,
             values,
         )
@@ -129,10 +133,10 @@ class Ranked:
 
     @cached_property
     def planes(self) -> NDArray[Any]:
-        """The codes, a line per attribute, where these are compared one attribute at a time."""
+        """The codes in the order of tiles, where attributes are compared one at a time."""
         if self.problem.is_bit:
             return np.empty((0, 0), dtype=np.uint8)
-        return self.problem.codes[:, self.row].astype(_code_type(self.problem))
+        return self.problem.codes[:, self.row[self.by_profile]].astype(_code_type(self.problem))
 
 
 def _code_type(problem: Problem) -> type[np.generic]:
@@ -142,31 +146,31 @@ def _code_type(problem: Problem) -> type[np.generic]:
     return np.uint16 if most <= 1 << 16 else np.int32
 
 
-def _joined(
+def joined(
     codes: NDArray[np.int32], first_value: NDArray[np.int64]
 ) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int32]]:
     """Join attributes, those with few values first, while few combinations occur.
 
-    Returns the combination of each profile per joined attribute, all combinations counted
-    through; and the values that each is made of.
+    Returns the combination of each row of ``codes[attribute, row]`` per joined attribute, all
+    combinations counted through; and the values that each is made of.
     """
     by_width = np.argsort(np.diff(first_value), kind="stable")
-    joined: list[tuple[list[int], NDArray[np.int64]]] = []
-    for attribute in by_width:
-        if joined:
-            members, number = joined[-1]
+    parts: list[tuple[list[int], NDArray[np.int64]]] = []
+    for attribute in by_width.tolist():
+        if parts:
+            members, number = parts[-1]
             together = number * int(codes[attribute].max(initial=0) + 1) + codes[attribute]
             distinct, renumbered = np.unique(together, return_inverse=True)
             if len(distinct) <= MOST_COMBINATIONS:
-                joined[-1] = ([*members, int(attribute)], renumbered)
+                parts[-1] = ([*members, attribute], renumbered)
                 continue
         _, number = np.unique(codes[attribute], return_inverse=True)
-        joined.append(([int(attribute)], number))
+        parts.append(([attribute], number))
     n_combinations = 0
-    combination = np.empty((len(joined), codes.shape[1]), dtype=np.int64)
+    combination = np.empty((len(parts), codes.shape[1]), dtype=np.int64)
     lengths: list[NDArray[np.int64]] = []
     values: list[NDArray[np.int64]] = []
-    for line, (members, number) in enumerate(joined):
+    for line, (members, number) in enumerate(parts):
         _, representative = np.unique(number, return_index=True)
         made_of = codes[np.ix_(np.array(members), representative)] + first_value[members][:, None]
         combination[line] = number + n_combinations
