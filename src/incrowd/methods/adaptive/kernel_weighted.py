@@ -12,14 +12,14 @@ from incrowd.compiling import Flag, Whole, compiled, compiled_inner
 SPARE = 32
 """Candidates beyond twice the list that a query holds before it drops the farthest."""
 
-STRIP = 64
-"""Segments that are passed over together when none of them is near enough."""
+MOST_LAYERS = 16
+"""Rows that a segment has at most."""
 
 
 class Cells(NamedTuple):
     """Rows by rank, and what their cells weigh.
 
-    ``codes[rank, attribute]``, and in few bits ``planes[attribute, place]`` in the order of tiles;
+    ``codes[rank, attribute]``, and in few bits ``planes[attribute, place]`` in the tiles' order;
     ``counts[rank, cell]`` is how many neighbours of the last cover differed there,
     ``weights[count]`` the weight in fixed point. ``first_value[attribute]`` is where its values
     begin when all values of all attributes are counted through; with ``is_bit`` these are the
@@ -36,17 +36,20 @@ class Cells(NamedTuple):
 
 
 class Tiles(NamedTuple):
-    """Rows sorted by profile, cut into tiles; a run of one profile within a tile is a *segment*.
+    """Rows sorted by profile and cut into tiles; a few rows of one profile are a *segment*.
 
-    ``rank[place]`` is the row at a place. Tile t has the segments from ``first[t]`` to
-    ``first[t + 1]``, segment s the places from ``start[s]`` to ``start[s + 1]``. Attributes are
-    joined so that few combinations of their values occur: ``combination[joined, segment]``.
-    Combination c is made of ``values[value_start[c] : value_start[c + 1]]``.
+    Tile t has the segments from ``first[t]`` to ``first[t + 1]``, those with most rows first, and
+    its rows in layers: the first row of every segment, then the second of those that have one,
+    and so on, so that loops over segments are loops over neighbouring numbers. Layer l of tile t
+    has the places from ``layer[t, l]`` to ``layer[t, l + 1]``; ``rank[place]`` is the row there.
+    Attributes are joined so that few combinations of their values occur:
+    ``combination[segment, joined]``. Combination c is made of
+    ``values[value_start[c] : value_start[c + 1]]``.
     """
 
     rank: NDArray[np.int32]
     first: NDArray[np.int64]
-    start: NDArray[np.int64]
+    layer: NDArray[np.int64]
     profile: NDArray[np.int32]
     combination: NDArray[Any]
     value_start: NDArray[np.int64]
@@ -87,59 +90,54 @@ def nearest_ranks(
         _weigh_combinations(cells, tiles, queries[query], shift, own_half[query])
     held = np.empty(room[-1], dtype=np.int64)
     n_held = np.zeros(n_queries, dtype=np.int64)
-    n_places = n_segments = 1
-    for tile in range(n_tiles):
-        first, end = tiles.first[tile], tiles.first[tile + 1]
-        n_segments = max(n_segments, end - first)
-        n_places = max(n_places, tiles.start[end] - tiles.start[first])
+    n_places = np.max(tiles.layer[:, -1] - tiles.layer[:, 0])
     planes = _planes_of_tile(cells, n_places)
     to_place = np.empty(n_places, dtype=np.uint16)
-    to_segment = np.empty(n_segments, dtype=np.uint16)
-    nearest_place = np.empty(n_segments, dtype=np.uint16)
+    nearest = np.empty(n_places, dtype=np.uint16)
+    passing = np.empty(n_places, dtype=np.int64)
     n_measured = 0
     for tile in range(n_tiles):
-        segments = slice(tiles.first[tile], tiles.first[tile + 1])
-        n_segments = tiles.first[tile + 1] - tiles.first[tile]
-        starts = tiles.start[tiles.first[tile] : tiles.first[tile + 1] + 1]
-        ranks = tiles.rank[starts[0] : starts[-1]]
+        first_segment, first_place = tiles.first[tile], tiles.layer[tile, 0]
+        layers = tiles.layer[tile] - first_place
+        ranks = tiles.rank[first_place : first_place + layers[-1]]
         _fill_planes(cells, ranks, shift, planes)
-        combination = tiles.combination[:, segments]
         summed = np.int64(-1)
         for query in range(n_queries):
             rank = queries[query]
             if cells.profile[rank] != summed:
                 summed = np.int64(cells.profile[rank])
-                _sum_planes(cells, rank, starts[0], planes, to_place[: len(ranks)])
-                _least_of_segments(to_place, starts, nearest_place)
-            _look_up(combination, own_half[query], to_segment)
+                _sum_planes(cells, rank, first_place, planes, to_place[: len(ranks)])
+                _least_of_segments(to_place, layers, nearest)
             bound = last[query] >> (32 + shift)
             candidates = held[room[query] : room[query + 1]]
-            for strip in range(0, n_segments, STRIP):
-                strip_end = min(n_segments, strip + STRIP)
-                if _least_sum(to_segment[strip:strip_end], nearest_place[strip:strip_end]) > bound:
+            n_passing = _list_within(nearest[: layers[1]], bound, passing)
+            for turn in range(n_passing):
+                segment = passing[turn]
+                half = _look_up(tiles.combination[first_segment + segment], own_half[query])
+                if (
+                    half + nearest[segment] > bound
+                    or tiles.profile[first_segment + segment] == summed
+                ):
                     continue
-                for segment in range(strip, strip_end):
-                    nearest = np.int64(to_segment[segment])
-                    if (
-                        nearest + nearest_place[segment] > bound
-                        or tiles.profile[tiles.first[tile] + segment] == summed
-                    ):
+                for layer in range(len(layers) - 1):
+                    place = layers[layer] + segment
+                    if place >= layers[layer + 1]:
+                        break
+                    if half + to_place[place] > bound:
                         continue
-                    for place in range(
-                        starts[segment] - starts[0], starts[segment + 1] - starts[0]
-                    ):
-                        if nearest + to_place[place] > bound:
-                            continue
-                        n_measured += 1
-                        key = (distance_of(cells, rank, ranks[place]) << 32) | ranks[place]
-                        if key > last[query]:
-                            continue
-                        candidates[n_held[query]] = key
-                        n_held[query] += 1
-                        if n_held[query] == len(candidates):
-                            n_held[query] = start[query + 1] - start[query]
-                            last[query] = _select(candidates, n_held[query])
-                            bound = last[query] >> (32 + shift)
+                    n_measured += 1
+                    far = half + to_place[place]
+                    if shift > 0:
+                        far = distance_of(cells, rank, ranks[place])
+                    key = (far << 32) | ranks[place]
+                    if key > last[query]:
+                        continue
+                    candidates[n_held[query]] = key
+                    n_held[query] += 1
+                    if n_held[query] == len(candidates):
+                        n_held[query] = start[query + 1] - start[query]
+                        last[query] = _select(candidates, n_held[query])
+                        bound = last[query] >> (32 + shift)
     for query in range(n_queries):
         n_wished = start[query + 1] - start[query]
         candidates = held[room[query] : room[query] + n_held[query]]
@@ -208,49 +206,22 @@ def _weigh_combinations(
 
 
 @compiled_inner
-def _look_up(
-    combination: NDArray[Any], weighed: NDArray[np.uint16], to_segment: NDArray[np.uint16]
-) -> None:
-    """Set for each segment of a tile the half that takes the query's weights."""
-    n_joined, n_segments = combination.shape
-    if n_joined == 0:
-        to_segment[:n_segments] = 0
-    elif n_joined % 2 == 1:
-        _look_up_one(combination[0], weighed, to_segment)
-    else:
-        _look_up_two(combination[0], combination[1], weighed, to_segment)
-    for joined in range(2 - n_joined % 2, n_joined, 2):
-        _look_up_two_more(combination[joined], combination[joined + 1], weighed, to_segment)
+def _look_up(combinations: NDArray[Any], weighed: NDArray[np.uint16]) -> Whole:
+    """Return the half of a distance that takes the query's weights."""
+    half = np.int64(0)
+    for combination in combinations:
+        half += weighed[combination]
+    return half
 
 
 @compiled_inner
-def _look_up_one(
-    only: NDArray[Any], weighed: NDArray[np.uint16], to_segment: NDArray[np.uint16]
-) -> None:
-    for segment in range(len(only)):
-        to_segment[segment] = weighed[only[segment]]
-
-
-@compiled_inner
-def _look_up_two(
-    one: NDArray[Any],
-    other: NDArray[Any],
-    weighed: NDArray[np.uint16],
-    to_segment: NDArray[np.uint16],
-) -> None:
-    for segment in range(len(one)):
-        to_segment[segment] = weighed[one[segment]] + weighed[other[segment]]
-
-
-@compiled_inner
-def _look_up_two_more(
-    one: NDArray[Any],
-    other: NDArray[Any],
-    weighed: NDArray[np.uint16],
-    to_segment: NDArray[np.uint16],
-) -> None:
-    for segment in range(len(one)):
-        to_segment[segment] += weighed[one[segment]] + weighed[other[segment]]
+def _list_within(numbers: NDArray[np.uint16], bound: Whole, passing: NDArray[np.int64]) -> Whole:
+    """List the places of numbers that are not above a bound, without branches."""
+    n_passing = 0
+    for place in range(len(numbers)):
+        passing[n_passing] = place
+        n_passing += numbers[place] <= bound
+    return n_passing
 
 
 @compiled_inner
@@ -290,41 +261,52 @@ def _sum_planes(
 ) -> None:
     """Set for each row of a tile, which begins at place ``first``, the half with its weights."""
     to_place[:] = 0
-    n_places = len(to_place)
-    for attribute in range(cells.codes.shape[1]):
-        code = cells.codes[rank, attribute]
-        if cells.is_bit:
-            _add(planes[cells.first_value[attribute] + code, :n_places], to_place)
-        else:
+    n_places, n_attributes = len(to_place), cells.codes.shape[1]
+    if cells.is_bit:
+        values = cells.first_value[:n_attributes] + cells.codes[rank]
+        for attribute in range(0, n_attributes - 1, 2):
+            _add_two(
+                planes[values[attribute], :n_places],
+                planes[values[attribute + 1], :n_places],
+                to_place,
+            )
+        if n_attributes % 2 == 1:
+            _add(planes[values[n_attributes - 1], :n_places], to_place)
+    else:
+        for attribute in range(n_attributes):
+            code = cells.codes[rank, attribute]
             codes = cells.planes[attribute, first : first + n_places]
             _add_where_differing(planes[attribute, :n_places], codes, code, to_place)
 
 
 @compiled_inner
 def _least_of_segments(
-    to_place: NDArray[np.uint16], starts: NDArray[np.int64], nearest_place: NDArray[np.uint16]
+    to_place: NDArray[np.uint16], layers: NDArray[np.int64], nearest: NDArray[np.uint16]
 ) -> None:
-    """Set the least of each segment's places."""
-    for segment in range(len(starts) - 1):
-        smallest = to_place[starts[segment] - starts[0]]
-        for place in range(starts[segment] + 1 - starts[0], starts[segment + 1] - starts[0]):
-            smallest = min(smallest, to_place[place])
-        nearest_place[segment] = smallest
+    """Set the least of each segment's places, a layer at a time."""
+    nearest[: layers[1]] = to_place[: layers[1]]
+    for layer in range(1, len(layers) - 1):
+        _lower(to_place[layers[layer] : layers[layer + 1]], nearest)
 
 
 @compiled_inner
-def _least_sum(some: NDArray[np.uint16], others: NDArray[np.uint16]) -> Whole:
-    """Return the least sum of two numbers at one place, in 16 bits, so that it is vectorised."""
-    smallest = np.uint16(some[0] + others[0])
-    for place in range(1, len(some)):
-        smallest = min(smallest, np.uint16(some[place] + others[place]))
-    return smallest
+def _lower(numbers: NDArray[np.uint16], least: NDArray[np.uint16]) -> None:
+    for place in range(len(numbers)):
+        least[place] = min(least[place], numbers[place])
 
 
 @compiled_inner
 def _add(plane: NDArray[np.uint16], to_place: NDArray[np.uint16]) -> None:
     for place in range(len(to_place)):
         to_place[place] += plane[place]
+
+
+@compiled_inner
+def _add_two(
+    one: NDArray[np.uint16], other: NDArray[np.uint16], to_place: NDArray[np.uint16]
+) -> None:
+    for place in range(len(to_place)):
+        to_place[place] += one[place] + other[place]
 
 
 @compiled_inner

@@ -73,9 +73,7 @@ class Ranked:
         """Rows of one profile and need together."""
         from incrowd.methods.adaptive.kernel_hamming import Groups
 
-        is_first = np.ones(self.n_rows, dtype=np.bool_)
-        is_first[1:] = (self.profile[1:] != self.profile[:-1]) | (self.need[1:] != self.need[:-1])
-        first = np.flatnonzero(is_first)
+        first = np.flatnonzero(_is_start(self.profile) | _is_start(self.need))
         is_narrow = self.problem.n_values <= 256
         codes = self.problem.codes[:, self.row[first]]
         return Groups(
@@ -87,32 +85,45 @@ class Ranked:
         )
 
     @cached_property
-    def by_profile(self) -> NDArray[np.int32]:
-        """The ranks sorted by profile."""
-        return np.argsort(self.profile, kind="stable").astype(np.int32)
-
-    @cached_property
     def tiles(self) -> Tiles:
         """Rows sorted by profile, cut so that a tile's planes stay in the cache."""
-        from incrowd.methods.adaptive.kernel_weighted import Tiles
+        from incrowd.methods.adaptive.kernel_weighted import MOST_LAYERS, Tiles
 
         n_lines = max(1, self.problem.n_cells)
         n_places = int(np.clip(TILE_BYTES // (2 * n_lines), LEAST_TILE, LARGEST_TILE))
-        profile = self.profile[self.by_profile]
-        is_start = np.ones(self.n_rows, dtype=np.bool_)
-        is_start[1:] = profile[1:] != profile[:-1]
-        is_start[::n_places] = True
-        start = np.flatnonzero(is_start)
-        edges = np.append(np.arange(0, self.n_rows, n_places), self.n_rows)
+        rank = np.argsort(self.profile, kind="stable")
+        profile, tile = self.profile[rank], np.arange(self.n_rows) // n_places
+        # a segment starts with every tile and profile, and where it has all the rows it may have
+        start = _is_start(profile) | _is_start(tile)
+        within = np.arange(self.n_rows) - np.maximum.accumulate(
+            np.where(start, np.arange(self.n_rows), 0)
+        )
+        start |= within % MOST_LAYERS == 0
+        first = np.flatnonzero(start)
+        size = np.diff(first, append=self.n_rows)
+        # segments: by tile, those with most rows first; rows: by tile, layer and segment
+        order = np.lexsort((-size, tile[first]))
+        place_of_segment = np.empty_like(order)
+        place_of_segment[order] = np.arange(len(order))
+        segment_of_row = place_of_segment[np.cumsum(start) - 1]
+        layer_of_row = within % MOST_LAYERS
+        rank = rank[np.lexsort((segment_of_row, layer_of_row, tile))]
+        sizes = np.bincount(tile * MOST_LAYERS + layer_of_row, minlength=MOST_LAYERS)
+        n_tiles = int(tile[-1]) + 1 if self.n_rows else 0
+        sizes = np.pad(sizes, (0, n_tiles * MOST_LAYERS - len(sizes))) if n_tiles else sizes[:0]
+        layer = np.zeros((n_tiles, MOST_LAYERS + 1), dtype=np.int64)
+        layer[:, 1:] = np.cumsum(sizes).reshape(n_tiles, MOST_LAYERS)
+        layer[1:, 0] = layer[:-1, -1]
+        representative = self.row[np.argsort(self.profile, kind="stable")[first[order]]]
         combination, value_start, values = joined(
-            self.problem.codes[:, self.row[self.by_profile[start]]], self.first_value
+            self.problem.codes[:, representative], self.first_value
         )
         return Tiles(
-            self.by_profile,
-            np.searchsorted(start, edges),
-            np.append(start, self.n_rows),
-            profile[start],
-            combination,
+            rank.astype(np.int32),
+            np.searchsorted(tile[first[order]], np.arange(n_tiles + 1)),
+            layer,
+            profile[first[order]],
+            np.ascontiguousarray(combination.T),
             value_start,
             values,
         )
@@ -136,7 +147,14 @@ class Ranked:
         """The codes in the order of tiles, where attributes are compared one at a time."""
         if self.problem.is_bit:
             return np.empty((0, 0), dtype=np.uint8)
-        return self.problem.codes[:, self.row[self.by_profile]].astype(_code_type(self.problem))
+        return self.problem.codes[:, self.row[self.tiles.rank]].astype(_code_type(self.problem))
+
+
+def _is_start(numbers: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return where sorted numbers change, the first included."""
+    is_start = np.ones(len(numbers), dtype=np.bool_)
+    np.not_equal(numbers[1:], numbers[:-1], out=is_start[1:])
+    return is_start
 
 
 def _code_type(problem: Problem) -> type[np.generic]:
