@@ -38,7 +38,7 @@ class AdaptiveAnonymity:
     k_rules: tuple[str, ...] = option(
         (),
         flag="--k-rule",
-        help='A k for some rows: \'20 where diagnosis = "HIV"\'. Several times; the first that '
+        help="A k for some rows: '20 where diagnosis = \"HIV\"'. Several times; the first that "
         "a row meets counts.",
     )
     k_from_sensitive: bool = option(
