@@ -25,7 +25,12 @@ def refuse_contradictions(job: Job) -> None:
     _refuse_wishes(job)
     _refuse_method(job)
     _refuse_stray_columns(job)
-    if not isinstance(job.seed, int) or isinstance(job.seed, bool) or job.seed < 0:
+    require_seed(job.seed)
+
+
+def require_seed(seed: object) -> None:
+    """Raise unless it can be a seed."""
+    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
         raise JobError("seed: not a whole number of 0 or more", remedy="State --seed 0.")
 
 

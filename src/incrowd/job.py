@@ -162,11 +162,11 @@ class Job:
                 for column, value in mapping.get("coding", {}).items()
             },
             bins=_typed_by_column(mapping.get("bins", {}), int, "[bins]"),
-            data=_path(mapping.get("data"), "data", base),
-            output=_path(mapping.get("output"), "output", base),
+            data=path_of(mapping.get("data"), "data", base),
+            output=path_of(mapping.get("output"), "output", base),
             engine=build(EngineChoice, mapping.get("engine", {}), "engine"),
             input=build(InputOptions, mapping.get("input", {}), "input"),
-            release=build(ReleaseOptions, _resolved(mapping.get("release", {}), base), "release"),
+            release=build(ReleaseOptions, resolved(mapping.get("release", {}), base, ("key",)), "release"),
             seed=mapping.get("seed", 0),
         )
 
@@ -174,9 +174,9 @@ class Job:
         """Return the nested tables of a job file; paths relative to ``base``, nothing defaulted."""
         mapping: dict[str, Any] = {}
         if self.data:
-            mapping["data"] = _relative(self.data, base)
+            mapping["data"] = relative(self.data, base)
         if self.output:
-            mapping["output"] = _relative(self.output, base)
+            mapping["output"] = relative(self.output, base)
         mapping["seed"] = self.seed
         if self.schema.person:
             mapping["person"] = self.schema.person
@@ -194,13 +194,13 @@ class Job:
         costs = mapping["method"].pop("costs", None)
         if costs:
             mapping["method"]["costs"] = {
-                column: _relative(Path(path), base) for column, path in costs.items()
+                column: relative(Path(path), base) for column, path in costs.items()
             }
         mapping["engine"] = parameters(self.engine)
         for section in ("input", "release"):
-            stated = _changed(getattr(self, section))
+            stated = changed(getattr(self, section))
             if section == "release" and "key" in stated:
-                stated["key"] = _relative(Path(stated["key"]), base)
+                stated["key"] = relative(Path(stated["key"]), base)
             if stated:
                 mapping[section] = stated
         return mapping
@@ -326,7 +326,8 @@ def _typed_by_column(value: Any, kind: type[Any], where: str) -> dict[str, Any]:
     return {name: _typed(item, kind, f"{where} of {name!r}") for name, item in value.items()}
 
 
-def _changed(part: Any) -> dict[str, Any]:
+def changed(part: Any) -> dict[str, Any]:
+    """Return the fields of a part that are not as they are by default."""
     default = type(part)()
     return {
         name: value
@@ -341,16 +342,19 @@ def _text(value: Any, where: str) -> str | None:
     return value or None
 
 
-def _path(value: Any, where: str, base: Path) -> Path | None:
+def path_of(value: Any, where: str, base: Path) -> Path | None:
+    """Return a stated path as it is seen from the job's folder."""
     text = _text(value, where)
     return base / text if text else None
 
 
-def _resolved(section: Mapping[str, Any], base: Path) -> dict[str, Any]:
-    resolved = dict(section)
-    if isinstance(resolved.get("key"), str):
-        resolved["key"] = str(base / resolved["key"])
-    return resolved
+def resolved(section: Mapping[str, Any], base: Path, files: tuple[str, ...]) -> dict[str, Any]:
+    """Return a section with the files it names found from the job's folder."""
+    found = dict(section)
+    for name in files:
+        if isinstance(found.get(name), str):
+            found[name] = str(base / found[name])
+    return found
 
 
 def _with_paths(method: Mapping[str, Any], base: Path) -> dict[str, Any]:
@@ -365,5 +369,6 @@ def _with_paths(method: Mapping[str, Any], base: Path) -> dict[str, Any]:
     return resolved
 
 
-def _relative(path: Path, base: Path | None) -> str:
+def relative(path: Path, base: Path | None) -> str:
+    """Return a path as a job in folder ``base`` states it."""
     return os.path.relpath(path, base) if base is not None else str(path)

@@ -44,6 +44,7 @@ from incrowd.metrics.table import measure
 from incrowd.outputs import file_hash, guarded_paths, key_written
 from incrowd.preparation import Prepared, notes_on_columns, prepare, without_unshown_bits
 from incrowd.progress import Progress, silent
+from incrowd.release import Release, Stages, peak_memory, promise_of, refuse_broken, signed, timed
 from incrowd.search_conditions import (
     conditions_of,
     refuse_infeasible,
@@ -51,44 +52,6 @@ from incrowd.search_conditions import (
 )
 from incrowd.suppressed import Settled, settle, suppression_finding
 from incrowd.workspace import Workspace, publish
-
-
-@dataclass(frozen=True)
-class Release:
-    """Data that passed its audit, and the audit. ``path`` is set where it was written to a file.
-
-    ``job`` makes this very release again: what the stated job left open is settled in it.
-    """
-
-    data: Any
-    audit: Audit
-    path: Path | None = None
-    job: Job | None = None
-
-
-STAGES = {
-    "read": "reading",
-    "encode": "encoding",
-    "search": "searching",
-    "decode": "putting rows in order",
-    "write": "writing",
-    "audit": "auditing",
-}
-
-
-@dataclass
-class _Stages:
-    """How long each stage took; its beginning is told."""
-
-    progress: Progress
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def __call__(self, name: str) -> Iterator[None]:
-        self.progress(STAGES[name], 0, 0)
-        started = time.perf_counter()
-        yield
-        self.seconds[name] = round(time.perf_counter() - started, 4)
 
 
 @dataclass(frozen=True)
@@ -122,7 +85,7 @@ def run(job: Job, *, force: bool = False, progress: Progress = silent) -> Releas
     Raises InputError (exit 2), InfeasibleError (3) or AuditError (4); then nothing was published.
     """
     data, output = guarded_paths(job, force)
-    stages = _Stages(progress)
+    stages = Stages(progress)
     try:
         with (
             Workspace(output.parent) as workspace,
@@ -140,9 +103,9 @@ def run(job: Job, *, force: bool = False, progress: Progress = silent) -> Releas
             with stages("audit"):
                 reread = _reread(temporary, stored, searched.frame, job.input.missing_values)
                 audit = _audit(job, searched, reread, engine)
-                audit = _signed(audit, file_hash(temporary), file_hash(data))
-            audit = _timed(audit, stages)
-            _refuse_broken(audit)
+                audit = signed(audit, file_hash(temporary), file_hash(data))
+            audit = timed(audit, stages)
+            refuse_broken(audit)
             with key_written(job.release.key, searched.original_row, force=force):
                 publish(temporary, output, force=force)
     except OSError as error:
@@ -169,7 +132,7 @@ def anonymize(frame: Any, job: Job, *, progress: Progress = silent) -> Release:
 
     The audit is made on the very frame that is handed out. Raises as ``run`` does.
     """
-    stages = _Stages(progress)
+    stages = Stages(progress)
     with closing(make_engine(job.engine)) as engine:
         with stages("read"):
             table, kind = from_frame(frame, missing_values=job.input.missing_values)
@@ -180,9 +143,9 @@ def anonymize(frame: Any, job: Job, *, progress: Progress = silent) -> Release:
         with stages("audit"):
             reread, _ = from_frame(handed_out, missing_values=job.input.missing_values)
             audit = _audit(job, searched, reread, engine)
-            audit = _signed(audit, _frame_hash(reread.frame), _frame_hash(table.frame))
-        audit = _timed(audit, stages)
-        _refuse_broken(audit)
+            audit = signed(audit, _frame_hash(reread.frame), _frame_hash(table.frame))
+        audit = timed(audit, stages)
+        refuse_broken(audit)
     return Release(handed_out, audit, job=searched.repeating(job))
 
 
@@ -242,7 +205,7 @@ def check(
         n_left_out = owner.original.n_rows - released.n_rows
     return Audit(
         holds=all(finding.holds is not False for finding in findings),
-        guarantee=_promise(guarantee),
+        guarantee=promise_of(guarantee),
         findings=tuple(findings),
         quasi=schema.quasi,
         n_rows=released.n_rows,
@@ -251,13 +214,13 @@ def check(
         smallest_group=int(first.get("smallest_group", 0)),
         engine=working.describe(),
         seconds=round(time.perf_counter() - started, 4),
-        peak_memory_bytes=_peak_memory(),
+        peak_memory_bytes=peak_memory(),
         release_sha256=digest,
     )
 
 
 def _search(
-    job: Job, table: Table, engine: Engine, stages: _Stages, progress: Progress
+    job: Job, table: Table, engine: Engine, stages: Stages, progress: Progress
 ) -> _Searched:
     stated = job.schema
     table.require([*stated.roles, *([stated.person] if stated.person else [])], table.name)
@@ -346,7 +309,7 @@ def _audit(
     first = findings[0].figures
     return Audit(
         holds=holds,
-        guarantee=_promise(job.guarantee),
+        guarantee=promise_of(job.guarantee),
         findings=tuple(findings),
         quasi=job.schema.quasi,
         losses=losses,
@@ -360,41 +323,9 @@ def _audit(
         },
         engine=engine.describe(),
         seed=job.seed,
-        peak_memory_bytes=_peak_memory(),
+        peak_memory_bytes=peak_memory(),
         notes=tuple(searched.notes),
     )
-
-
-def _promise(guarantee: Guarantee) -> dict[str, Any]:
-    return {
-        "name": guarantee.name,
-        "claim": guarantee.claim,
-        "parameters": parameters(guarantee),
-    }
-
-
-def _timed(audit: Audit, stages: _Stages) -> Audit:
-    total = round(sum(stages.seconds.values()), 4)
-    return replace(audit, seconds=total, stages=dict(stages.seconds))
-
-
-def _signed(audit: Audit, release_hash: str, input_hash: str) -> Audit:
-    return replace(audit, release_sha256=release_hash, input_sha256=input_hash)
-
-
-def _refuse_broken(audit: Audit) -> None:
-    if not audit.holds:
-        reasons = "; ".join(f"{finding.name}: {finding.summary}" for finding in audit.broken)
-        raise AuditError(
-            f"the audit refused the release: {reasons}",
-            audit=audit,
-            remedy="Nothing was published."
-            + (
-                " Leave such columns out, or release them all the same with --accept-insensitive."
-                if {"unique rows", "stand-in"} & {finding.name for finding in audit.broken}
-                else ""
-            ),
-        )
 
 
 def _reread(path: Path, stored: Format, frame: pa.Table, missing_values: tuple[str, ...]) -> Table:
@@ -418,8 +349,3 @@ def _frame_hash(frame: pa.Table) -> str:
     with pa.ipc.new_stream(sink, frame.schema) as writer:
         writer.write_table(frame.combine_chunks())
     return hashlib.sha256(sink.getvalue()).hexdigest()
-
-
-def _peak_memory() -> int:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024

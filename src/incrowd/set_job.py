@@ -1,0 +1,183 @@
+"""SetJob: a request about sets of items, as frozen data, written as TOML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from incrowd.consistency import require_seed
+from incrowd.data.sets import BIPARTITE, GRAPHS
+from incrowd.engines.table import EngineChoice
+from incrowd.errors import JobError, unknown
+from incrowd.fields import option
+from incrowd.guarantees.set_table import SET_GUARANTEES
+from incrowd.job import build, changed, parameters, path_of, relative, resolved
+from incrowd.methods.set_table import DEFAULT_SET_METHOD, SET_METHODS
+
+SYMMETRIES = ("none", "either", "both")
+
+SET_KINDS = ("baskets", "edges", "pairs", "lists", "npz", "mtx")
+
+
+@dataclass(frozen=True)
+class SetInput:
+    """How a file of sets is written and what its rows and items are, where it must be stated."""
+
+    graph: str = option(
+        BIPARTITE,
+        help="What rows and items are: two kinds of things, or the same nodes of a graph.",
+        choices=GRAPHS,
+    )
+    kind: str | None = option(
+        None, flag="--set-kind", help="How sets are stored, if not as the file's ending says.",
+        choices=SET_KINDS,
+    )
+    row_column: str | None = option(
+        None, help="The column that names rows, where a file has more than two."
+    )
+    item_column: str | None = option(
+        None, help="The column that names items, or holds their lists."
+    )
+    values: str = option(
+        "binary",
+        help="What a matrix may hold: 0 and 1 alone, or any number, where all but 0 is an entry.",
+        choices=("binary", "nonzero"),
+    )
+    row_k: str | None = option(
+        None, help="A file with the columns row and k: each person's own k; others have --k."
+    )
+    delimiter: str | None = option(None, help="What separates cells; found if not stated.")
+    encoding: str | None = option(None, help="The text's encoding; UTF-8 or a BOM is found.")
+    header: bool | None = option(
+        None, help="Whether the first line names the columns; found if not stated."
+    )
+
+
+@dataclass(frozen=True)
+class SetReleaseOptions:
+    """What a release of sets looks like, and what else is written."""
+
+    keep_order: bool = option(
+        False, help="Keep every row in its place; the audit then holds only if nobody knows it."
+    )
+    key: str | None = option(
+        None, help="Write the private table original row → released row to this file (mode 0600)."
+    )
+    symmetrize: str = option(
+        "none",
+        help="Make an undirected graph's release symmetric, by edges that either end shows or that "
+        "both show; it is audited as it then is, and often refused.",
+        choices=SYMMETRIES,
+    )
+
+    def __post_init__(self) -> None:
+        if self.symmetrize not in SYMMETRIES:
+            raise unknown("symmetry", self.symmetrize, SYMMETRIES, where="[release] symmetrize")
+
+
+@dataclass(frozen=True)
+class SetJob:
+    """Everything a user states about sets: data, the promise, the search, the engine.
+
+    >>> import incrowd as ic
+    >>> ic.SetJob(guarantee=ic.Smooth(8)).method.name
+    'cluster'
+    """
+
+    guarantee: Any
+    method: Any = None
+    data: Path | None = None
+    output: Path | None = None
+    sets: SetInput = field(default_factory=SetInput)
+    engine: EngineChoice = field(default_factory=EngineChoice)
+    release: SetReleaseOptions = field(default_factory=SetReleaseOptions)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.method is None:
+            method = SET_METHODS[DEFAULT_SET_METHOD.get(self.guarantee.name, "cluster")]()
+            object.__setattr__(self, "method", method)
+        for name in ("data", "output"):
+            path = getattr(self, name)
+            object.__setattr__(self, name, Path(path) if path is not None else None)
+        if self.guarantee.name not in self.method.keeps:
+            able = [name for name, kind in SET_METHODS.items() if self.guarantee.name in kind.keeps]
+            raise JobError(
+                f"method {self.method.name!r} does not keep {self.guarantee.name} on sets",
+                remedy=f"Use --method {' or '.join(able)}.",
+            )
+        if self.release.symmetrize != "none" and self.sets.graph != "undirected":
+            raise JobError(
+                "symmetrize is about undirected graphs",
+                remedy="State --graph undirected, or leave --symmetrize out.",
+            )
+        if self.sets.row_k and "k-per-person" not in self.method.keeps:
+            raise JobError(
+                f"method {self.method.name!r} does not keep a k per person",
+                remedy="Leave --row-k out, or use another method.",
+            )
+        require_seed(self.seed)
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any], base: Path | None = None) -> SetJob:
+        """Build from the nested tables of a job file, checking every name and type."""
+        base = base or Path()
+        for name, value in mapping.items():
+            if name not in (*_TOP_LEVEL, *_SECTIONS):
+                raise unknown("field", name, (*_TOP_LEVEL, *_SECTIONS), where="job of sets")
+            if name in _SECTIONS and not isinstance(value, Mapping):
+                raise JobError(
+                    f"job: [{name}] is not a table", remedy=f"Write [{name}] key = value."
+                )
+        guarantee = dict(mapping.get("guarantee", {}))
+        name = str(guarantee.pop("name", ""))
+        if name not in SET_GUARANTEES:
+            raise unknown("guarantee of sets", name, SET_GUARANTEES)
+        method = dict(mapping.get("method", {}))
+        method_name = method.pop("name", DEFAULT_SET_METHOD.get(name, "cluster"))
+        if method_name not in SET_METHODS:
+            raise unknown("method of sets", str(method_name), SET_METHODS)
+        files = ("row_k", "items")
+        return cls(
+            guarantee=build(SET_GUARANTEES[name], resolved(guarantee, base, files), "guarantee"),
+            method=build(SET_METHODS[method_name], method, "method"),
+            data=path_of(mapping.get("data"), "data", base),
+            output=path_of(mapping.get("output"), "output", base),
+            sets=build(SetInput, resolved(mapping.get("sets", {}), base, files), "sets"),
+            engine=build(EngineChoice, mapping.get("engine", {}), "engine"),
+            release=build(
+                SetReleaseOptions, resolved(mapping.get("release", {}), base, ("key",)), "release"
+            ),
+            seed=mapping.get("seed", 0),
+        )
+
+    def to_mapping(self, base: Path | None = None) -> dict[str, Any]:
+        """Return the nested tables of a job file; paths relative to ``base``."""
+        mapping: dict[str, Any] = {}
+        for name in ("data", "output"):
+            if getattr(self, name):
+                mapping[name] = relative(getattr(self, name), base)
+        mapping["seed"] = self.seed
+        mapping["guarantee"] = {"name": self.guarantee.name, **parameters(self.guarantee)}
+        mapping["method"] = {"name": self.method.name, **parameters(self.method)}
+        mapping["engine"] = parameters(self.engine)
+        for section in ("sets", "release"):
+            stated = changed(getattr(self, section))
+            for file in ("row_k", "key"):
+                if file in stated:
+                    stated[file] = relative(Path(stated[file]), base)
+            if stated:
+                mapping[section] = stated
+        return mapping
+
+    def to_toml(self, base: Path | None = None) -> str:
+        """Return the job as the text of a job file that reproduces it."""
+        import tomli_w
+
+        return tomli_w.dumps(self.to_mapping(base))
+
+
+_TOP_LEVEL = ("data", "output", "seed")
+_SECTIONS = ("guarantee", "method", "sets", "engine", "release")
