@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from incrowd.data.write import format_of_path
 from incrowd.errors import InputError, JobError
 from incrowd.job import Job
+from incrowd.set_job import SetJob
 from incrowd.workspace import exists, write_whole
 
 if TYPE_CHECKING:
@@ -19,7 +20,16 @@ if TYPE_CHECKING:
 
 
 def guarded_paths(job: Job, force: bool) -> tuple[Path, Path]:
-    """Return the job's input and output, refused before anything is read."""
+    """Return a table job's input and output, refused before anything is read."""
+    data, output = guarded_outputs(
+        job, [spec.path for spec in job.hierarchies.values() if spec.path], force
+    )
+    format_of_path(output)
+    return data, output
+
+
+def guarded_outputs(job: Job | SetJob, further: list[Path], force: bool) -> tuple[Path, Path]:
+    """Return a job's input and output; neither it nor a key may overwrite what the job reads."""
     if job.data is None:
         raise JobError("the job names no data", remedy='Write data = "file.csv" in it.')
     data = job.data
@@ -29,7 +39,7 @@ def guarded_paths(job: Job, force: bool) -> tuple[Path, Path]:
     if output.is_dir():
         raise InputError(f"{output}: is a folder", remedy="Name a file with -o.")
     written = [output, *([Path(job.release.key)] if job.release.key else [])]
-    inputs = [data, *(spec.path for spec in job.hierarchies.values() if spec.path)]
+    inputs = [data, *further]
     for path in written:
         for source in inputs:
             if path.exists() and source.exists() and path.samefile(source):
@@ -46,7 +56,6 @@ def guarded_paths(job: Job, force: bool) -> tuple[Path, Path]:
                 f"{key}: the key would lie in the release's folder",
                 remedy="The key undoes the release: write it elsewhere, or say --force.",
             )
-    format_of_path(output)
     return data, output
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-import resource
-import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +31,7 @@ from incrowd.data.wishes import wishes
 from incrowd.data.write import format_of_path, write_table
 from incrowd.engines.base import Engine
 from incrowd.engines.table import make_engine
-from incrowd.errors import AuditError, InputError
+from incrowd.errors import InputError
 from incrowd.guarantees.leaks import insensitive_leaks
 from incrowd.guarantees.table import Guarantee
 from incrowd.job import InputOptions, Job, parameters
@@ -50,6 +48,8 @@ from incrowd.search_conditions import (
     refuse_infeasible,
     sensitive_hierarchies_of,
 )
+from incrowd.set_job import SetJob
+from incrowd.set_pipeline import anonymize_sets, run_sets
 from incrowd.suppressed import Settled, settle, suppression_finding
 from incrowd.workspace import Workspace, publish
 
@@ -79,11 +79,13 @@ class _Searched:
         return replace(job, method=method, bins=self.prepared.bins)
 
 
-def run(job: Job, *, force: bool = False, progress: Progress = silent) -> Release:
+def run(job: Job | SetJob, *, force: bool = False, progress: Progress = silent) -> Release:
     """Anonymize a file: the release appears under its name only if its audit holds.
 
     Raises InputError (exit 2), InfeasibleError (3) or AuditError (4); then nothing was published.
     """
+    if isinstance(job, SetJob):
+        return run_sets(job, force=force, progress=progress)
     data, output = guarded_paths(job, force)
     stages = Stages(progress)
     try:
@@ -127,11 +129,14 @@ def read_input(path: Path, options: InputOptions) -> Table:
     )
 
 
-def anonymize(frame: Any, job: Job, *, progress: Progress = silent) -> Release:
+def anonymize(frame: Any, job: Job | SetJob, *, progress: Progress = silent) -> Release:
     """Anonymize a pandas, polars or pyarrow frame and hand back the same kind.
 
-    The audit is made on the very frame that is handed out. Raises as ``run`` does.
+    With a SetJob the frame holds sets: a SciPy matrix, or two columns. The audit is made on the
+    very frame that is handed out. Raises as ``run`` does.
     """
+    if isinstance(job, SetJob):
+        return anonymize_sets(frame, job, progress=progress)
     stages = Stages(progress)
     with closing(make_engine(job.engine)) as engine:
         with stages("read"):

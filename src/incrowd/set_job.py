@@ -13,10 +13,22 @@ from incrowd.engines.table import EngineChoice
 from incrowd.errors import JobError, unknown
 from incrowd.fields import option
 from incrowd.guarantees.set_table import SET_GUARANTEES
-from incrowd.job import build, changed, parameters, path_of, relative, resolved
+from incrowd.job import (
+    InputOptions,
+    Job,
+    build,
+    changed,
+    parameters,
+    path_of,
+    relative,
+    resolved,
+)
 from incrowd.methods.set_table import DEFAULT_SET_METHOD, SET_METHODS
 
 SYMMETRIES = ("none", "either", "both")
+
+OF_SETS = (".dat", ".npz", ".mtx")
+"""Endings of files that hold sets and nothing else."""
 
 SET_KINDS = ("baskets", "edges", "pairs", "lists", "npz", "mtx")
 
@@ -47,11 +59,6 @@ class SetInput:
     )
     row_k: str | None = option(
         None, help="A file with the columns row and k: each person's own k; others have --k."
-    )
-    delimiter: str | None = option(None, help="What separates cells; found if not stated.")
-    encoding: str | None = option(None, help="The text's encoding; UTF-8 or a BOM is found.")
-    header: bool | None = option(
-        None, help="Whether the first line names the columns; found if not stated."
     )
 
 
@@ -91,6 +98,7 @@ class SetJob:
     data: Path | None = None
     output: Path | None = None
     sets: SetInput = field(default_factory=SetInput)
+    input: InputOptions = field(default_factory=InputOptions)
     engine: EngineChoice = field(default_factory=EngineChoice)
     release: SetReleaseOptions = field(default_factory=SetReleaseOptions)
     seed: int = 0
@@ -112,6 +120,11 @@ class SetJob:
             raise JobError(
                 "symmetrize is about undirected graphs",
                 remedy="State --graph undirected, or leave --symmetrize out.",
+            )
+        if self.input.missing_values:
+            raise JobError(
+                "missing_values is about tables: a set has an item or has it not",
+                remedy="Leave --missing-values out.",
             )
         if self.sets.row_k and "k-per-person" not in self.method.keeps:
             raise JobError(
@@ -145,6 +158,7 @@ class SetJob:
             method=build(SET_METHODS[method_name], method, "method"),
             data=path_of(mapping.get("data"), "data", base),
             output=path_of(mapping.get("output"), "output", base),
+            input=build(InputOptions, mapping.get("input", {}), "input"),
             sets=build(SetInput, resolved(mapping.get("sets", {}), base, files), "sets"),
             engine=build(EngineChoice, mapping.get("engine", {}), "engine"),
             release=build(
@@ -163,7 +177,7 @@ class SetJob:
         mapping["guarantee"] = {"name": self.guarantee.name, **parameters(self.guarantee)}
         mapping["method"] = {"name": self.method.name, **parameters(self.method)}
         mapping["engine"] = parameters(self.engine)
-        for section in ("sets", "release"):
+        for section in ("sets", "input", "release"):
             stated = changed(getattr(self, section))
             for file in ("row_k", "key"):
                 if file in stated:
@@ -180,4 +194,16 @@ class SetJob:
 
 
 _TOP_LEVEL = ("data", "output", "seed")
-_SECTIONS = ("guarantee", "method", "sets", "engine", "release")
+_SECTIONS = ("guarantee", "method", "sets", "input", "engine", "release")
+
+
+def job_from_mapping(mapping: Mapping[str, Any], base: Path | None = None) -> Job | SetJob:
+    """Build the job of a table, or of sets where the promise or the file is about sets."""
+    guarantee = mapping.get("guarantee", {})
+    name = guarantee.get("name") if isinstance(guarantee, Mapping) else None
+    data = mapping.get("data")
+    if name is None and isinstance(data, str) and data.removesuffix(".gz").endswith(OF_SETS):
+        return SetJob.from_mapping({**mapping, "guarantee": {"name": "smooth", **guarantee}}, base)
+    if name in SET_GUARANTEES:
+        return SetJob.from_mapping(mapping, base)
+    return Job.from_mapping(mapping, base)

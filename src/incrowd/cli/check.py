@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from incrowd.cli.check_sets import check_sets_file, is_about_sets
 from incrowd.cli.flags import (
     apply_flags,
     apply_limits,
@@ -33,10 +34,12 @@ from incrowd.data.coding import Coding
 from incrowd.data.schema import Schema
 from incrowd.data.specs import HierarchySpec
 from incrowd.engines.table import EngineChoice, make_engine
-from incrowd.errors import DataError, InputError, JobError, unknown
+from incrowd.errors import InputError, JobError, unknown
 from incrowd.guarantees.k_anonymity import KAnonymity
+from incrowd.guarantees.set_table import SET_GUARANTEES
 from incrowd.guarantees.table import GUARANTEES, Guarantee
 from incrowd.job import InputOptions, Job, build, build_guarantee
+from incrowd.set_job import SetInput
 
 if TYPE_CHECKING:
     from incrowd.audit import Audit, Owner
@@ -44,7 +47,10 @@ if TYPE_CHECKING:
     from incrowd.data.table import Table
 
 FLAGS = {
-    **flags_of("guarantee", list(GUARANTEES.values()), "Guarantee"),
+    **flags_of(
+        "guarantee", [*GUARANTEES.values(), *SET_GUARANTEES.values()], "Guarantee"
+    ),
+    **flags_of("sets", [SetInput], "Sets"),
     **flags_of("engine", [EngineChoice], "Engine"),
     **flags_of("input", [InputOptions], "Input"),
 }
@@ -79,8 +85,8 @@ def check_command(
     guarantee: Annotated[
         str | None,
         typer.Option(
-            help=f"The promise to check: {', '.join(GUARANTEES)}; default: the job's, or the "
-            "first.",
+            help=f"The promise to check, of tables: {', '.join(GUARANTEES)}; of sets: "
+            f"{', '.join(SET_GUARANTEES)}. Default: the job's, or the first.",
             rich_help_panel="Guarantee",
         ),
     ] = None,
@@ -133,15 +139,24 @@ def check_command(
     debug: Debug = False,  # noqa: ARG001
     **stated: Any,
 ) -> int:
-    """Audit a released table from any tool, sharing no code with the methods that make one.
+    """Audit a released table, or sets, from any tool, sharing no code with what makes them.
 
-    [bold]Example[/bold]
+    [bold]Examples[/bold]
 
         incrowd check patients.release.csv --k 5 --quasi age,sex,zip --sensitive diagnosis --l 3
 
+        incrowd check baskets.release.dat --guarantee smooth --k 8
+
     Exit status: 0 holds, 1 does not hold (with what is exposed), 2 could not check.
     """
-    mapping: dict[str, Any] = {}
+    if is_about_sets(released, guarantee, job):
+        mapping: dict[str, Any] = {}
+        apply_flags(mapping, FLAGS, stated)
+        audit = check_sets_file(
+            released, guarantee, mapping, original=original, key=key, aligned=aligned, job=job
+        )
+        return _told(audit, as_json)
+    mapping = {}
     specs: dict[str, HierarchySpec] = {}
     coding: dict[str, Any] = {}
     n_bins: dict[str, int] = {}
@@ -199,6 +214,11 @@ def check_command(
         },
         measures=measure,
     )
+    return _told(audit, as_json)
+
+
+def _told(audit: Audit, as_json: bool) -> int:
+    """Print an audit and return the exit status that it stands for."""
     if as_json:
         print(audit.to_json())
     else:
@@ -296,6 +316,7 @@ def _owner(
     import numpy as np
 
     from incrowd.audit import Owner
+    from incrowd.cli.key_file import read_key
     from incrowd.data.encoding import encode
 
     if key is None and not aligned:
@@ -311,7 +332,7 @@ def _owner(
         original_row = np.arange(released.n_rows, dtype=np.int64)
     else:
         assert key is not None
-        original_row = _read_key(key, released.n_rows)
+        original_row = read_key(key, released.n_rows)
     before, _ = encode(original, schema.quasi, specs, codings)
     return Owner(
         original,
@@ -319,29 +340,6 @@ def _owner(
         dict(zip(before.names, before.hierarchies, strict=True)),
         keeps_order=aligned,
     )
-
-
-def _read_key(path: Path, n_rows: int) -> Any:
-    import numpy as np
-    import pyarrow as pa
-
-    from incrowd.data.read import read_table
-
-    table = read_table(path, header=True)
-    table.require(["released_row", "original_row"], str(path))
-    try:
-        released_row, original_row = (
-            table.frame.column(name).cast(pa.int64()).to_numpy() - 1
-            for name in ("released_row", "original_row")
-        )
-    except (pa.ArrowInvalid, TypeError):
-        raise DataError(f"{path}: the key's columns must be whole numbers") from None
-    if not np.array_equal(np.sort(released_row), np.arange(n_rows)):
-        raise DataError(
-            f"{path}: the key does not name each of the {n_rows} released rows once",
-            remedy="Use the key that was written with this release.",
-        )
-    return original_row[np.argsort(released_row, kind="stable")]
 
 
 def _sensitive_hierarchies(

@@ -34,16 +34,22 @@ from incrowd.cli.options import (
 from incrowd.cli.terminal import progress_bar, say
 from incrowd.engines.table import EngineChoice
 from incrowd.errors import InputError, JobError, unknown
+from incrowd.guarantees.set_table import SET_GUARANTEES
 from incrowd.guarantees.table import GUARANTEES
 from incrowd.job import InputOptions, Job, ReleaseOptions, read_mapping
+from incrowd.methods.set_table import SET_METHODS
 from incrowd.methods.table import METHODS
+from incrowd.set_job import SetInput, SetJob, SetReleaseOptions, job_from_mapping
 
 FLAGS = {
-    **flags_of("guarantee", list(GUARANTEES.values()), "Guarantee"),
-    **flags_of("method", list(METHODS.values()), "Method"),
+    **flags_of(
+        "guarantee", [*GUARANTEES.values(), *SET_GUARANTEES.values()], "Guarantee"
+    ),
+    **flags_of("method", [*METHODS.values(), *SET_METHODS.values()], "Method"),
+    **flags_of("sets", [SetInput], "Sets"),
     **flags_of("engine", [EngineChoice], "Engine"),
     **flags_of("input", [InputOptions], "Input"),
-    **flags_of("release", [ReleaseOptions], "Release"),
+    **flags_of("release", [ReleaseOptions, SetReleaseOptions], "Release"),
 }
 ON_INTERRUPT = ("abort", "publish")
 ENDING = (
@@ -82,11 +88,12 @@ def run_command(
     bins: Bins = None,
     guarantee: Annotated[
         str | None,
-        typer.Option(help=f"The promise: {', '.join(GUARANTEES)}.", rich_help_panel="Guarantee"),
+        typer.Option(help=f"The promise of a table: {', '.join(GUARANTEES)}; of sets: "
+            f"{', '.join(SET_GUARANTEES)}.", rich_help_panel="Guarantee"),
     ] = None,
     method: Annotated[
         str | None,
-        typer.Option(help=f"The search: {', '.join(METHODS)}.", rich_help_panel="Method"),
+        typer.Option(help=f"The search: {', '.join({**METHODS, **SET_METHODS})}.", rich_help_panel="Method"),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Drives searches that draw; default 0.")] = None,
     settings: Annotated[
@@ -146,7 +153,7 @@ def run_command(
     stated["costs"] = stated_files(stated["costs"], "--costs", base)
     apply_flags(mapping, FLAGS, stated)
     apply_settings(mapping, settings or [])
-    job = Job.from_mapping(mapping, base)
+    job = job_from_mapping(mapping, base)
     if on_interrupt not in ON_INTERRUPT:
         raise unknown("answer to Ctrl-C", on_interrupt, ON_INTERRUPT, where="--on-interrupt")
     return execute(
@@ -159,7 +166,7 @@ def run_command(
 
 
 def execute(
-    job: Job, *, force: bool, save_job: Path | None, as_json: bool, publishes: bool = False
+    job: Job | SetJob, *, force: bool, save_job: Path | None, as_json: bool, publishes: bool = False
 ) -> int:
     """Run a job and show its audit; the exit status of success is 0.
 

@@ -23,6 +23,12 @@ SHOWN_LOSSES = (
     "discernibility",
     "average_class_size",
 )
+SET_LOSSES = {
+    "jaccard": "higher is better",
+    "suppressed": "share of the entries, lower is better",
+    "created": "share of the entries, lower is better",
+    "item_error": "mean over items, lower is better",
+}
 
 
 def show_release(release: Release) -> None:
@@ -65,10 +71,13 @@ def _left_out(audit: Audit) -> str:
 
 def _show_promise(console: Console, audit: Audit) -> None:
     stars = audit.guarantee["parameters"].get("stars", "as-wildcard")
+    reading = f" (stars {stars})" if audit.quasi else ""
     console.print(
-        f"  promise: {audit.guarantee['name']}: {audit.guarantee['claim']} (stars {stars})",
-        markup=False,
+        f"  promise: {audit.guarantee['name']}: {audit.guarantee['claim']}{reading}", markup=False
     )
+    if not audit.quasi:
+        console.print("  assumes that people can be known by their own lists only", markup=False)
+        return
     console.print(
         f"  assumes that people can be known by {', '.join(audit.quasi)} only; "
         "no audit can check that choice",
@@ -104,5 +113,8 @@ def _show_losses(console: Console, audit: Audit) -> None:
             value = audit.losses[name]
             shown = f"{value:.4f}" if abs(value) < 1000 else f"{value:,.0f}"
             table.add_row(name, shown, METRICS[name].direction)
+    for name, direction in SET_LOSSES.items():
+        if name in audit.losses:
+            table.add_row(name, f"{audit.losses[name]:.4f}", direction)
     console.print("  what it cost (all losses: --json)")
     console.print(table)

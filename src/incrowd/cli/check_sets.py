@@ -1,0 +1,87 @@
+"""``incrowd check`` of released sets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from incrowd.data.sets import BIPARTITE
+from incrowd.errors import InputError, JobError, unknown
+from incrowd.guarantees.set_table import SET_GUARANTEES
+from incrowd.job import InputOptions, build, read_mapping
+from incrowd.set_job import OF_SETS, SetInput, SetJob
+
+
+def is_about_sets(released: Path, guarantee: str | None, job: Path | None) -> bool:
+    """Whether a check is of sets: by its guarantee, else by its job, else by the file's ending."""
+    if guarantee is not None:
+        return guarantee in SET_GUARANTEES
+    if job is not None:
+        stated = read_mapping(job).get("guarantee", {})
+        return isinstance(stated, Mapping) and stated.get("name") in SET_GUARANTEES
+    return released.name.removesuffix(".gz").endswith(OF_SETS)
+
+
+def check_sets_file(
+    released: Path,
+    guarantee: str | None,
+    mapping: dict[str, Any],
+    *,
+    original: Path | None,
+    key: Path | None,
+    aligned: bool,
+    job: Path | None,
+) -> Any:
+    """Return the audit of a file of sets."""
+    import numpy as np
+
+    from incrowd.cli.key_file import read_key
+    from incrowd.data.set_files import read_sets
+    from incrowd.data.set_wishes import read_row_k
+    from incrowd.guarantees.sets import SetEvidence
+    from incrowd.outputs import file_hash
+    from incrowd.set_pipeline import check_released_sets, options_of
+
+    started = time.perf_counter()
+    stated = {name: dict(values) for name, values in mapping.items()}
+    if job is not None:
+        saved = SetJob.from_mapping(read_mapping(job), job.parent).to_mapping()
+        for section in ("guarantee", "sets", "input"):
+            stated[section] = {**saved.get(section, {}), **stated.get(section, {})}
+        of_job = stated["guarantee"].pop("name")
+        guarantee = guarantee or of_job
+    name = guarantee or "smooth"
+    if name not in SET_GUARANTEES:
+        raise unknown("guarantee of sets", name, SET_GUARANTEES)
+    promise = build(SET_GUARANTEES[name], stated.get("guarantee", {}), "guarantee")
+    sets = build(SetInput, stated.get("sets", {}), "sets")
+    options = options_of(sets, build(InputOptions, stated.get("input", {}), "input"))
+    evidence = SetEvidence(
+        read_sets(released, options).sets,
+        keeps_order=aligned,
+        columns_are_people=sets.graph != BIPARTITE,
+    )
+    if original is None and (key is not None or aligned or sets.row_k):
+        raise JobError(
+            "--key, --aligned and --row-k speak of an original", remedy="Name it: --original."
+        )
+    if original is not None:
+        whole = read_sets(original, options).sets
+        evidence = replace(evidence, original=whole)
+        n_rows = evidence.released.n_rows
+        if key is not None or aligned:
+            if n_rows != whole.n_rows:
+                raise InputError(
+                    f"the original has {whole.n_rows} rows, the release {n_rows}",
+                    remedy="Give the original that the release was made from.",
+                )
+            rows = read_key(key, n_rows) if key is not None else np.arange(n_rows, dtype=np.int64)
+            items = rows if key is not None and sets.graph != BIPARTITE else None
+            evidence = replace(evidence, original_row=rows, original_item=items)
+        if sets.row_k:
+            evidence = replace(evidence, k_of_row=read_row_k(sets.row_k, whole))
+    audit = check_released_sets(promise, evidence, started)
+    return replace(audit, release_sha256=file_hash(released))

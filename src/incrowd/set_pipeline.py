@@ -1,0 +1,221 @@
+"""The flow of sets, one way: read → search → vote → write → re-read → audit → publish."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.audit import Audit
+from incrowd.data.set_files import read_sets, write_sets
+from incrowd.data.set_format import SetFile, SetOptions, format_of_path
+from incrowd.data.set_order import canonical_rows, node_order, renamed_nodes, renamed_rows
+from incrowd.data.set_wishes import read_row_k
+from incrowd.data.sets import BIPARTITE, UNDIRECTED, Sets
+from incrowd.engines.base import Engine
+from incrowd.engines.table import make_engine
+from incrowd.errors import InputError
+from incrowd.guarantees.sets import SetEvidence
+from incrowd.job import InputOptions, parameters
+from incrowd.methods.sets.promise import SetPromise
+from incrowd.metrics.sets import set_losses
+from incrowd.outputs import file_hash, guarded_outputs, key_written
+from incrowd.progress import Progress, silent
+from incrowd.release import Release, Stages, peak_memory, promise_of, refuse_broken, signed, timed
+from incrowd.set_job import SetInput, SetJob
+from incrowd.workspace import Workspace, publish
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """A release that nobody has audited yet, with what its audit will need."""
+
+    original: Sets
+    released: Sets
+    original_row: NDArray[np.int64]
+    original_item: NDArray[np.int64] | None
+    k_of_row: NDArray[np.int32] | None
+    figures: dict[str, Any]
+    settings: dict[str, Any]
+    notes: list[str]
+
+
+def run_sets(job: SetJob, *, force: bool = False, progress: Progress = silent) -> Release:
+    """Anonymize a file of sets: the release appears under its name only if its audit holds.
+
+    Raises as ``pipeline.run`` does; then nothing was published.
+    """
+    inputs = [Path(job.sets.row_k)] if job.sets.row_k else []
+    data, output = guarded_outputs(job, inputs, force)
+    format_of_path(output)
+    stages = Stages(progress)
+    try:
+        with (
+            Workspace(output.parent) as workspace,
+            closing(make_engine(job.engine, workspace.folder)) as engine,
+        ):
+            with stages("read"):
+                read = read_sets(data, options_of(job.sets, job.input))
+            found = _search(job, read, engine, stages, progress)
+            with stages("write"):
+                stored = format_of_path(output, read.format)
+                temporary = workspace.file("release" + "".join(output.suffixes[-2:]))
+                beside = write_sets(found.released, temporary, stored)
+            with stages("audit"):
+                again = read_sets(temporary, stored.reading(job.sets.graph))
+                audit = _audit(job, found, again.sets, engine)
+                audit = signed(audit, file_hash(temporary), file_hash(data))
+            audit = timed(audit, stages)
+            refuse_broken(audit)
+            with key_written(job.release.key, found.original_row, force=force):
+                for part in beside:
+                    target = output.with_name(part.name.replace(temporary.name, output.name))
+                    publish(part, target, force=force)
+                publish(temporary, output, force=force)
+    except OSError as error:
+        raise InputError(
+            f"{output.parent}: writing failed ({os.strerror(error.errno or 0)})",
+            remedy="Nothing was published. Make room or choose another folder with -o.",
+        ) from None
+    return Release(None, audit, output, _repeating(job, found))
+
+
+def anonymize_sets(data: Any, job: SetJob, *, progress: Progress = silent) -> Release:
+    """Anonymize a SciPy matrix, a long frame or Sets and hand back the same kind."""
+    from incrowd.data.set_frames import from_set_frame, to_set_frame
+
+    stages = Stages(progress)
+    with closing(make_engine(job.engine)) as engine:
+        with stages("read"):
+            read = from_set_frame(data, options_of(job.sets, job.input))
+        found = _search(job, read, engine, stages, progress)
+        with stages("write"):
+            handed_out = to_set_frame(found.released, read.format)
+        with stages("audit"):
+            again = from_set_frame(handed_out, read.format.reading(job.sets.graph))
+            audit = _audit(job, found, again.sets, engine)
+            audit = signed(audit, _hash(again.sets), _hash(read.sets))
+        audit = timed(audit, stages)
+        refuse_broken(audit)
+    return Release(handed_out, audit, job=_repeating(job, found))
+
+
+def check_released_sets(guarantee: Any, evidence: SetEvidence, started: float) -> Audit:
+    """Audit released sets from any tool; nothing is written."""
+    findings = guarantee.check(evidence)
+    first = findings[0].figures
+    losses: dict[str, float] = {}
+    if evidence.original is not None and evidence.original_row is not None:
+        losses = set_losses(
+            evidence.original,
+            evidence.released,
+            original_row=evidence.original_row,
+            original_item=evidence.original_item,
+        ).as_dict()
+    return Audit(
+        holds=all(finding.holds is not False for finding in findings),
+        guarantee=promise_of(guarantee),
+        findings=tuple(findings),
+        losses=losses,
+        n_rows=evidence.released.n_rows,
+        n_groups=int(first.get("n_groups", 0)),
+        smallest_group=int(first.get("smallest_group", 0)),
+        seconds=round(time.perf_counter() - started, 4),
+        peak_memory_bytes=peak_memory(),
+    )
+
+
+def options_of(stated: SetInput, reading: InputOptions) -> SetOptions:
+    """Return how a file of sets is to be read."""
+    return SetOptions(
+        graph=stated.graph,
+        kind=stated.kind,
+        row_column=stated.row_column,
+        item_column=stated.item_column,
+        delimiter=reading.delimiter,
+        encoding=reading.encoding,
+        header=reading.header,
+        values=stated.values,
+    )
+
+
+def _search(
+    job: SetJob, read: SetFile, engine: Engine, stages: Stages, progress: Progress
+) -> _Found:
+    original = read.sets
+    notes = list(read.notes)
+    with stages("encode"):
+        k_of_row = read_row_k(job.sets.row_k, original) if job.sets.row_k else None
+        job.guarantee.refuse_infeasible(original.n_rows, k_of_row)
+    promise = SetPromise(
+        job.guarantee.name, job.guarantee.k, job.guarantee.settled_vote, k_of_row
+    )
+    with stages("search"):
+        result = job.method.run(original, promise, engine, job.seed, progress)
+    with stages("decode"):
+        released = result.released
+        if job.release.symmetrize != "none":
+            from incrowd.data.set_order import symmetrized
+
+            released = symmetrized(released, either=job.release.symmetrize == "either")
+        elif original.graph == UNDIRECTED:
+            notes.append(
+                "a node's released list is its group's: u may be in v's list and v not in u's"
+            )
+        original_item = None
+        if job.release.keep_order:
+            order = np.arange(released.n_rows, dtype=np.int64)
+            released = renamed_rows(released) if released.graph == BIPARTITE else released
+        elif released.graph == BIPARTITE:
+            order = canonical_rows(released)
+            released = renamed_rows(released.take(order))
+        else:
+            order = node_order(released, original)
+            released, original_item = renamed_nodes(released, order)
+    return _Found(
+        original,
+        released,
+        order,
+        original_item,
+        k_of_row,
+        dict(result.trace.figures),
+        dict(result.trace.settings),
+        [*notes, *result.trace.notes],
+    )
+
+
+def _audit(job: SetJob, found: _Found, again: Sets, engine: Engine) -> Audit:
+    evidence = SetEvidence(
+        released=again,
+        original=found.original,
+        original_row=found.original_row,
+        original_item=found.original_item,
+        k_of_row=found.k_of_row,
+        keeps_order=job.release.keep_order,
+        columns_are_people=job.sets.graph != BIPARTITE,
+    )
+    audit = check_released_sets(job.guarantee, evidence, time.perf_counter())
+    return replace(
+        audit,
+        method={"name": job.method.name, "parameters": {**parameters(job.method), **found.figures}},
+        engine=engine.describe(),
+        seed=job.seed,
+        notes=tuple(found.notes),
+    )
+
+
+def _repeating(job: SetJob, found: _Found) -> SetJob:
+    return replace(job, method=replace(job.method, **found.settings))
+
+
+def _hash(sets: Sets) -> str:
+    digest = hashlib.sha256(sets.starts.tobytes())
+    digest.update(sets.items.tobytes())
+    return digest.hexdigest()
