@@ -22,7 +22,15 @@ from incrowd.data.text import MAX_CELL_BYTES, read_text
 from incrowd.data.typed import refuse_types, settled
 from incrowd.errors import DataError
 
-__all__ = ["MAX_CELL_BYTES", "MAX_COLUMNS", "formula_cells", "read_table"]
+__all__ = [
+    "MAX_CELL_BYTES",
+    "MAX_COLUMNS",
+    "check_file",
+    "check_text",
+    "formula_cells",
+    "read_table",
+    "reason_of",
+]
 
 _NOT_TEXT = {
     b"PK\x03\x04": "a ZIP archive or a spreadsheet",
@@ -55,12 +63,12 @@ def read_table(
     Raises DataError; a doubt about the delimiter or the header is one too.
     """
     path = Path(path)
-    _check_file(path)
+    check_file(path)
     by_name = format_by_suffix(path)
     tokens = tuple(missing_values)
     try:
         if by_name.kind == "csv":
-            _check_text(path)
+            check_text(path)
             frame, stored = read_text(
                 path,
                 delimiter=delimiter,
@@ -72,7 +80,7 @@ def read_table(
         else:
             frame, stored = _read_typed(path, by_name.kind)
     except OSError as error:  # of the system: those of pyarrow have been told apart by now
-        raise DataError(f"{path}: it cannot be read ({_reason(error)})") from None
+        raise DataError(f"{path}: it cannot be read ({reason_of(error)})") from None
     return Table(frame, stored, tokens, path.name)
 
 
@@ -96,7 +104,8 @@ def formula_cells(table: Table) -> dict[str, int]:
     return found
 
 
-def _check_file(path: Path) -> None:
+def check_file(path: Path) -> None:
+    """Raise unless the path is a regular file with something in it that may be read."""
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -106,7 +115,7 @@ def _check_file(path: Path) -> None:
             remedy=f"Did you mean {' or '.join(near)}?" if near else "Check the path.",
         ) from None
     except OSError as error:
-        raise DataError(f"{path}: it cannot be read ({_reason(error)})") from None
+        raise DataError(f"{path}: it cannot be read ({reason_of(error)})") from None
     if stat.S_ISDIR(mode):
         raise DataError(f"{path}: it is a folder", remedy="Name one file in it.")
     if not stat.S_ISREG(mode):
@@ -130,7 +139,7 @@ def _near_names(path: Path) -> list[str]:
     return get_close_matches(path.name, names, n=3, cutoff=0.7)
 
 
-def _check_text(path: Path) -> None:
+def check_text(path: Path) -> None:
     """Raise for a file that says in its first bytes that it is something else."""
     with path.open("rb") as file:
         head = file.read(16)
@@ -189,5 +198,6 @@ def _arrow(file: Any, path: Path) -> tuple[pa.Table, bool]:
     return blocks.read_all(), is_stream
 
 
-def _reason(error: OSError) -> str:
+def reason_of(error: OSError) -> str:
+    """Return the system's words for an error, without the path."""
     return os.strerror(error.errno) if error.errno else type(error).__name__

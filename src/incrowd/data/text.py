@@ -55,7 +55,7 @@ def read_text(
     """
     where = str(path)
     stated = stated_delimiter(delimiter) if delimiter is not None else None
-    with _opened(path, encoding) as stream:
+    with opened(path, encoding) as stream:
         dialect = _dialect(stream, where, stated, header, missing_values, expects_tabs)
         stored = Format(
             "csv",
@@ -66,7 +66,7 @@ def read_text(
             dialect.newline,
         )
     for block_bytes in _BLOCK_BYTES:
-        with _opened(path, encoding) as stream:
+        with opened(path, encoding) as stream:
             frame = _parsed(stream, dialect, block_bytes)
         if frame is not None:
             break
@@ -80,7 +80,7 @@ def read_text(
 
 
 def _dialect(
-    stream: _TextStream,
+    stream: TextStream,
     where: str,
     delimiter: str | None,
     header: bool | None,
@@ -110,7 +110,7 @@ def _dialect(
     )
 
 
-def _parsed(stream: _TextStream, dialect: Dialect, block_bytes: int) -> pa.Table | None:
+def _parsed(stream: TextStream, dialect: Dialect, block_bytes: int) -> pa.Table | None:
     """Return the rows, or None if pyarrow refuses them or a quote is never closed.
 
     A row of our own goes before them, since pyarrow would cut a byte order mark from the first
@@ -175,7 +175,7 @@ def check_cells(frame: pa.Table, where: str) -> None:
 # ── the stream ──────────────────────────────────────────────────────────────────────────────
 
 
-class _TextStream(io.RawIOBase):
+class TextStream(io.RawIOBase):
     """A text file as checked UTF-8 bytes, unpacked, without its byte order mark.
 
     Raises DataError with the line where bytes do not decode or are NUL, and where the packed
@@ -323,7 +323,8 @@ def _encoding(head: bytes, stated: str | None, where: str) -> tuple[str, int]:
 
 
 @contextmanager
-def _opened(path: Path, encoding: str | None) -> Iterator[_TextStream]:
+def opened(path: Path, encoding: str | None) -> Iterator[TextStream]:
+    """Open a text file, packed or not, as a stream of UTF-8."""
     with path.open("rb") as file:
         head = file.read(4)
         file.seek(0)
@@ -331,7 +332,7 @@ def _opened(path: Path, encoding: str | None) -> Iterator[_TextStream]:
         source: Any = file
         if compression:
             source = pa.CompressedInputStream(file, _CODECS[compression])
-        yield _TextStream(source, str(path), compression, encoding)
+        yield TextStream(source, str(path), compression, encoding)
 
 
 # ── what is wrong with it ───────────────────────────────────────────────────────────────────
@@ -343,7 +344,7 @@ def _explain(path: Path, encoding: str | None, dialect: Dialect) -> None:
     n_rows = -1 if dialect.has_header else 0
     n_fewer = n_more = 0
     first_lines: list[str] = []
-    with _opened(path, encoding) as stream:
+    with opened(path, encoding) as stream:
         for record in records(stream.lines(), dialect.delimiter):
             if not record.is_closed:
                 raise unclosed(where, record.line)

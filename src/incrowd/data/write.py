@@ -44,9 +44,9 @@ def write_table(frame: pa.Table, path: str | os.PathLike[str], format: Format) -
     """
     with Path(path).open("wb") as file:
         if format.kind == "csv":
-            with _packed(file, format.compression) as packed:
+            with packed(file, format.compression) as stream:
                 for block in _text_blocks(frame, format):
-                    packed.write(block)
+                    stream.write(block)
         elif format.kind == "parquet":
             _write_parquet(frame, file)
         elif format.kind == "arrow":
@@ -58,18 +58,18 @@ def write_table(frame: pa.Table, path: str | os.PathLike[str], format: Format) -
 
 
 @contextmanager
-def _packed(file: Any, compression: str) -> Iterator[Any]:
+def packed(file: Any, compression: str) -> Iterator[Any]:
     """Yield a file whose content is packed into ``file``, with neither name nor time."""
     if compression == "gz":
-        with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
-            yield packed
+        with gzip.GzipFile("", "wb", 6, file, mtime=0) as stream:
+            yield stream
     elif compression == "zst":
         # pyarrow closes what it packs into, and the caller still has to flush to the disk
         with (
             os.fdopen(os.dup(file.fileno()), "wb") as same_file,
-            pa.CompressedOutputStream(same_file, "zstd") as packed,
+            pa.CompressedOutputStream(same_file, "zstd") as stream,
         ):
-            yield packed
+            yield stream
     else:
         yield file
 
@@ -89,7 +89,7 @@ def _text_blocks(frame: pa.Table, stored: Format) -> Iterator[Any]:
             ]
             lines = pc.binary_join_element_wise(*cells, stored.delimiter)
             ended = pc.binary_join_element_wise(lines, stored.newline, "")
-            yield _together(ended)
+            yield joined_bytes(ended)
 
 
 def _cut(block: pa.Table) -> list[pa.Table]:
@@ -116,7 +116,7 @@ def _quoted(cells: pa.Array, delimiter: str, is_alone: bool) -> pa.Array:
     would be no row to most readers, so a null in the only column is a quoted nothing.
     """
     cells = pc.fill_null(cells, "")
-    content = _together(cells).to_pybytes()
+    content = joined_bytes(cells).to_pybytes()
     special = [mark for mark in (delimiter, *_ALWAYS_QUOTED) if mark.encode() in content]
     if special:  # rare in most columns, and dear to look for cell by cell
         needs_quotes = pc.match_substring(cells, special[0])
@@ -128,7 +128,7 @@ def _quoted(cells: pa.Array, delimiter: str, is_alone: bool) -> pa.Array:
     return pc.if_else(pc.equal(cells, ""), '""', cells) if is_alone else cells
 
 
-def _together(texts: pa.Array) -> pa.Buffer:
+def joined_bytes(texts: pa.Array) -> pa.Buffer:
     """Return the bytes of all texts, one after the other."""
     whole = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts)
     return pc.binary_join(whole, "")[0].as_buffer()

@@ -1,0 +1,112 @@
+"""Read sets from files and write them back the same way.
+
+| ending | format |
+| --- | --- |
+| ``.dat`` (``.gz``, ``.zst``) | baskets: the items of a row on every line |
+| ``.txt``, ``.csv``, ``.tsv`` (``.gz``, ``.zst``) | edge list: a row and an item on every line |
+| ``.parquet``, ``.pq`` | two columns, or a column of lists |
+| ``.npz`` | a CSR matrix of SciPy |
+| ``.mtx`` (``.gz``, ``.zst``) | Matrix Market, coordinates |
+
+Names that a format cannot show stand beside it: ``<file>.rows`` lists all rows (an edge list
+shows none that is empty), ``<file>.items`` names a matrix's columns; both are read where they
+stand. Every fault is a DataError: an exception of a library never comes through.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+
+from incrowd.data.read import check_file, reason_of
+from incrowd.data.set_format import (
+    BASKETS,
+    EDGES,
+    LISTS,
+    MTX,
+    NPZ,
+    PAIRS,
+    SetFile,
+    SetFormat,
+    SetOptions,
+    format_of_path,
+    kind_by_suffix,
+)
+from incrowd.data.set_matrix import Names, read_mtx, read_npz
+from incrowd.data.set_parquet import read_parquet
+from incrowd.data.set_text import read_baskets, read_edges, read_listed
+from incrowd.data.set_write import write_files
+from incrowd.data.sets import BIPARTITE, Sets
+from incrowd.errors import DataError
+
+__all__ = [
+    "SetFile",
+    "SetFormat",
+    "SetOptions",
+    "format_of_path",
+    "read_set_file",
+    "read_sets",
+    "write_sets",
+]
+
+
+def read_sets(path: str | os.PathLike[str], options: SetOptions | None = None) -> Sets:
+    """Read the sets of a file; its name's ending tells the format, unless it is stated."""
+    return read_set_file(path, options).sets
+
+
+def read_set_file(path: str | os.PathLike[str], options: SetOptions | None = None) -> SetFile:
+    """Read a file of sets: the sets, how they are stored, and what reading did to them.
+
+    Rows and items are sorted by name, numbers by value and texts by text; names that are 0, 1, 2
+    and so on are left out. Entries that occur again are one; in graphs rows and items are the
+    same nodes, edges to oneself are kept, and undirected edges get both directions: all noted.
+
+    Raises DataError with the line or the entry at fault.
+    """
+    path = Path(path)
+    options = options or SetOptions()
+    check_file(path)
+    kind, _, ending = (options.kind, "", "") if options.kind else kind_by_suffix(path)
+    try:
+        rows = read_listed(path.with_name(f"{path.name}.rows"), options)
+        if kind == BASKETS:
+            return read_baskets(path, options, rows)
+        if kind == EDGES:
+            return read_edges(path, options, rows, ending)
+        if kind in (PAIRS, LISTS):
+            return read_parquet(path, options, rows)
+        names = Names(rows, _listed_items(path, options, rows))
+        if kind == NPZ:
+            return read_npz(path, options, names)
+        if kind == MTX:
+            return read_mtx(path, options, names)
+    except OSError as error:
+        raise DataError(f"{path}: it cannot be read ({reason_of(error)})") from None
+    except MemoryError:
+        raise DataError(
+            f"{path}: it does not fit into memory, or it is damaged",
+            remedy="Read it on a larger machine, or write it again.",
+        ) from None
+    raise ValueError(f"no sets are stored as {kind!r}")
+
+
+def write_sets(
+    sets: Sets, path: str | os.PathLike[str], format: SetFormat | None = None
+) -> list[Path]:
+    """Write sets and return the files that were made: it, and the lists that stand beside it.
+
+    Without a format the name's ending tells it. The files hold the sets and nothing else: items
+    sorted within a row, no item that no row holds, no time, no name, no metadata. Raises OSError
+    as the system does; what was written by then is the caller's.
+    """
+    path = Path(path)
+    return write_files(sets, path, format or format_of_path(path))
+
+
+def _listed_items(path: Path, options: SetOptions, rows: pa.Array | None) -> pa.Array | None:
+    if options.graph != BIPARTITE:
+        return rows
+    return read_listed(path.with_name(f"{path.name}.items"), options)

@@ -1,0 +1,297 @@
+"""Sets from text: baskets with a row a line, and edge lists with an entry a line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from incrowd.data.read import check_text
+from incrowd.data.set_build import Pairs, from_pairs
+from incrowd.data.set_cells import WHOLE_LINES, blocks
+from incrowd.data.set_format import (
+    BASKETS,
+    BLANKS,
+    EDGES,
+    Room,
+    SetFile,
+    SetFormat,
+    SetOptions,
+)
+from incrowd.data.set_names import NameCoder, whole_if_all_are
+from incrowd.data.sniff import DELIMITERS, check_names, records, stated_delimiter
+from incrowd.data.text import TextStream, opened
+from incrowd.errors import DataError, unknown
+
+_SAMPLE_BYTES = 1 << 17
+_COMMENTS = (b"#", b"%")
+_WHOLE = r"^-?[0-9]+$"
+
+
+def read_baskets(path: Path, options: SetOptions, listed: pa.Array | None) -> SetFile:
+    """Read a file with the items of a row on every line; an empty line is an empty set."""
+    where = str(path)
+    check_text(path)
+    room = Room(options, where)
+    items = NameCoder()
+    sizes: list[NDArray[np.int32]] = []
+    n_rows = 0
+    with opened(path, options.encoding) as stream:
+        stored = SetFormat(BASKETS, stream.compression, newline=newline_of(stream))
+        for block in blocks(stream, BLANKS, where):
+            n_rows += len(block.n_cells)
+            room.require(n_rows, 0, items.n_entries + len(block.begins))
+            sizes.append(block.n_cells.astype(np.int32))
+            items.add(block.texts())
+    if n_rows == 0:
+        raise DataError(f"{where}: the file is empty", remedy="Give a file with rows.")
+    if listed is not None and len(listed) != n_rows:
+        raise DataError(
+            f"{where}: there are {n_rows:,} lines, and {path.name}.rows lists {len(listed):,} rows",
+            remedy="List the rows of this very file, or take the list away.",
+        )
+    codes, names = items.settled()
+    room.require(n_rows, len(names), len(codes))
+    rows = np.repeat(np.arange(n_rows, dtype=np.int32), np.concatenate(sizes))
+    pairs = Pairs(rows, codes, n_rows, len(names))
+    sets, notes = from_pairs(pairs, listed, names, options, where)
+    return SetFile(sets, stored, notes, path.name)
+
+
+def read_edges(path: Path, options: SetOptions, listed: pa.Array | None, ending: str) -> SetFile:
+    """Read a file with a row and an item on every line, in two columns or in two of several."""
+    where = str(path)
+    check_text(path)
+    room = Room(options, where)
+    rows, items = NameCoder(), NameCoder()
+    with opened(path, options.encoding) as stream:
+        first_line = 1 + pass_comments(stream)
+        found = _edge_dialect(stream, options, where, ending)
+        stored = SetFormat(
+            EDGES,
+            stream.compression,
+            found.delimiter,
+            newline_of(stream),
+            found.has_header,
+            found.names[found.row_column] if found.has_header else "",
+            found.names[found.item_column] if found.has_header else "",
+        )
+        is_header = found.has_header
+        remedy = "Give every line its row and its item; quote names that hold the delimiter."
+        for block in blocks(stream, found.delimiter, where, first_line):
+            block.require_width(len(found.names), remedy)
+            firsts = block.firsts[block.n_cells > 0]
+            if is_header and len(firsts):
+                firsts, is_header = firsts[1:], False
+            room.require(0, 0, rows.n_entries + len(firsts))
+            rows.add(block.texts(firsts + found.row_column))
+            items.add(block.texts(firsts + found.item_column))
+    notes = [f"{where}: {first_line - 1:,} lines of comments are left out"] * (first_line > 1)
+    built = from_coders(rows, items, listed, options, where)
+    return SetFile(built.sets, stored, [*notes, *built.notes], path.name)
+
+
+def from_coders(
+    rows: NameCoder, items: NameCoder, listed: pa.Array | None, options: SetOptions, where: str
+) -> SetFile:
+    """Return the sets of named pairs, with the listed rows that have no pair as empty sets."""
+    row_codes, row_names = rows.settled()
+    if listed is not None:
+        row_names, row_codes = _among(listed, row_names, row_codes, where)
+    elif not len(row_codes):
+        raise DataError(f"{where}: there is no entry", remedy="Give a file with entries.")
+    item_codes, item_names = items.settled()
+    Room(options, where).require(len(row_names), len(item_names), len(row_codes))
+    pairs = Pairs(row_codes, item_codes, len(row_names), len(item_names))
+    del row_codes, item_codes
+    sets, notes = from_pairs(pairs, row_names, item_names, options, where)
+    return SetFile(sets, SetFormat(), notes)
+
+
+def read_listed(path: Path, options: SetOptions) -> pa.Array | None:
+    """Return the names in ``path``, one a line, or None where there is no such file."""
+    if not path.exists():
+        return None
+    room = Room(options, str(path))
+    names = NameCoder()
+    with opened(path, "utf-8") as stream:
+        for block in blocks(stream, WHOLE_LINES, str(path)):
+            block.require_width(1, "Give one name a line.")
+            room.require(names.n_entries + len(block.begins), 0, 0)
+            names.add(block.texts())
+    codes, distinct = names.settled()
+    if len(distinct) < len(codes):
+        raise DataError(
+            f"{path}: {len(codes) - len(distinct):,} names are listed more than once",
+            remedy="List every name once.",
+        )
+    return whole_if_all_are(distinct)
+
+
+def _among(
+    listed: pa.Array, names: pa.Array, codes: NDArray[np.int32], where: str
+) -> tuple[pa.Array, NDArray[np.int32]]:
+    """Number entries by the list of all rows; raises where one is of a row that is not in it."""
+    names = whole_if_all_are(names)
+    if not len(names):
+        return listed, codes
+    if names.type != listed.type:
+        names, listed = names.cast(pa.string()), listed.cast(pa.string())
+    place = pc.fill_null(pc.index_in(names, listed), -1).to_numpy().astype(np.int32)
+    if (place < 0).any():
+        raise DataError(
+            f"{where}: {int((place < 0).sum()):,} of its rows are not in its list of rows",
+            remedy=f"List every row in {where}.rows, or take the list away.",
+        )
+    return listed, place[codes]
+
+
+# ── how an edge list is written ─────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class _Dialect:
+    delimiter: str
+    has_header: bool
+    names: list[str]
+    row_column: int
+    item_column: int
+
+
+def _edge_dialect(stream: TextStream, options: SetOptions, where: str, ending: str) -> _Dialect:
+    sample, is_whole = stream.peek(_SAMPLE_BYTES)
+    while not is_whole and sample.count(b"\n") < 2 and len(sample) < _SAMPLE_BYTES << 8:
+        sample, is_whole = stream.peek(len(sample) * 4)
+    lines = sample.splitlines(keepends=True)
+    lines = lines if is_whole or len(lines) < 2 else lines[:-1]
+    if options.delimiter is not None:
+        delimiter = BLANKS if options.delimiter == BLANKS else stated_delimiter(options.delimiter)
+    else:
+        delimiter = _edge_delimiter(lines[:1000], where, ending)
+    top, *below = _sampled(lines[:1000], delimiter, where)
+    if len(top) < 2:
+        raise DataError(
+            f"{where}: the first line has one column, and an edge list has two: row and item",
+            remedy="Give a row and an item on every line; for a basket a line, state the format "
+            "(or name the file .dat).",
+        )
+    header = options.header
+    if header is None:
+        header = _has_header(top, below, options, where)
+    names = top if header else [f"column_{number}" for number in range(1, len(top) + 1)]
+    if header:
+        check_names(names, where, of_file=True)
+    return _Dialect(delimiter, header, names, *which_columns(names, options, where))
+
+
+def which_columns(names: list[str], options: SetOptions, where: str) -> tuple[int, int]:
+    """Return the places of the row's and the item's column: the only two, or as stated."""
+    for stated in (options.row_column, options.item_column):
+        if stated is not None and stated not in names:
+            raise unknown("column", stated, names, where=where)
+    if len(names) > 2 and (options.row_column is None or options.item_column is None):
+        raise DataError(
+            f"{where}: there are {len(names):,} columns, and sets need two of them",
+            remedy="State row_column and item_column.",
+        )
+    row = names.index(options.row_column) if options.row_column is not None else None
+    item = names.index(options.item_column) if options.item_column is not None else None
+    if row is None:
+        row = 0 if item is None else 1 - item
+    if item is None:
+        item = 1 - row
+    if row == item:
+        raise DataError(
+            f"{where}: row and item are the same column", remedy="Name two different columns."
+        )
+    return row, item
+
+
+def _edge_delimiter(lines: list[bytes], where: str, ending: str) -> str:
+    """Find the delimiter by which all lines have one number of cells; blanks if there is none."""
+    widths_by = {}
+    for delimiter in DELIMITERS:
+        found = [record for record in records(lines, delimiter) if not record.is_blank]
+        widths_by[delimiter] = [len(record.cells) for record in found] or [0]
+    agreeing = [by for by, widths in widths_by.items() if min(widths) == max(widths) > 1]
+    if not agreeing:
+        agreeing = [
+            by
+            for by, widths in widths_by.items()
+            if widths[0] > 1 and 2 * widths.count(widths[0]) >= len(widths)
+        ]
+    by_ending = {".csv": ",", ".tsv": "\t"}.get(ending, "")
+    if by_ending in agreeing:
+        return by_ending
+    if len(agreeing) > 1:
+        raise DataError(
+            f"{where}: the delimiter is in doubt; it could be "
+            + " or ".join("a tab" if by == "\t" else f"'{by}'" for by in agreeing),
+            remedy="State the delimiter.",
+        )
+    return agreeing[0] if agreeing else BLANKS
+
+
+def _sampled(lines: list[bytes], delimiter: str, where: str) -> list[list[str]]:
+    """Return the cells of the first lines that are not blank; raises if there are none."""
+    with_cells = (
+        [b" ".join(line.replace(b"\t", b" ").split()) for line in lines]
+        if delimiter == BLANKS
+        else lines
+    )
+    found = [
+        [cell.decode() for cell in record.cells]
+        for record in records(with_cells, delimiter)
+        if not record.is_blank
+    ]
+    if not found:
+        raise DataError(f"{where}: there is no entry", remedy="Give a file with entries.")
+    return found
+
+
+def _has_header(top: list[str], below: list[list[str]], options: SetOptions, where: str) -> bool:
+    """Tell whether the first line names the columns, or ask.
+
+    A whole number in it says that it is data, a word above whole numbers alone that it is not.
+    """
+    stated = {options.row_column, options.item_column} - {None}
+    if stated and stated <= set(top):
+        return True
+    texts = pa.array(top, pa.string())
+    is_whole = pc.match_substring_regex(texts, _WHOLE).to_pylist()
+    if any(is_whole):
+        return False
+    for place in range(len(top)):
+        cells = [line[place] for line in below if len(line) == len(top)]
+        if cells and pc.all(pc.match_substring_regex(pa.array(cells), _WHOLE)).as_py():
+            return True
+    raise DataError(
+        f"{where}: the first line may be names of columns or an entry",
+        remedy="State --header if it names the columns, or --no-header if it is an entry.",
+    )
+
+
+def pass_comments(stream: TextStream) -> int:
+    """Pass over the lines at the beginning that start with # or %; return how many."""
+    n_lines, size = 0, _SAMPLE_BYTES
+    while True:
+        sample, is_whole = stream.peek(size)
+        if not sample.startswith(_COMMENTS):
+            return n_lines
+        end = sample.find(b"\n") + 1
+        if not end and not is_whole and size < _SAMPLE_BYTES << 8:
+            size *= 4
+            continue
+        stream.skip(end or len(sample))
+        n_lines += 1
+
+
+def newline_of(stream: TextStream) -> str:
+    sample, _ = stream.peek(_SAMPLE_BYTES)
+    if b"\r\n" in sample:
+        return "\r\n"
+    return "\r" if b"\r" in sample and b"\n" not in sample else "\n"
