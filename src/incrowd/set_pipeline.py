@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.audit import Audit
-from incrowd.data.set_files import read_sets, write_sets
+from incrowd.data.set_files import read_set_file, read_sets, write_sets
 from incrowd.data.set_format import SetFile, SetOptions, format_of_path
 from incrowd.data.set_order import canonical_rows, node_order, renamed_nodes, renamed_rows
 from incrowd.data.set_wishes import read_row_k
@@ -62,23 +62,22 @@ def run_sets(job: SetJob, *, force: bool = False, progress: Progress = silent) -
             closing(make_engine(job.engine, workspace.folder)) as engine,
         ):
             with stages("read"):
-                read = read_sets(data, options_of(job.sets, job.input))
+                read = read_set_file(data, options_of(job.sets, job.input))
             found = _search(job, read, engine, stages, progress)
             with stages("write"):
                 stored = format_of_path(output, read.format)
                 temporary = workspace.file("release" + "".join(output.suffixes[-2:]))
-                beside = write_sets(found.released, temporary, stored)
+                written = write_sets(found.released, temporary, stored)
             with stages("audit"):
                 again = read_sets(temporary, stored.reading(job.sets.graph))
-                audit = _audit(job, found, again.sets, engine)
+                audit = _audit(job, found, again, engine)
                 audit = signed(audit, file_hash(temporary), file_hash(data))
             audit = timed(audit, stages)
             refuse_broken(audit)
             with key_written(job.release.key, found.original_row, force=force):
-                for part in beside:
-                    target = output.with_name(part.name.replace(temporary.name, output.name))
-                    publish(part, target, force=force)
-                publish(temporary, output, force=force)
+                for part in reversed(written):  # what stands beside a release is there before it
+                    ending = part.name.removeprefix(temporary.name)
+                    publish(part, output.with_name(output.name + ending), force=force)
     except OSError as error:
         raise InputError(
             f"{output.parent}: writing failed ({os.strerror(error.errno or 0)})",
@@ -89,19 +88,22 @@ def run_sets(job: SetJob, *, force: bool = False, progress: Progress = silent) -
 
 def anonymize_sets(data: Any, job: SetJob, *, progress: Progress = silent) -> Release:
     """Anonymize a SciPy matrix, a long frame or Sets and hand back the same kind."""
-    from incrowd.data.set_frames import from_set_frame, to_set_frame
+    from incrowd.data.set_frames import sets_from_frame, sets_to_frame
 
     stages = Stages(progress)
     with closing(make_engine(job.engine)) as engine:
         with stages("read"):
-            read = from_set_frame(data, options_of(job.sets, job.input))
+            read = sets_from_frame(data, options_of(job.sets, job.input))
         found = _search(job, read, engine, stages, progress)
         with stages("write"):
-            handed_out = to_set_frame(found.released, read.format)
+            handed_out = sets_to_frame(found.released, read.format)
         with stages("audit"):
-            again = from_set_frame(handed_out, read.format.reading(job.sets.graph))
-            audit = _audit(job, found, again.sets, engine)
-            audit = signed(audit, _hash(again.sets), _hash(read.sets))
+            rows = None if read.format.kind == "scipy" else range(found.released.n_rows)
+            again = sets_from_frame(
+                handed_out, read.format.reading(job.sets.graph), rows=rows
+            ).sets
+            audit = _audit(job, found, again, engine)
+            audit = signed(audit, _hash(again), _hash(read.sets))
         audit = timed(audit, stages)
         refuse_broken(audit)
     return Release(handed_out, audit, job=_repeating(job, found))

@@ -60,7 +60,7 @@ def check_sets_file(
     sets = build(SetInput, stated.get("sets", {}), "sets")
     options = options_of(sets, build(InputOptions, stated.get("input", {}), "input"))
     evidence = SetEvidence(
-        read_sets(released, options).sets,
+        read_sets(released, options),
         keeps_order=aligned,
         columns_are_people=sets.graph != BIPARTITE,
     )
@@ -69,7 +69,7 @@ def check_sets_file(
             "--key, --aligned and --row-k speak of an original", remedy="Name it: --original."
         )
     if original is not None:
-        whole = read_sets(original, options).sets
+        whole = read_sets(original, options)
         evidence = replace(evidence, original=whole)
         n_rows = evidence.released.n_rows
         if key is not None or aligned:

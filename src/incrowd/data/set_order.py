@@ -32,10 +32,8 @@ def canonical_rows(sets: Sets) -> NDArray[np.int64]:
 
 
 def renamed_rows(sets: Sets) -> Sets:
-    """Return the sets with rows called by their places, counted from 1."""
-    import pyarrow as pa
-
-    return replace(sets, row_names=pa.array(np.arange(1, sets.n_rows + 1, dtype=np.int64)))
+    """Return the sets with rows called by their places, counted from 0."""
+    return replace(sets, row_names=None)
 
 
 def node_order(released: Sets, original: Sets) -> NDArray[np.int64]:
@@ -47,20 +45,17 @@ def node_order(released: Sets, original: Sets) -> NDArray[np.int64]:
 
 
 def renamed_nodes(sets: Sets, order: NDArray[np.int64]) -> tuple[Sets, NDArray[np.int64]]:
-    """Return the graph with nodes in another order, called by their places counted from 1.
+    """Return the graph with nodes in another order, called by their places counted from 0.
 
     ``order[new]`` is the old node; it is also the key of items.
     """
-    import pyarrow as pa
-
     new_of_old = np.empty(len(order), dtype=np.int32)
     new_of_old[order] = np.arange(len(order), dtype=np.int32)
     moved = sets.take(order)
     items = new_of_old[moved.items]
     rows = np.repeat(np.arange(moved.n_rows), moved.sizes)
     items = items[np.lexsort((items, rows))]
-    names = pa.array(np.arange(1, len(order) + 1, dtype=np.int64))
-    return replace(moved, items=items, row_names=names, item_names=names), order
+    return replace(moved, items=items, row_names=None, item_names=None), order
 
 
 def symmetrized(sets: Sets, *, either: bool) -> Sets:
