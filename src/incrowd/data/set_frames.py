@@ -1,0 +1,113 @@
+"""Sets from matrices and frames in memory, and back as the kind that they came as."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from incrowd.data.frames import from_frame, to_frame
+from incrowd.data.set_build import Pairs, from_pairs
+from incrowd.data.set_format import FRAME_KINDS, Room, SetFile, SetFormat, SetOptions
+from incrowd.data.set_matrix import Names, from_csr, present
+from incrowd.data.set_names import NameCoder, plain_names, whole_if_all_are
+from incrowd.data.set_parquet import checked_names, type_name
+from incrowd.data.set_text import from_coders, which_columns
+from incrowd.data.set_write import csr_arrays, pair_blocks
+from incrowd.data.sets import Sets
+from incrowd.errors import DataError
+
+_WHERE = "the frame"
+_MATRIX = "the matrix"
+
+
+def sets_from_frame(
+    frame: Any, options: SetOptions | None = None, *, rows: Sequence[object] | None = None
+) -> SetFile:
+    """Take in a SciPy matrix, or a pandas, polars or pyarrow frame with an entry a row.
+
+    A frame has the two columns row and item, or more and the two are stated. It cannot show an
+    empty set: ``rows`` lists all rows where there are such. Notes say what was done to entries.
+    """
+    options = options or SetOptions()
+    if _is_scipy(frame):
+        if rows is not None:
+            raise DataError("a matrix has all its rows", remedy="Leave the list of rows out.")
+        return _from_scipy(frame, options)
+    table, kind = from_frame(frame)
+    columns = table.columns
+    row, item = which_columns(columns, options, _WHERE)
+    coders = []
+    for place in (row, item):
+        coder = NameCoder()
+        column = table.frame.column(place)
+        for chunk in column.chunks:
+            coder.add(checked_names(chunk, columns[place], _WHERE, coder.n_entries))
+        coders.append(coder)
+    listed = None if rows is None else _listed(rows)
+    built = from_coders(coders[0], coders[1], listed, options, _WHERE)
+    stored = SetFormat(
+        kind,
+        row_column=columns[row],
+        item_column=columns[item],
+        row_type=type_name(table.frame.column(row).type),
+        item_type=type_name(table.frame.column(item).type),
+    )
+    return SetFile(built.sets, stored, built.notes, _WHERE)
+
+
+def sets_to_frame(sets: Sets, format: SetFormat) -> Any:
+    """Hand sets out as the kind that ``format`` remembers, in memory of their own.
+
+    SciPy gets a CSR matrix of ones with sorted indices; the others a frame with an entry a row,
+    sorted by row and item, in which empty sets do not show.
+    """
+    if format.kind == "scipy":
+        sparse: Any = import_module("scipy.sparse")  # it has no types of its own
+        arrays = csr_arrays(sets, format)
+        entries = arrays["data"], arrays["indices"], arrays["indptr"]
+        matrix = sparse.csr_matrix(entries, shape=(sets.n_rows, sets.n_items))
+        matrix.has_sorted_indices = matrix.has_canonical_format = True
+        return matrix
+    if format.kind not in FRAME_KINDS:
+        raise ValueError(f"no frame is of the kind {format.kind!r}")
+    return to_frame(pa.concat_tables(pair_blocks(sets, format)), format.kind)
+
+
+def _is_scipy(frame: Any) -> bool:
+    return type(frame).__module__.startswith("scipy.sparse")
+
+
+def _from_scipy(matrix: Any, options: SetOptions) -> SetFile:
+    if len(matrix.shape) != 2:
+        raise DataError(f"{_MATRIX}: it has no rows and columns", remedy="Give two dimensions.")
+    shape = int(matrix.shape[0]), int(matrix.shape[1])
+    Room(options, _MATRIX).require(*shape, int(matrix.nnz))
+    stored = SetFormat("scipy", value_type=matrix.dtype.name)
+    if matrix.format == "coo":  # turned into CSR, entries that occur again would be added up
+        is_there, notes = present(matrix.data, options, _MATRIX)
+        kept = slice(None) if is_there is None else is_there
+        rows, items = matrix.row[kept].astype(np.int32), matrix.col[kept].astype(np.int32)
+        sets, more = from_pairs(Pairs(rows, items, *shape), None, None, options, _MATRIX)
+        return SetFile(sets, stored, [*notes, *more], _MATRIX)
+    plain = matrix.tocsr()
+    sets, notes = from_csr(
+        plain.indptr, plain.indices, plain.data, shape, Names(), options, _MATRIX
+    )
+    return SetFile(sets, stored, notes, _MATRIX)
+
+
+def _listed(rows: Sequence[object]) -> pa.Array:
+    try:
+        names = pa.array(rows, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError):
+        raise DataError(
+            "the list of rows holds names of several kinds", remedy="Give texts or whole numbers."
+        ) from None
+    names = plain_names(checked_names(names, "rows", "the list of rows", 0))
+    if len(names.unique()) < len(names):
+        raise DataError("the list of rows names a row twice", remedy="List every row once.")
+    return whole_if_all_are(names)
