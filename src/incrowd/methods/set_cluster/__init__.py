@@ -1,0 +1,1 @@
+"""Our own clustering of sets: greedy groups, then local search on the exact objective."""

@@ -1,0 +1,239 @@
+"""Two groups made better together: the best swap or move, again and again until none helps."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.compiling import Whole, compiled_inner
+from incrowd.methods.cluster.kernel_draw import below
+from incrowd.methods.set_cluster.kernel_state import (
+    Groups,
+    Kinds,
+    Scratch,
+    add_to_counts,
+    has_room,
+    transfer,
+    worth,
+    worth_at,
+)
+from incrowd.methods.sets.kernel_vote import MAJORITY_CODE, Rule, least_holders
+
+LEAST_GAIN = 1e-6
+"""Smaller gains may be the rounding of sums."""
+
+
+@compiled_inner
+def _needs_without(
+    kinds: Kinds,
+    groups: Groups,
+    scratch: Scratch,
+    side: Whole,
+    group: Whole,
+    start: Whole,
+    n_looked_at: Whole,
+) -> Whole:
+    """Note for each slot looked at what a group needs without one of its units; return its need."""
+    largest = 1
+    second = 1
+    n_units = 0
+    for slot in range(groups.first[group], groups.first[group] + groups.n_slots[group]):
+        need = kinds.need[groups.kind[slot]]
+        if need > largest:
+            second = largest
+            largest = need
+            n_units = groups.units[slot]
+        elif need == largest:
+            n_units += groups.units[slot]
+        elif need > second:
+            second = need
+    for place in range(n_looked_at):
+        need = kinds.need[groups.kind[start + place]]
+        is_alone = need == largest and n_units == 1
+        scratch.need_without[side, place] = second if is_alone else largest
+    return largest
+
+
+@compiled_inner
+def _best_move(
+    kinds: Kinds,
+    groups: Groups,
+    scratch: Scratch,
+    rule: Rule,
+    source: Whole,
+    target: Whole,
+    side: Whole,
+    start: Whole,
+    n_looked_at: Whole,
+    need_of_target: Whole,
+) -> tuple[float, Whole]:
+    """Return the gain of the best move out of the group on this side, and its kind; −1 if none."""
+    price = rule.price
+    size, size_there = groups.size[source] - 1, groups.size[target] + 1
+    least = least_holders(rule, size, groups.bar[source])
+    least_there = least_holders(rule, size_there, groups.bar[target])
+    best, best_kind = LEAST_GAIN, -1
+    base = np.nan
+    for place in range(n_looked_at):
+        kind = groups.kind[start + place]
+        need = kinds.need[kind]
+        if size < scratch.need_without[side, place] or size_there < max(need, need_of_target):
+            continue
+        if rule.code == MAJORITY_CODE and need > groups.bar[target]:
+            continue
+        if not has_room(groups, target, kind):
+            continue
+        if np.isnan(base):
+            base = (
+                worth_at(scratch, side, rule, size, groups.bar[source])
+                + worth_at(scratch, 1 - side, rule, size_there, groups.bar[target])
+                - worth_at(scratch, side, rule, size + 1, groups.bar[source])
+                - worth_at(scratch, 1 - side, rule, size_there - 1, groups.bar[target])
+            )
+        gain = base
+        for entry in range(kinds.starts[kind], kinds.starts[kind + 1]):
+            item = kinds.items[entry]
+            here, there = scratch.count[side, item], scratch.count[1 - side, item]
+            gain += worth(here - 1, least, size, price) - worth(here, least, size, price)
+            gain += worth(there + 1, least_there, size_there, price)
+            gain -= worth(there, least_there, size_there, price)
+        if gain > best:
+            best, best_kind = gain, kind
+    return best, best_kind
+
+
+@compiled_inner
+def _changes(
+    kinds: Kinds,
+    groups: Groups,
+    scratch: Scratch,
+    price: float,
+    side: Whole,
+    start: Whole,
+    n_looked_at: Whole,
+    size: NDArray[np.int64],
+    least: NDArray[np.int64],
+) -> None:
+    """Note for each slot looked at what its leaving for the other side changes at equal sizes."""
+    other = 1 - side
+    for place in range(n_looked_at):
+        kind = groups.kind[start + place]
+        change = 0.0
+        for entry in range(kinds.starts[kind], kinds.starts[kind + 1]):
+            item = kinds.items[entry]
+            here, there = scratch.count[side, item], scratch.count[other, item]
+            change += worth(here - 1, least[side], size[side], price)
+            change -= worth(here, least[side], size[side], price)
+            change += worth(there + 1, least[other], size[other], price)
+            change -= worth(there, least[other], size[other], price)
+        scratch.change[side, place] = change
+
+
+@compiled_inner
+def _bend(n_holders: Whole, least: Whole, size: Whole, price: float) -> float:
+    """Return what adding and taking away one holder changes if they are counted apart."""
+    return (
+        worth(n_holders - 1, least, size, price)
+        + worth(n_holders + 1, least, size, price)
+        - 2.0 * worth(n_holders, least, size, price)
+    )
+
+
+@compiled_inner
+def improve_pair(
+    kinds: Kinds,
+    groups: Groups,
+    scratch: Scratch,
+    rule: Rule,
+    group: Whole,
+    partner: Whole,
+    n_at_most: Whole,
+    random: NDArray[np.int64],
+) -> float:
+    """Apply the best swap or move between two groups until none helps; return the gain.
+
+    The counts of ``group`` are those of side 0 and of ``partner`` those of side 1, before and
+    after. No group ever falls below the need of its members. Of more than ``n_at_most`` kinds a
+    random run is looked at each time. O(kinds² · entries of a row) per step.
+    """
+    total = 0.0
+    price = rule.price
+    size = np.empty(2, dtype=np.int64)
+    least = np.empty(2, dtype=np.int64)
+    start = np.empty(2, dtype=np.int64)
+    n_looked_at = np.empty(2, dtype=np.int64)
+    need = np.empty(2, dtype=np.int64)
+    ends = np.array([group, partner], dtype=np.int64)
+    is_majority = rule.code == MAJORITY_CODE
+    while True:
+        for side in range(2):
+            one = ends[side]
+            size[side] = groups.size[one]
+            least[side] = least_holders(rule, groups.size[one], groups.bar[one])
+            start[side] = groups.first[one]
+            n_looked_at[side] = groups.n_slots[one]
+            if n_looked_at[side] > n_at_most:
+                start[side] += below(random, n_looked_at[side] - n_at_most + 1)
+                n_looked_at[side] = n_at_most
+            need[side] = _needs_without(
+                kinds, groups, scratch, side, one, start[side], n_looked_at[side]
+            )
+            _changes(
+                kinds, groups, scratch, price, side, start[side], n_looked_at[side], size, least
+            )
+        best, leaving, entering = LEAST_GAIN, -1, -1
+        for side in range(2):
+            gain, kind = _best_move(
+                kinds,
+                groups,
+                scratch,
+                rule,
+                ends[side],
+                ends[1 - side],
+                side,
+                start[side],
+                n_looked_at[side],
+                need[1 - side],
+            )
+            if gain > best:
+                best = gain
+                leaving, entering = (kind, -1) if side == 0 else (-1, kind)
+        for place in range(n_looked_at[0]):
+            kind = groups.kind[start[0] + place]
+            if kinds.need[kind] > size[1] or (
+                is_majority and kinds.need[kind] > groups.bar[partner]
+            ):
+                continue
+            if not has_room(groups, partner, kind):
+                continue
+            scratch.last_mark[0] += 1
+            mark = scratch.last_mark[0]
+            for entry in range(kinds.starts[kind], kinds.starts[kind + 1]):
+                scratch.mark[kinds.items[entry]] = mark
+            for place_there in range(n_looked_at[1]):
+                other = groups.kind[start[1] + place_there]
+                if other == kind:
+                    continue
+                if kinds.need[other] > size[0] or (
+                    is_majority and kinds.need[other] > groups.bar[group]
+                ):
+                    continue
+                gain = scratch.change[0, place] + scratch.change[1, place_there]
+                for entry in range(kinds.starts[other], kinds.starts[other + 1]):
+                    item = kinds.items[entry]
+                    if scratch.mark[item] == mark:
+                        gain -= _bend(scratch.count[0, item], least[0], size[0], price)
+                        gain -= _bend(scratch.count[1, item], least[1], size[1], price)
+                if gain > best and has_room(groups, group, other):
+                    best, leaving, entering = gain, kind, other
+        if leaving < 0 and entering < 0:
+            return total
+        total += best
+        if leaving >= 0:
+            transfer(groups, leaving, 1, group, partner)
+            add_to_counts(kinds, scratch, 0, leaving, -1)
+            add_to_counts(kinds, scratch, 1, leaving, 1)
+        if entering >= 0:
+            transfer(groups, entering, 1, partner, group)
+            add_to_counts(kinds, scratch, 1, entering, -1)
+            add_to_counts(kinds, scratch, 0, entering, 1)

@@ -1,0 +1,140 @@
+"""The groups that a search begins with: near rows together, what is left in runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.interrupts import is_end_wished
+from incrowd.methods.set_cluster.kinds import Placed
+
+if TYPE_CHECKING:
+    from incrowd.methods.set_cluster.kernel_near import Index
+    from incrowd.methods.set_cluster.kernel_state import Kinds
+    from incrowd.methods.sets.kernel_vote import Rule
+
+N_FOUND = 64
+"""Of how many near kinds a group is made, besides as many as it needs rows."""
+
+WIDEST_IN_BITS, MOST_IN_BITS = 256, 50_000
+"""Up to how many items, and how many kinds, bitsets find near ones rather than lists."""
+
+SEEDS_PER_SLICE = 2_000
+"""How many seeds are tried between two looks at whether an end is wished."""
+
+
+def first_groups(
+    kinds: Kinds, rule: Rule, order: np.random.Generator, random: NDArray[np.int64]
+) -> Placed:
+    """Return valid groups of all rows.
+
+    A kind with as many rows as it needs is a group of its own; what it has beyond may fill up
+    others, and comes back if it does not. The rest grow from seeds, those with the largest needs
+    first, at random among equals. Seeds without enough near ones are put in runs by need and
+    first item. An end that is wished for puts all that is left in runs.
+    """
+    from incrowd.methods.set_cluster import kernel_near, kernel_start
+    from incrowd.methods.set_cluster.kernel_state import new_scratch
+
+    n_kinds = len(kinds.need)
+    n_rows = int(kinds.n_units.sum())
+    n_left = kinds.n_units.copy()
+    fragments = kernel_start.Fragments(
+        np.empty(n_rows, dtype=np.int32),
+        np.empty(n_rows, dtype=np.int32),
+        np.empty(n_rows, dtype=np.int32),
+        np.zeros(2, dtype=np.int64),
+    )
+    is_enough = kinds.n_units >= kinds.need
+    enough = np.flatnonzero(is_enough)
+    seeds = order.permutation(np.flatnonzero(~is_enough))
+    seeds = seeds[np.argsort(-kinds.need[seeds], kind="stable")]
+    index = _index(kinds)
+    n_found = N_FOUND + int(kinds.need.max())
+    found = kernel_near.Found(
+        np.empty(n_found, dtype=np.int32),
+        np.empty(n_found, dtype=np.float64),
+        np.zeros(1, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+    )
+    scratch = new_scratch(len(kinds.list_starts) - 1, 1, 1)
+
+    def grow(some: NDArray[np.int64]) -> None:
+        kernel_start.grow_groups(
+            kinds, index, found, scratch, rule, some, n_left, fragments, random
+        )
+
+    grow(enough)  # the first lines, in this order
+    surplus = n_left[enough].copy()
+    n_left[enough] = 0
+    for start in range(0, len(seeds), SEEDS_PER_SLICE):
+        if is_end_wished():
+            break
+        grow(seeds[start : start + SEEDS_PER_SLICE])
+    fragments.units[: len(enough)] += surplus
+    n_lines = int(fragments.n[0])
+    placed = Placed(fragments.kind[:n_lines], fragments.units[:n_lines], fragments.group[:n_lines])
+    if not n_left.any():
+        return placed
+    return _with_rest(kinds, placed, n_left, n_kinds)
+
+
+def _index(kinds: Kinds) -> Index:
+    from incrowd.methods.set_cluster.kernel_near import Index, bitsets
+
+    n_kinds, n_items = len(kinds.need), len(kinds.list_starts) - 1
+    none = np.empty(0, dtype=np.int32)
+    if n_items <= WIDEST_IN_BITS and n_kinds <= MOST_IN_BITS:
+        no_lists = np.empty(0, dtype=np.int64)
+        bits = bitsets(kinds, max(1, -(-n_items // 64)))
+        live = np.arange(n_kinds, dtype=np.int32)
+        n_live = np.array([n_kinds], dtype=np.int64)
+        return Index(no_lists, no_lists, none, bits, live, n_live, none, none)
+    return Index(
+        kinds.list_starts[:-1],
+        kinds.list_starts[1:].copy(),
+        kinds.holders.copy(),
+        np.empty((0, 0), dtype=np.uint64),
+        none,
+        np.zeros(1, dtype=np.int64),
+        np.zeros(n_kinds, dtype=np.int32),
+        np.empty(n_kinds, dtype=np.int32),
+    )
+
+
+def _with_rest(kinds: Kinds, placed: Placed, n_left: NDArray[np.int32], n_kinds: int) -> Placed:
+    """Return the groups with those of all rows that are left, sorted by need and first item."""
+    from incrowd.methods.set_cluster import kernel_start
+
+    rest = np.flatnonzero(n_left)
+    is_empty = kinds.starts[rest] == kinds.starts[rest + 1]
+    first_item = np.full(len(rest), -1, dtype=np.int64)
+    first_item[~is_empty] = kinds.items[kinds.starts[rest[~is_empty]]]
+    rest = rest[np.lexsort([first_item, -kinds.need[rest]])]
+    n_groups = int(placed.group.max(initial=-1)) + 1
+    lines, units, group, n_short = kernel_start.cut_run(kinds.need[rest], n_left[rest], n_groups)
+    kind = np.concatenate([placed.kind, rest[lines].astype(np.int32)])
+    units = np.concatenate([placed.units, units])
+    group = np.concatenate([placed.group, group])
+    if n_short:
+        # Groups made last are the least near: the short one takes them in until it is none.
+        last = int(group[-1])
+        need = int(kinds.need[kind[group == last]].max())
+        size = int(n_short)
+        target = last
+        while True:
+            target -= 1
+            if target < 0:
+                raise ValueError("there are fewer rows than a group needs")
+            is_target = group == target
+            size += int(units[is_target].sum())
+            need = max(need, int(kinds.need[kind[is_target]].max()))
+            group[is_target] = last
+            if size >= need:
+                break
+    # a kind may have been cut between two groups that are one now
+    lines, line = np.unique(group.astype(np.int64) * n_kinds + kind, return_inverse=True)
+    total = np.bincount(line.reshape(-1), weights=units).astype(np.int32)
+    return Placed((lines % n_kinds).astype(np.int32), total, (lines // n_kinds).astype(np.int32))

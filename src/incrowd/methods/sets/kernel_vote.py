@@ -1,0 +1,165 @@
+"""Counting the holders of every item in every group, and showing what the vote lets through."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.compiling import Whole, compiled, compiled_inner, compiled_into_callers
+
+SMOOTH_CODE, MAJORITY_CODE, SUPPRESSION_CODE = 0, 1, 2
+
+
+class Rule(NamedTuple):
+    """A vote in numbers: whose it is, whether a tie is too little, what a created entry costs.
+
+    ``price`` is in kept entries. It matters to which items pass under majority alone, where an
+    item may be allowed that creates more than it keeps.
+    """
+
+    code: int
+    is_strict: int
+    price: float
+
+
+@compiled_into_callers
+def least_holders(rule: Rule, size: Whole, bar: Whole) -> Whole:
+    """Return how many of a group's rows must hold an item that it shows; ``bar`` is its need."""
+    if rule.code == SUPPRESSION_CODE:
+        return size
+    if rule.code == SMOOTH_CODE:
+        return size // 2 + 1 if rule.is_strict else (size + 1) // 2
+    allowed = bar // 2 + 1 if rule.is_strict else (bar + 1) // 2
+    worth = np.int64(np.floor(rule.price * size / (1.0 + rule.price))) + 1
+    return max(allowed, worth)
+
+
+@compiled
+def rows_by_group(
+    group_of_row: NDArray[np.int32], n_groups: Whole
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where each group's rows start, and the rows group by group, ascending."""
+    starts = np.zeros(n_groups + 1, dtype=np.int64)
+    for group in group_of_row:
+        starts[group + 1] += 1
+    for group in range(n_groups):
+        starts[group + 1] += starts[group]
+    filled = starts[:-1].copy()
+    rows = np.empty(len(group_of_row), dtype=np.int64)
+    for row in range(len(group_of_row)):
+        group = group_of_row[row]
+        rows[filled[group]] = row
+        filled[group] += 1
+    return starts, rows
+
+
+@compiled_inner
+def _counted(
+    starts: NDArray[np.int64],
+    items: NDArray[np.int32],
+    rows: NDArray[np.int64],
+    holders: NDArray[np.int32],
+    touched: NDArray[np.int32],
+) -> Whole:
+    """Count the holders of each item among these rows; return how many items were touched."""
+    n_touched = 0
+    for row in rows:
+        for entry in range(starts[row], starts[row + 1]):
+            item = items[entry]
+            if holders[item] == 0:
+                touched[n_touched] = item
+                n_touched += 1
+            holders[item] += 1
+    return n_touched
+
+
+@compiled
+def tally_rows(
+    starts: NDArray[np.int64],
+    items: NDArray[np.int32],
+    n_items: Whole,
+    group_starts: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    needs: NDArray[np.int32],
+    rule: Rule,
+) -> tuple[Whole, Whole, Whole]:
+    """Return how many entries the groups keep, how many they create, and how many items they show.
+
+    An item shown by two groups counts twice among the last. O(entries).
+    """
+    holders = np.zeros(n_items, dtype=np.int32)
+    touched = np.empty(n_items, dtype=np.int32)
+    kept = 0
+    created = 0
+    n_shown = 0
+    for group in range(len(group_starts) - 1):
+        members = rows[group_starts[group] : group_starts[group + 1]]
+        size = len(members)
+        bar = 0
+        for row in members:
+            bar = max(bar, needs[row])
+        n_touched = _counted(starts, items, members, holders, touched)
+        least = least_holders(rule, size, bar)
+        for place in range(n_touched):
+            n_holders = holders[touched[place]]
+            holders[touched[place]] = 0
+            if n_holders >= least:
+                kept += n_holders
+                created += size - n_holders
+                n_shown += 1
+    return kept, created, n_shown
+
+
+@compiled
+def shown_items(
+    starts: NDArray[np.int64],
+    items: NDArray[np.int32],
+    n_items: Whole,
+    group_starts: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    needs: NDArray[np.int32],
+    rule: Rule,
+    n_shown: Whole,
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return the items that every group shows, ascending, and where each group's start."""
+    holders = np.zeros(n_items, dtype=np.int32)
+    touched = np.empty(n_items, dtype=np.int32)
+    shown_starts = np.zeros(len(group_starts), dtype=np.int64)
+    shown = np.empty(n_shown, dtype=np.int32)
+    end = 0
+    for group in range(len(group_starts) - 1):
+        members = rows[group_starts[group] : group_starts[group + 1]]
+        bar = 0
+        for row in members:
+            bar = max(bar, needs[row])
+        n_touched = _counted(starts, items, members, holders, touched)
+        least = least_holders(rule, len(members), bar)
+        start = end
+        for place in range(n_touched):
+            if holders[touched[place]] >= least:
+                shown[end] = touched[place]
+                end += 1
+            holders[touched[place]] = 0
+        shown[start:end] = np.sort(shown[start:end])
+        shown_starts[group + 1] = end
+    return shown_starts, shown
+
+
+@compiled
+def spread(
+    shown_starts: NDArray[np.int64], shown: NDArray[np.int32], group_of_row: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return the rows' entries: to each row what its group shows."""
+    n_rows = len(group_of_row)
+    starts = np.zeros(n_rows + 1, dtype=np.int64)
+    for row in range(n_rows):
+        group = group_of_row[row]
+        starts[row + 1] = starts[row] + shown_starts[group + 1] - shown_starts[group]
+    items = np.empty(starts[n_rows], dtype=np.int32)
+    for row in range(n_rows):
+        first = shown_starts[group_of_row[row]]
+        for place in range(starts[row + 1] - starts[row]):
+            items[starts[row] + place] = shown[first + place]
+    return starts, items

@@ -1,0 +1,104 @@
+"""From groups to a release: every group shows one set, and what that keeps and creates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.data.sets import Sets
+from incrowd.methods.sets.promise import KINDS, STRICT, SetPromise
+
+if TYPE_CHECKING:
+    from incrowd.methods.sets.kernel_vote import Rule
+
+
+@dataclass(frozen=True)
+class Utility:
+    """What a release keeps of its input's entries, and what it adds to them."""
+
+    n_entries: int
+    kept: int
+    created: int
+
+    @property
+    def suppressed(self) -> int:
+        """How many entries of the input are not shown."""
+        return self.n_entries - self.kept
+
+    @property
+    def jaccard(self) -> float:
+        """Entries in both, over entries in either; 1 where there is none at all."""
+        either = self.n_entries + self.created
+        return self.kept / either if either else 1.0
+
+
+def shown(sets: Sets, group_of_row: NDArray[np.int32], promise: SetPromise) -> Sets:
+    """Return the sets with every row showing what its group votes for, O(entries).
+
+    ``group_of_row`` numbers groups from 0 without gaps. Every group shows all that the promise
+    lets it show; under majority only what is also worth its created entries: an item m of s rows
+    hold is left out if m ≤ J·(s − m), J the Jaccard similarity of the release, since it would
+    lower J. (Under smooth m ≥ s − m, and nothing is ever left out.)
+    """
+    from incrowd.methods.sets import kernel_vote
+
+    rule, _ = _settled(sets, group_of_row, promise)
+    starts, rows = kernel_vote.rows_by_group(group_of_row, _n_groups(group_of_row))
+    needs = promise.needs(sets.n_rows)
+    given = (sets.starts, sets.items, sets.n_items, starts, rows, needs, rule)
+    *_, n_shown = kernel_vote.tally_rows(*given)
+    shown_starts, items = kernel_vote.shown_items(*given, n_shown)
+    return sets.with_entries(*kernel_vote.spread(shown_starts, items, group_of_row))
+
+
+def utility(sets: Sets, group_of_row: NDArray[np.int32], promise: SetPromise) -> Utility:
+    """Return exactly what ``shown`` keeps and creates, without making it. O(entries)."""
+    return _settled(sets, group_of_row, promise)[1]
+
+
+def rule_of(promise: SetPromise, price: float) -> Rule:
+    """Return a promise's vote in numbers; ``price`` is what a created entry costs."""
+    from incrowd.methods.sets.kernel_vote import (
+        MAJORITY_CODE,
+        SMOOTH_CODE,
+        SUPPRESSION_CODE,
+        Rule,
+    )
+
+    codes = dict(zip(KINDS, (SMOOTH_CODE, MAJORITY_CODE, SUPPRESSION_CODE), strict=True))
+    return Rule(codes[promise.kind], int(promise.vote == STRICT), float(price))
+
+
+def _settled(
+    sets: Sets, group_of_row: NDArray[np.int32], promise: SetPromise
+) -> tuple[Rule, Utility]:
+    """Return the rule at the price that is the release's own Jaccard similarity.
+
+    Each step shows the best items at the last step's price, so the similarity never falls
+    (Dinkelbach); it ends when it no longer rises. Other kinds than majority need one step.
+    """
+    from incrowd.methods.sets import kernel_vote
+    from incrowd.methods.sets.kernel_vote import MAJORITY_CODE
+
+    starts, rows = kernel_vote.rows_by_group(group_of_row, _n_groups(group_of_row))
+    needs = promise.needs(sets.n_rows)
+    rule = rule_of(promise, 0.0)
+    best = None
+    while True:
+        kept, created, _ = kernel_vote.tally_rows(
+            sets.starts, sets.items, sets.n_items, starts, rows, needs, rule
+        )
+        found = Utility(sets.n_entries, int(kept), int(created))
+        if rule.code != MAJORITY_CODE:
+            return rule, found
+        if best is not None and found.jaccard <= best[1].jaccard:
+            return best
+        best = rule, found
+        rule = rule_of(promise, found.jaccard)
+
+
+def _n_groups(group_of_row: NDArray[np.int32]) -> int:
+    return int(group_of_row.max(initial=-1)) + 1
