@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from incrowd.guarantees.adaptive import AdaptiveAnonymity as AdaptiveAnonymity
     from incrowd.guarantees.evidence import Finding as Finding
     from incrowd.guarantees.k_anonymity import KAnonymity as KAnonymity
+    from incrowd.guarantees.sets import Majority as Majority
+    from incrowd.guarantees.sets import Smooth as Smooth
+    from incrowd.guarantees.sets import Suppression as Suppression
     from incrowd.job import Job as Job
     from incrowd.methods.adaptive.method import Adaptive as Adaptive
     from incrowd.methods.cluster.method import Cluster as Cluster
@@ -43,12 +46,19 @@ if TYPE_CHECKING:
     from incrowd.methods.greedy.method import Greedy as Greedy
     from incrowd.methods.microaggregate.method import Microaggregate as Microaggregate
     from incrowd.methods.mondrian.method import Mondrian as Mondrian
-    from incrowd.pipeline import Release as Release
+    from incrowd.methods.set_cluster.method import SetCluster as SetCluster
     from incrowd.pipeline import anonymize as anonymize
     from incrowd.pipeline import check as check
     from incrowd.pipeline import run as run
+    from incrowd.release import Release as Release
+    from incrowd.set_job import SetJob as SetJob
 
 _HOME = {
+    "Majority": "incrowd.guarantees.sets",
+    "SetCluster": "incrowd.methods.set_cluster.method",
+    "SetJob": "incrowd.set_job",
+    "Smooth": "incrowd.guarantees.sets",
+    "Suppression": "incrowd.guarantees.sets",
     "Adaptive": "incrowd.methods.adaptive.method",
     "AdaptiveAnonymity": "incrowd.guarantees.adaptive",
     "Audit": "incrowd.audit",
@@ -67,7 +77,7 @@ _HOME = {
     "Microaggregate": "incrowd.methods.microaggregate.method",
     "Mondrian": "incrowd.methods.mondrian.method",
     "Owner": "incrowd.audit",
-    "Release": "incrowd.pipeline",
+    "Release": "incrowd.release",
     "Schema": "incrowd.data.schema",
     "anonymize": "incrowd.pipeline",
     "check": "incrowd.pipeline",
@@ -78,6 +88,11 @@ _HOME = {
 }
 
 __all__ = [
+    "Majority",
+    "SetCluster",
+    "SetJob",
+    "Smooth",
+    "Suppression",
     "Adaptive",
     "AdaptiveAnonymity",
     "Audit",

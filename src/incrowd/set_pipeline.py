@@ -25,6 +25,7 @@ from incrowd.errors import InputError
 from incrowd.guarantees.sets import SetEvidence
 from incrowd.job import InputOptions, parameters
 from incrowd.methods.sets.promise import SetPromise
+from incrowd.methods.sets.vote import shown
 from incrowd.metrics.sets import set_losses
 from incrowd.outputs import file_hash, guarded_outputs, key_written
 from incrowd.progress import Progress, silent
@@ -160,9 +161,9 @@ def _search(
         job.guarantee.name, job.guarantee.k, job.guarantee.settled_vote, k_of_row
     )
     with stages("search"):
-        result = job.method.run(original, promise, engine, job.seed, progress)
+        found = job.method.search(original, promise, engine, job.seed, progress)
     with stages("decode"):
-        released = result.released
+        released = shown(original, found.group_of_row, promise)
         if job.release.symmetrize != "none":
             from incrowd.data.set_order import symmetrized
 
@@ -187,9 +188,9 @@ def _search(
         order,
         original_item,
         k_of_row,
-        dict(result.trace.figures),
-        dict(result.trace.settings),
-        [*notes, *result.trace.notes],
+        dict(found.figures),
+        dict(found.settings),
+        notes,
     )
 
 
