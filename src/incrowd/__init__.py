@@ -88,11 +88,6 @@ _HOME = {
 }
 
 __all__ = [
-    "Majority",
-    "SetCluster",
-    "SetJob",
-    "Smooth",
-    "Suppression",
     "Adaptive",
     "AdaptiveAnonymity",
     "Audit",
@@ -108,11 +103,16 @@ __all__ = [
     "InputError",
     "Job",
     "KAnonymity",
+    "Majority",
     "Microaggregate",
     "Mondrian",
     "Owner",
     "Release",
     "Schema",
+    "SetCluster",
+    "SetJob",
+    "Smooth",
+    "Suppression",
     "__version__",
     "anonymize",
     "check",

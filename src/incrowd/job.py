@@ -166,7 +166,9 @@ class Job:
             output=path_of(mapping.get("output"), "output", base),
             engine=build(EngineChoice, mapping.get("engine", {}), "engine"),
             input=build(InputOptions, mapping.get("input", {}), "input"),
-            release=build(ReleaseOptions, resolved(mapping.get("release", {}), base, ("key",)), "release"),
+            release=build(
+                ReleaseOptions, resolved(mapping.get("release", {}), base, ("key",)), "release"
+            ),
             seed=mapping.get("seed", 0),
         )
 

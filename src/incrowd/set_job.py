@@ -43,7 +43,9 @@ class SetInput:
         choices=GRAPHS,
     )
     kind: str | None = option(
-        None, flag="--set-kind", help="How sets are stored, if not as the file's ending says.",
+        None,
+        flag="--set-kind",
+        help="How sets are stored, if not as the file's ending says.",
         choices=SET_KINDS,
     )
     row_column: str | None = option(

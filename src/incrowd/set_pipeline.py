@@ -100,9 +100,7 @@ def anonymize_sets(data: Any, job: SetJob, *, progress: Progress = silent) -> Re
             handed_out = sets_to_frame(found.released, read.format)
         with stages("audit"):
             rows = None if read.format.kind == "scipy" else range(found.released.n_rows)
-            again = sets_from_frame(
-                handed_out, read.format.reading(job.sets.graph), rows=rows
-            ).sets
+            again = sets_from_frame(handed_out, read.format.reading(job.sets.graph), rows=rows).sets
             audit = _audit(job, found, again, engine)
             audit = signed(audit, _hash(again), _hash(read.sets))
         audit = timed(audit, stages)
@@ -157,9 +155,7 @@ def _search(
     with stages("encode"):
         k_of_row = read_row_k(job.sets.row_k, original) if job.sets.row_k else None
         job.guarantee.refuse_infeasible(original.n_rows, k_of_row)
-    promise = SetPromise(
-        job.guarantee.name, job.guarantee.k, job.guarantee.settled_vote, k_of_row
-    )
+    promise = SetPromise(job.guarantee.name, job.guarantee.k, job.guarantee.settled_vote, k_of_row)
     with stages("search"):
         found = job.method.search(original, promise, engine, job.seed, progress)
     with stages("decode"):

@@ -47,9 +47,7 @@ if TYPE_CHECKING:
     from incrowd.data.table import Table
 
 FLAGS = {
-    **flags_of(
-        "guarantee", [*GUARANTEES.values(), *SET_GUARANTEES.values()], "Guarantee"
-    ),
+    **flags_of("guarantee", [*GUARANTEES.values(), *SET_GUARANTEES.values()], "Guarantee"),
     **flags_of("sets", [SetInput], "Sets"),
     **flags_of("engine", [EngineChoice], "Engine"),
     **flags_of("input", [InputOptions], "Input"),

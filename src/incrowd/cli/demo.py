@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from incrowd.job import Job
-    from incrowd.pipeline import Release
+    from incrowd.release import Release
 
 ROLES = {
     "id": "identifying",

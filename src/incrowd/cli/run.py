@@ -42,9 +42,7 @@ from incrowd.methods.table import METHODS
 from incrowd.set_job import SetInput, SetJob, SetReleaseOptions, job_from_mapping
 
 FLAGS = {
-    **flags_of(
-        "guarantee", [*GUARANTEES.values(), *SET_GUARANTEES.values()], "Guarantee"
-    ),
+    **flags_of("guarantee", [*GUARANTEES.values(), *SET_GUARANTEES.values()], "Guarantee"),
     **flags_of("method", [*METHODS.values(), *SET_METHODS.values()], "Method"),
     **flags_of("sets", [SetInput], "Sets"),
     **flags_of("engine", [EngineChoice], "Engine"),
@@ -88,12 +86,17 @@ def run_command(
     bins: Bins = None,
     guarantee: Annotated[
         str | None,
-        typer.Option(help=f"The promise of a table: {', '.join(GUARANTEES)}; of sets: "
-            f"{', '.join(SET_GUARANTEES)}.", rich_help_panel="Guarantee"),
+        typer.Option(
+            help=f"The promise of a table: {', '.join(GUARANTEES)}; of sets: "
+            f"{', '.join(SET_GUARANTEES)}.",
+            rich_help_panel="Guarantee",
+        ),
     ] = None,
     method: Annotated[
         str | None,
-        typer.Option(help=f"The search: {', '.join({**METHODS, **SET_METHODS})}.", rich_help_panel="Method"),
+        typer.Option(
+            help=f"The search: {', '.join({**METHODS, **SET_METHODS})}.", rich_help_panel="Method"
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Drives searches that draw; default 0.")] = None,
     settings: Annotated[

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from incrowd.audit import Audit
-    from incrowd.pipeline import Release
+    from incrowd.release import Release
 
 SIGNS = {True: "[green]holds[/green]", False: "[bold red]does not hold[/bold red]", None: "note"}
 SHOWN_LOSSES = (

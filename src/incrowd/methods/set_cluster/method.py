@@ -40,7 +40,7 @@ class SetCluster:
     )
     chunk_rows: int = option(
         100_000,
-        help="About how many rows are searched at once; more rows are cut into chunks of near ones.",
+        help="About how many rows are searched at once; more are cut into chunks of near ones.",
         minimum=LEAST_CHUNK,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +23,7 @@ from incrowd.methods.sets.promise import SetPromise
 from incrowd.methods.sets.vote import Utility, rule_of
 
 if TYPE_CHECKING:
-    from incrowd.methods.set_cluster.kernel_state import Groups, Kinds
+    from incrowd.methods.set_cluster.kernel_state import Kinds
     from incrowd.methods.sets.kernel_vote import Rule
 
 FIRST_PRICE = 0.5

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class FoundGroups:
-    """Groups of rows, numbered from 0 by their first rows; figures, and settings to find them again.
+    """Groups of rows, numbered from 0 by their first rows, and what the search says of itself.
 
     ``settings`` are fields of the method that left something open, with what they came to.
     """
