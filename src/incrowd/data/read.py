@@ -104,7 +104,7 @@ def formula_cells(table: Table) -> dict[str, int]:
     return found
 
 
-def check_file(path: Path) -> None:
+def check_file(path: Path, *, may_be_empty: bool = False) -> None:
     """Raise unless the path is a regular file with something in it that may be read."""
     try:
         mode = path.stat().st_mode
@@ -127,7 +127,7 @@ def check_file(path: Path) -> None:
         raise DataError(
             f"{path}: you may not read it", remedy="Ask its owner for the right to read it."
         )
-    if path.stat().st_size == 0:
+    if path.stat().st_size == 0 and not may_be_empty:
         raise DataError(f"{path}: the file is empty", remedy="Give a file with rows.")
 
 

@@ -23,10 +23,14 @@ class Pairs:
     n_rows: int
     n_items: int
 
-    def renumbered(self, place_of_row: NDArray[np.int32], place_of_item: NDArray[np.int32]) -> None:
-        """Give rows and items other numbers."""
-        self.rows = place_of_row[self.rows]
-        self.items = place_of_item[self.items]
+    def renumbered(
+        self, place_of_row: NDArray[np.int32] | None, place_of_item: NDArray[np.int32] | None
+    ) -> None:
+        """Give rows and items other numbers; None leaves them theirs."""
+        if place_of_row is not None:
+            self.rows = place_of_row[self.rows]
+        if place_of_item is not None:
+            self.items = place_of_item[self.items]
 
     def keys(self) -> NDArray[np.int64]:
         """Return the entries as sorted numbers, row × n_items + item, and give the pairs up."""
@@ -56,8 +60,8 @@ def from_pairs(
     if options.graph != BIPARTITE:
         row_names = item_names = _as_nodes(pairs, row_names, item_names, where)
     else:
-        row_names, place_of_row = _sorted(row_names, pairs.n_rows)
-        item_names, place_of_item = _sorted(item_names, pairs.n_items)
+        row_names, place_of_row = _sorted(row_names)
+        item_names, place_of_item = _sorted(item_names)
         pairs.renumbered(place_of_row, place_of_item)
     n_rows, n_items = pairs.n_rows, pairs.n_items
     keys, n_again = _distinct(pairs.keys())
@@ -83,9 +87,10 @@ def from_pairs(
     return Sets(starts, keys.astype(np.int32), n_items, row_names, item_names, options.graph), notes
 
 
-def _sorted(names: pa.Array | None, count: int) -> tuple[pa.Array | None, NDArray[np.int32]]:
+def _sorted(names: pa.Array | None) -> tuple[pa.Array | None, NDArray[np.int32] | None]:
+    """Return the names in order, and each one's place; None where there are no names."""
     if names is None:
-        return None, np.arange(count, dtype=np.int32)
+        return None, None
     ordered, place = in_order(whole_if_all_are(names))
     return unless_numbers(ordered), place
 

@@ -54,10 +54,12 @@ class Block:
         """Return the number of the line on which a cell begins."""
         return self.first_line + _n_lines(self.data[: self.begins[cell]].tobytes())
 
-    def texts(self, cells: NDArray[np.int64] | None = None) -> pa.Array:
+    def texts(
+        self, cells: NDArray[np.int64] | None = None, *, may_be_empty: bool = False
+    ) -> pa.Array:
         """Return cells, or those of the given numbers (ascending), unquoted.
 
-        Raises DataError for one that is empty or too long.
+        Raises DataError for one that is too long, or empty unless it may be.
         """
         begins, ends = self.begins, self.ends
         if cells is not None:
@@ -67,8 +69,9 @@ class Block:
         if has_quotes:
             begins, ends = begins + is_quoted, ends - is_quoted
         lengths = ends - begins
-        if len(lengths) and (lengths.min() < 1 or lengths.max() > MAX_CELL_BYTES):
-            at = int(np.flatnonzero((lengths < 1) | (lengths > MAX_CELL_BYTES))[0])
+        least = 0 if may_be_empty else 1
+        if len(lengths) and (lengths.min() < least or lengths.max() > MAX_CELL_BYTES):
+            at = int(np.flatnonzero((lengths < least) | (lengths > MAX_CELL_BYTES))[0])
             line = self.line_of(at if cells is None else int(cells[at]))
             raise DataError(
                 f"{self.where}: line {line:,} has a name that is "
@@ -116,6 +119,19 @@ def blocks(stream: TextStream, delimiter: str, where: str, first_line: int = 1) 
             first_line += _n_lines(raw[:cut])
 
 
+def first_block(sample: bytes, is_whole: bool, delimiter: str, where: str, line: int) -> Block:
+    """Cut the beginning of a file into cells, as far as whole lines go."""
+    cut = _last_line_end(sample, is_whole)
+    if cut == 0 and not sample:
+        raise DataError(f"{where}: there is no entry", remedy="Give a file with entries.")
+    if cut == 0:
+        raise DataError(
+            f"{where}: the line that begins on line {line:,} does not end",
+            remedy="Is a quoted name never closed, or is it no file of sets?",
+        )
+    return _cells(sample[:cut], delimiter, where, line)
+
+
 def _last_line_end(raw: bytes, is_ended: bool) -> int:
     """Return how far whole lines go that end outside of quotes; 0 if there are none."""
     ends_in = b"\r" if b"\n" not in raw and is_ended else b"\n"
@@ -136,6 +152,7 @@ def _cells(raw: bytes, delimiter: str, where: str, first_line: int) -> Block:
     if b"\r" in raw:  # \\r\\n is one end, a lone \\r is one too
         is_return = data == _CR
         is_return[:-1] &= is_end[1:]
+        is_return[-1] = False
         is_end |= (data == _CR) & ~is_return
     is_open = np.zeros(0, dtype=np.bool_)
     if b'"' in raw:

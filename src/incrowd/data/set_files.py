@@ -68,8 +68,9 @@ def read_set_file(path: str | os.PathLike[str], options: SetOptions | None = Non
     """
     path = Path(path)
     options = options or SetOptions()
-    check_file(path)
     kind, _, ending = (options.kind, "", "") if options.kind else kind_by_suffix(path)
+    has_rows = kind == EDGES and path.with_name(f"{path.name}.rows").exists()
+    check_file(path, may_be_empty=has_rows)
     try:
         rows = read_listed(path.with_name(f"{path.name}.rows"), options)
         if kind == BASKETS:
@@ -99,8 +100,9 @@ def write_sets(
     """Write sets and return the files that were made: it, and the lists that stand beside it.
 
     Without a format the name's ending tells it. The files hold the sets and nothing else: items
-    sorted within a row, no item that no row holds, no time, no name, no metadata. Raises OSError
-    as the system does; what was written by then is the caller's.
+    sorted within a row, no item that no row holds, no time, no name, no metadata. Lists of a file
+    that stood there before are removed. Raises OSError as the system does; what was written by
+    then is the caller's.
     """
     path = Path(path)
     return write_files(sets, path, format or format_of_path(path))

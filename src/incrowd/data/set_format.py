@@ -26,6 +26,8 @@ BINARY, NONZERO = "binary", "nonzero"
 MOST = (1 << 31) - 1
 """The most rows and the most items: their numbers are 32-bit."""
 
+_ANY_MATRIX = 20_000_000  # rows and columns that any matrix may claim
+
 _SUFFIXES = {
     ".dat": BASKETS,
     ".txt": EDGES,
@@ -71,7 +73,8 @@ class SetFormat:
     """How sets are stored, so that a release can come back the same way.
 
     ``delimiter`` is of edge lists; a blank stands for any run of blanks. ``value_type`` is the
-    type of a matrix's ones, ``row_type`` and ``item_type`` those of names in Parquet and frames.
+    type of a matrix's ones, and ``is_array`` says that it is one of SciPy's arrays. ``row_type``
+    and ``item_type`` are the types of names in Parquet and frames.
     """
 
     kind: str = BASKETS
@@ -82,6 +85,7 @@ class SetFormat:
     row_column: str = ""
     item_column: str = ""
     value_type: str = "int8"
+    is_array: bool = False
     row_type: str = ""
     item_type: str = ""
 
@@ -166,6 +170,7 @@ class Room:
     def __init__(self, options: SetOptions, where: str) -> None:
         self.where = where
         self.n_bytes = memory_allowed(options)
+        self.is_stated = options.memory is not None
 
     def require(self, n_rows: int, n_items: int, n_entries: int) -> None:
         """Raise where that many would not fit, or have no 32-bit numbers."""
@@ -177,6 +182,20 @@ class Room:
                 )
         needed = 16 * (n_rows + n_entries) + 8 * n_items
         self.require_bytes(needed)
+
+    def require_claimed(self, n_rows: int, n_items: int, n_entries: int) -> None:
+        """Raise for a matrix that claims far more rows or columns than it has entries.
+
+        A few bytes can claim what takes all memory; whoever states the memory may have it.
+        """
+        self.require(n_rows, n_items, n_entries)
+        most = max(_ANY_MATRIX, 1000 * n_entries)
+        if max(n_rows, n_items) > most and not self.is_stated:
+            raise DataError(
+                f"{self.where}: it claims {n_rows:,} rows and {n_items:,} columns for "
+                f"{n_entries:,} entries",
+                remedy="Is the file damaged? If not, state the memory that reading may take.",
+            )
 
     def require_bytes(self, needed: int) -> None:
         """Raise where that many bytes would not fit."""

@@ -69,7 +69,8 @@ def sets_to_frame(sets: Sets, format: SetFormat) -> Any:
         sparse: Any = import_module("scipy.sparse")  # it has no types of its own
         arrays = csr_arrays(sets, format)
         entries = arrays["data"], arrays["indices"], arrays["indptr"]
-        matrix = sparse.csr_matrix(entries, shape=(sets.n_rows, sets.n_items))
+        make = sparse.csr_array if format.is_array else sparse.csr_matrix
+        matrix = make(entries, shape=(sets.n_rows, sets.n_items))
         matrix.has_sorted_indices = matrix.has_canonical_format = True
         return matrix
     if format.kind not in FRAME_KINDS:
@@ -86,11 +87,12 @@ def _from_scipy(matrix: Any, options: SetOptions) -> SetFile:
         raise DataError(f"{_MATRIX}: it has no rows and columns", remedy="Give two dimensions.")
     shape = int(matrix.shape[0]), int(matrix.shape[1])
     Room(options, _MATRIX).require(*shape, int(matrix.nnz))
-    stored = SetFormat("scipy", value_type=matrix.dtype.name)
+    is_array = type(matrix).__name__.endswith("_array")
+    stored = SetFormat("scipy", value_type=matrix.dtype.name, is_array=is_array)
     if matrix.format == "coo":  # turned into CSR, entries that occur again would be added up
         is_there, notes = present(matrix.data, options, _MATRIX)
         kept = slice(None) if is_there is None else is_there
-        rows, items = matrix.row[kept].astype(np.int32), matrix.col[kept].astype(np.int32)
+        rows, items = (part[kept].astype(np.int32) for part in (matrix.row, matrix.col))
         sets, more = from_pairs(Pairs(rows, items, *shape), None, None, options, _MATRIX)
         return SetFile(sets, stored, [*notes, *more], _MATRIX)
     plain = matrix.tocsr()

@@ -150,14 +150,15 @@ def read_npz(path: Path, options: SetOptions, names: Names) -> SetFile:
                 raise DataError(f"{where}: it is a matrix of another kind than CSR", remedy=_SAVE)
             shape = _shape(_member(archive, "shape", where, room), where)
             room.require(*shape, 0)
+            is_array = "_is_array.npy" in archive.namelist()
             arrays = [_member(archive, name, where, room) for name in ("indptr", "indices", "data")]
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
         raise _damaged(where) from None
     starts, items, values = arrays
-    room.require(*shape, items.size)
-    value_type = values.dtype.name
+    room.require_claimed(*shape, items.size)
+    stored = SetFormat(NPZ, value_type=values.dtype.name, is_array=is_array)
     sets, notes = from_csr(starts, items, values, shape, names, options, where)
-    return SetFile(sets, SetFormat(NPZ, value_type=value_type), notes, path.name)
+    return SetFile(sets, stored, notes, path.name)
 
 
 def _member(archive: zipfile.ZipFile, name: str, where: str, room: Room) -> NDArray[Any]:
@@ -243,6 +244,7 @@ def read_mtx(path: Path, options: SetOptions, names: Names) -> SetFile:
             f"{where}: it says {n_stated:,} entries, and {n_read:,} are there",
             remedy="Is it cut off? Write it again, or fetch it again.",
         )
+    room.require_claimed(*shape, n_read)
     notes: list[str] = []
     row_of, item_of = _joined(rows), _joined(items)
     if values:

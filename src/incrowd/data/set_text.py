@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from incrowd.data.read import check_text
 from incrowd.data.set_build import Pairs, from_pairs
-from incrowd.data.set_cells import WHOLE_LINES, blocks
+from incrowd.data.set_cells import WHOLE_LINES, Block, blocks, first_block
 from incrowd.data.set_format import (
     BASKETS,
     BLANKS,
@@ -23,11 +24,13 @@ from incrowd.data.set_format import (
     SetOptions,
 )
 from incrowd.data.set_names import NameCoder, whole_if_all_are
+from incrowd.data.sets import BIPARTITE
 from incrowd.data.sniff import DELIMITERS, check_names, records, stated_delimiter
 from incrowd.data.text import TextStream, opened
 from incrowd.errors import DataError, unknown
 
 _SAMPLE_BYTES = 1 << 17
+_SAMPLE_LINES = 1000
 _COMMENTS = (b"#", b"%")
 _WHOLE = r"^-?[0-9]+$"
 
@@ -70,7 +73,11 @@ def read_edges(path: Path, options: SetOptions, listed: pa.Array | None, ending:
     rows, items = NameCoder(), NameCoder()
     with opened(path, options.encoding) as stream:
         first_line = 1 + pass_comments(stream)
-        found = _edge_dialect(stream, options, where, ending)
+        if listed is not None and not stream.peek(1)[0]:  # all of its rows are empty
+            built = from_coders(rows, items, listed, options, where)
+            stored = SetFormat(EDGES, stream.compression, options.delimiter or BLANKS)
+            return SetFile(built.sets, stored, built.notes, path.name)
+        found = _edge_dialect(stream, options, where, ending, first_line)
         stored = SetFormat(
             EDGES,
             stream.compression,
@@ -105,6 +112,8 @@ def from_coders(
     elif not len(row_codes):
         raise DataError(f"{where}: there is no entry", remedy="Give a file with entries.")
     item_codes, item_names = items.settled()
+    if listed is not None and options.graph != BIPARTITE:
+        item_names, item_codes = _among(listed, item_names, item_codes, where)
     Room(options, where).require(len(row_names), len(item_names), len(row_codes))
     pairs = Pairs(row_codes, item_codes, len(row_names), len(item_names))
     del row_codes, item_codes
@@ -144,8 +153,8 @@ def _among(
     place = pc.fill_null(pc.index_in(names, listed), -1).to_numpy().astype(np.int32)
     if (place < 0).any():
         raise DataError(
-            f"{where}: {int((place < 0).sum()):,} of its rows are not in its list of rows",
-            remedy=f"List every row in {where}.rows, or take the list away.",
+            f"{where}: {int((place < 0).sum()):,} of its names are not in its list of rows",
+            remedy=f"List every row, or every node, in {where}.rows, or take the list away.",
         )
     return listed, place[codes]
 
@@ -162,7 +171,9 @@ class _Dialect:
     item_column: int
 
 
-def _edge_dialect(stream: TextStream, options: SetOptions, where: str, ending: str) -> _Dialect:
+def _edge_dialect(
+    stream: TextStream, options: SetOptions, where: str, ending: str, first_line: int
+) -> _Dialect:
     sample, is_whole = stream.peek(_SAMPLE_BYTES)
     while not is_whole and sample.count(b"\n") < 2 and len(sample) < _SAMPLE_BYTES << 8:
         sample, is_whole = stream.peek(len(sample) * 4)
@@ -171,8 +182,9 @@ def _edge_dialect(stream: TextStream, options: SetOptions, where: str, ending: s
     if options.delimiter is not None:
         delimiter = BLANKS if options.delimiter == BLANKS else stated_delimiter(options.delimiter)
     else:
-        delimiter = _edge_delimiter(lines[:1000], where, ending)
-    top, *below = _sampled(lines[:1000], delimiter, where)
+        delimiter = _edge_delimiter(lines[:_SAMPLE_LINES], where, ending)
+    block = first_block(sample, is_whole, delimiter, where, first_line)
+    top, *below = _sampled(block, _SAMPLE_LINES)
     if len(top) < 2:
         raise DataError(
             f"{where}: the first line has one column, and an edge list has two: row and item",
@@ -236,21 +248,15 @@ def _edge_delimiter(lines: list[bytes], where: str, ending: str) -> str:
     return agreeing[0] if agreeing else BLANKS
 
 
-def _sampled(lines: list[bytes], delimiter: str, where: str) -> list[list[str]]:
+def _sampled(block: Block, n_lines: int) -> list[list[str]]:
     """Return the cells of the first lines that are not blank; raises if there are none."""
-    with_cells = (
-        [b" ".join(line.replace(b"\t", b" ").split()) for line in lines]
-        if delimiter == BLANKS
-        else lines
-    )
-    found = [
-        [cell.decode() for cell in record.cells]
-        for record in records(with_cells, delimiter)
-        if not record.is_blank
-    ]
-    if not found:
-        raise DataError(f"{where}: there is no entry", remedy="Give a file with entries.")
-    return found
+    firsts = block.firsts[block.n_cells > 0][: n_lines + 1].tolist()
+    if not firsts:
+        raise DataError(f"{block.where}: there is no entry", remedy="Give a file with entries.")
+    if len(firsts) <= n_lines:
+        firsts.append(len(block.begins))
+    cells = block.texts(np.arange(firsts[-1]), may_be_empty=True).to_pylist()
+    return [cells[first:end] for first, end in pairwise(firsts)]
 
 
 def _has_header(top: list[str], below: list[list[str]], options: SetOptions, where: str) -> bool:

@@ -47,8 +47,12 @@ def write_files(sets: Sets, path: Path, format: SetFormat) -> list[Path]:
     with _on_disk(path) as file:
         writer(sets, file, format)
     written = [path]
-    for ending, names in beside.items():
+    for ending in ("rows", "items"):
         listed = path.with_name(f"{path.name}.{ending}")
+        if ending not in beside:
+            listed.unlink(missing_ok=True)  # of a file that stood here before: it would be read
+            continue
+        names = beside[ending]
         with _on_disk(listed) as file:
             for block in _text_blocks(names):
                 file.write(joined_bytes(pc.binary_join_element_wise(block, "\n", "")))
@@ -264,7 +268,7 @@ def csr_arrays(sets: Sets, format: SetFormat) -> dict[str, NDArray[Any]]:
         "format": np.array(b"csr"),
         "shape": np.array([sets.n_rows, sets.n_items], dtype=np.int64),
         "data": np.ones(sets.n_entries, dtype=value_type),
-    }
+    } | ({"_is_array": np.array(True)} if format.is_array else {})
 
 
 def _write_npz(sets: Sets, file: Any, format: SetFormat) -> None:
