@@ -1,0 +1,175 @@
+"""Facility location without lower bounds: opening costs, Meyerson's algorithm, nearest ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.interrupts import is_abort_wished, is_end_wished
+from incrowd.methods.facility.atoms import Atoms
+from incrowd.progress import Progress
+
+if TYPE_CHECKING:
+    from incrowd.methods.facility.kernel_location import Facilities
+
+ATOMS_PER_SLICE = 1024
+"""How many atoms are looked at between two questions whether to stop."""
+
+ROWS_PER_SLICE = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """What a search runs with: its chance, how many threads, and whom it tells."""
+
+    rng: np.random.Generator
+    n_threads: int
+    progress: Progress
+
+    def in_slices(self, stage: str, n: int, step: int, do: Callable[[int, int], None]) -> None:
+        """Call ``do(first, end)`` for every slice, on all threads; slices must not meet."""
+        slices = [(first, min(first + step, n)) for first in range(0, n, step)]
+
+        def run(place: int) -> None:
+            if not is_abort_wished():
+                do(*slices[place])
+
+        if self.n_threads == 1 or len(slices) < 2:
+            for place, (first, _) in enumerate(slices):
+                self.progress(stage, first, n)
+                run(place)
+        else:
+            with ThreadPoolExecutor(self.n_threads) as pool:
+                for place, _ in enumerate(pool.map(run, range(len(slices)))):
+                    self.progress(stage, slices[place][0], n)
+        self.progress(stage, n, n)
+
+
+def nearest_sums(atoms: Atoms, n_nearest: NDArray[np.int64], work: Work) -> NDArray[np.int64]:
+    """Return, per atom, the sum of Hamming distances to its nearest rows, itself among them."""
+    from incrowd.methods.facility.kernel_location import opening_costs
+
+    sizes = np.diff(atoms.starts)
+    rows_of_size = np.zeros(int(sizes.max(initial=0)) + 1, dtype=np.int64)
+    np.add.at(rows_of_size, sizes, atoms.weight)
+    summed = np.empty(atoms.n_atoms, dtype=np.int64)
+
+    def sum_up(first: int, end: int) -> None:
+        opening_costs(
+            first,
+            end,
+            atoms.starts,
+            atoms.items,
+            atoms.holder_starts,
+            atoms.holders,
+            atoms.weight,
+            n_nearest,
+            rows_of_size,
+            summed,
+        )
+
+    work.in_slices("opening costs", atoms.n_atoms, ATOMS_PER_SLICE, sum_up)
+    return summed
+
+
+@dataclass(frozen=True, eq=False)
+class Location:
+    """Open facilities, who is nearest to which, and what that costs."""
+
+    facility: NDArray[np.int32]
+    number_of_atom: NDArray[np.int32]
+    distance_of_atom: NDArray[np.int64]
+    cost: float
+
+
+def best_of_orders(atoms: Atoms, cost: NDArray[np.float64], n_orders: int, work: Work) -> Location:
+    """Run Meyerson's algorithm on random orders of the rows and keep the cheapest outcome.
+
+    The cost of an outcome is that of its facilities plus every row's way to its nearest one (the
+    algorithm itself counts the way to the nearest at the time). Ties: the earlier order.
+    """
+    best: Location | None = None
+    for number in range(n_orders):
+        facility = _online(atoms, cost, number, n_orders, work)
+        nearest, distance = nearest_facilities(atoms, facilities_at(atoms, facility), work)
+        total = float(cost[facility].sum()) + float((distance * atoms.weight).sum())
+        if best is None or total < best.cost:
+            best = Location(facility, nearest, distance, total)
+        if is_end_wished():
+            break
+    if best is None:
+        raise ValueError("at least one order is needed")
+    return best
+
+
+def _online(
+    atoms: Atoms, cost: NDArray[np.float64], number: int, n_orders: int, work: Work
+) -> NDArray[np.int32]:
+    from incrowd.methods.facility import kernel_location
+
+    n_rows = len(atoms.atom_of_row)
+    order = atoms.atom_of_row[work.rng.permutation(n_rows)]
+    chance = work.rng.random(n_rows)
+    opened = kernel_location.nothing_opened(atoms.n_atoms, atoms.n_items, len(atoms.items))
+    stage = f"opening facilities, order {number + 1} of {n_orders}"
+    for first in range(0, n_rows, ROWS_PER_SLICE):
+        work.progress(stage, first, n_rows)
+        kernel_location.meet_rows(
+            first,
+            min(first + ROWS_PER_SLICE, n_rows),
+            order,
+            chance,
+            cost,
+            atoms.starts,
+            atoms.items,
+            opened,
+        )
+    work.progress(stage, n_rows, n_rows)
+    return np.sort(opened.facility[: opened.counters[0]])
+
+
+def facilities_at(atoms: Atoms, facility: NDArray[np.int32]) -> Facilities:
+    """Return facilities at these atoms, all open, with the lists that find the nearest."""
+    from incrowd.methods.facility.kernel_atoms import turned
+    from incrowd.methods.facility.kernel_location import Facilities
+
+    sizes = np.diff(atoms.starts)[facility]
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    places = np.arange(starts[-1]) - np.repeat(starts[:-1] - atoms.starts[facility], sizes)
+    number_starts, numbers = turned(starts, atoms.items[places], atoms.n_items)
+    return Facilities(
+        facility,
+        number_starts,
+        numbers,
+        np.argsort(sizes, kind="stable").astype(np.int32),
+        np.ones(len(facility), dtype=np.bool_),
+        np.zeros(len(facility), dtype=np.int32),
+        np.empty(len(facility), dtype=np.int32),
+        np.zeros(3, dtype=np.int64),
+    )
+
+
+def nearest_facilities(
+    atoms: Atoms, facilities: Facilities, work: Work
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return each atom's nearest open facility and how far it is."""
+    from incrowd.methods.facility.kernel_location import assign
+
+    number_of_atom = np.empty(atoms.n_atoms, dtype=np.int32)
+    distance_of_atom = np.empty(atoms.n_atoms, dtype=np.int64)
+
+    def give(first: int, end: int) -> None:
+        own = facilities._replace(
+            common=np.zeros_like(facilities.common),
+            touched=np.empty_like(facilities.touched),
+            found=np.zeros_like(facilities.found),
+        )
+        assign(first, end, atoms.starts, atoms.items, own, number_of_atom, distance_of_atom)
+
+    work.in_slices("nearest facilities", atoms.n_atoms, ATOMS_PER_SLICE, give)
+    return number_of_atom, distance_of_atom

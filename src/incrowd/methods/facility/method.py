@@ -1,0 +1,104 @@
+"""The facility method of sets: its settings, and the way to groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from incrowd.errors import JobError, unknown
+from incrowd.fields import option
+
+if TYPE_CHECKING:
+    from incrowd.data.sets import Sets
+    from incrowd.engines.base import Engine
+    from incrowd.methods.facility.search import Found
+    from incrowd.methods.sets.promise import SetPromise
+    from incrowd.progress import Progress
+
+VARIANTS = ("practical", "alg1", "alg2")
+
+
+@dataclass(frozen=True)
+class Facility:
+    """Open some rows as facilities, each at the price of its nearest rows; clients are groups.
+
+    Follows Esfandiari et al. 2022 (Alg. 1, Alg. 2 and the practical variant of Appendix D) and
+    2021 (Alg. 2 with α = 1/2). Deviation: their approximation algorithms for medians and facility
+    location are replaced by greedy and online ones, so no factor is claimed. About O(rows · holders
+    of a row's items) per order.
+    """
+
+    name: ClassVar[str] = "facility"
+    keeps: ClassVar[frozenset[str]] = frozenset({"smooth", "majority", "suppression"})
+
+    variant: str = option(
+        "practical",
+        help="Which of the papers' algorithms: the practical variant, lower-bounded medians (alg1) "
+        "or facilities closed and merged (alg2).",
+        choices=VARIANTS,
+    )
+    alpha: float = option(
+        0.5,
+        help="alg2: a cluster under this share of k is closed; it also sets what opening costs.",
+        minimum=0,
+        maximum=1,
+    )
+    beta: float = option(
+        2.0,
+        help="practical: opening costs are summed over the beta times k nearest rows.",
+        minimum=1,
+    )
+    orders: int = option(
+        10, help="How many random orders of the rows are tried; the cheapest is kept.", minimum=1
+    )
+    cut: bool = option(
+        True,
+        help="Cut groups of 2k rows and more into smaller ones; the papers leave them whole.",
+    )
+
+    def __post_init__(self) -> None:
+        if self.variant not in VARIANTS:
+            raise unknown("variant", str(self.variant), VARIANTS, where="variant")
+        if not _is_number(self.alpha) or not 0 < self.alpha < 1:
+            raise JobError(
+                "alpha is not a number between 0 and 1", remedy="State 0.5, for example."
+            )
+        if not _is_number(self.beta) or not 1 < self.beta < 1e6:
+            raise JobError("beta is not a number above 1", remedy="State 2, for example.")
+        if not isinstance(self.orders, int) or isinstance(self.orders, bool) or self.orders < 1:
+            raise JobError(
+                "orders is not a whole number of 1 or more", remedy="State 10, for example."
+            )
+        if type(self.cut) is not bool:
+            raise JobError("cut is neither true nor false", remedy="State one of the two.")
+
+    def search(
+        self,
+        sets: Sets,
+        promise: SetPromise,
+        engine: Engine | None,
+        seed: int,
+        progress: Progress,
+    ) -> Found:
+        """Return groups of rows, each with as many as the most demanding of them asks for.
+
+        It runs in this process, on the engine's number of threads; they change nothing.
+        """
+        from incrowd.methods.facility.search import search
+
+        return search(
+            sets,
+            promise,
+            variant=self.variant,
+            alpha=self.alpha,
+            beta=self.beta,
+            orders=self.orders,
+            cut=self.cut,
+            seed=seed,
+            engine=engine,
+            progress=progress,
+        )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -1,0 +1,271 @@
+"""Facility location on sets: groups are large enough, costs are exact, chance is the seed's."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from guarantees.small_sets import N_ITEMS, rows_of_items, to_rows, to_sets
+from incrowd.data.sets import Sets
+from incrowd.errors import InfeasibleError, JobError
+from incrowd.guarantees.sets import Majority, SetEvidence, Smooth, Suppression
+from incrowd.methods.facility import Facility
+from incrowd.methods.facility import cut as cutting
+from incrowd.methods.facility.atoms import atoms_of
+from incrowd.methods.facility.location import (
+    Work,
+    best_of_orders,
+    facilities_at,
+    nearest_facilities,
+    nearest_sums,
+)
+from incrowd.methods.facility.search import search
+from incrowd.methods.sets.promise import SetPromise
+from incrowd.metrics.sets import set_losses
+from incrowd.progress import silent
+from methods.small_releases import shown_by
+from oracles import sets as oracle
+
+VARIANTS = ["practical", "alg1", "alg2"]
+lists = st.lists(rows_of_items, min_size=2, max_size=24)
+
+
+def working(seed=0, n_threads=1):
+    return Work(np.random.default_rng(seed), n_threads, silent)
+
+
+def assert_groups(group_of_row, needs):
+    groups = group_of_row.tolist()
+    assert group_of_row.dtype == np.int32
+    seen = list(dict.fromkeys(groups))
+    assert seen == list(range(len(seen)))  # numbered by their first rows
+    for group in seen:
+        members = [row for row, other in enumerate(groups) if other == group]
+        assert len(members) >= max(needs[row] for row in members)
+
+
+@settings(max_examples=80, deadline=None)
+@given(lists, st.sampled_from(VARIANTS), st.integers(2, 5), st.booleans(), st.data())
+def test_every_group_has_what_its_rows_ask_for(rows, variant, k, cut, data):
+    k = min(k, len(rows))
+    wishes = data.draw(
+        st.none() | st.lists(st.integers(1, len(rows)), min_size=len(rows), max_size=len(rows))
+    )
+    k_of_row = None if wishes is None else np.asarray(wishes, dtype=np.int32)
+    promise = SetPromise("smooth", k, k_of_row=k_of_row)
+    alpha = data.draw(st.sampled_from([0.125, 0.5, 0.9]))
+    sets = to_sets(rows, N_ITEMS)
+    found = search(sets, promise, variant=variant, alpha=alpha, orders=2, cut=cut, seed=3)
+    assert_groups(found.group_of_row, promise.needs(len(rows)).tolist())
+    again = search(sets, promise, variant=variant, alpha=alpha, orders=2, cut=cut, seed=3)
+    assert again.group_of_row.tolist() == found.group_of_row.tolist()
+    if not cut:
+        group_of_set = {}
+        for row, group in zip(rows, found.group_of_row.tolist(), strict=True):
+            assert group_of_set.setdefault(frozenset(row), group) == group
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [set()] * 9,
+        [{0, 1}] * 9,
+        [{0}, {1}, {2}],
+        [{0}, {1}, {2}, {3}, {4}],
+        [set(), set(), set(), {0}, {1}, {2}],
+    ],
+    ids=["empty", "equal", "n = k", "n < 2k", "half empty"],
+)
+def test_narrow_cases(variant, rows):
+    promise = SetPromise("smooth", 3)
+    found = search(to_sets(rows, N_ITEMS), promise, variant=variant)
+    assert_groups(found.group_of_row, [3] * len(rows))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_too_few_rows_are_infeasible(variant):
+    with pytest.raises(InfeasibleError):
+        search(to_sets([{0}, {1}]), SetPromise("smooth", 3), variant=variant)
+    own = np.asarray([1, 4, 1], dtype=np.int32)
+    with pytest.raises(InfeasibleError):
+        search(to_sets([{0}, {1}, {2}]), SetPromise("smooth", 2, k_of_row=own), variant=variant)
+
+
+@settings(max_examples=60, deadline=None)
+@given(lists, st.integers(1, 30))
+def test_opening_costs_are_exact(rows, n_nearest):
+    """Histograms of touched and untouched rows give what sorting all distances gives."""
+    atoms = atoms_of(to_sets(rows, N_ITEMS), SetPromise("smooth", 2))
+    wanted = np.full(atoms.n_atoms, n_nearest, dtype=np.int64)
+    summed = nearest_sums(atoms, wanted, working())
+    for row, items in enumerate(rows):
+        distances = sorted(oracle.hamming(items, other) for other in rows)
+        assert summed[atoms.atom_of_row[row]] == sum(distances[:n_nearest])
+
+
+@settings(max_examples=60, deadline=None)
+@given(lists, st.integers(0, 5))
+def test_location_costs_what_it_says_and_everybody_is_at_the_nearest(rows, seed):
+    atoms = atoms_of(to_sets(rows, N_ITEMS), SetPromise("smooth", 2))
+    different = [
+        next(r for r, a in zip(rows, atoms.atom_of_row, strict=True) if a == atom)
+        for atom in range(atoms.n_atoms)
+    ]
+    cost = np.asarray([2.0 * len(row) for row in different])
+    location = best_of_orders(atoms, cost, 3, working(seed))
+    centres = [different[atom] for atom in location.facility.tolist()]
+    ways = [min(oracle.hamming(row, centre) for centre in centres) for row in rows]
+    total = sum(ways) + sum(cost[location.facility])
+    assert location.cost == pytest.approx(total)
+    for row, way in zip(rows, ways, strict=True):
+        atom = different.index(row)
+        assert location.distance_of_atom[atom] == way
+        assert oracle.hamming(row, centres[location.number_of_atom[atom]]) == way
+
+
+def test_free_facilities_open_wherever_a_row_is_not_at_one():
+    atoms = atoms_of(to_sets([{0}, {1}, {0}, {2}, set()]), SetPromise("smooth", 2))
+    location = best_of_orders(atoms, np.zeros(atoms.n_atoms), 1, working())
+    assert location.facility.tolist() == [0, 1, 2, 3]
+    assert location.cost == 0.0
+
+
+def test_nearest_is_among_those_without_a_common_item_too():
+    atoms = atoms_of(to_sets([{0}, {1, 2, 3, 4}, {0, 1, 2, 3, 4}]), SetPromise("smooth", 2))
+    nearest, distance = nearest_facilities(
+        atoms, facilities_at(atoms, np.asarray([0, 1], dtype=np.int32)), working()
+    )
+    assert nearest.tolist() == [0, 1, 1]
+    assert distance.tolist() == [0, 0, 1]
+
+
+def stochastic(seed, n=1024, s=64, q=0.8, p=0.01):
+    """The block model of Esfandiari et al. 2022, §4.2."""
+    rng = np.random.default_rng(seed)
+    block = np.arange(n) // s
+    is_entry = rng.random((n, n)) < np.where(block[:, None] == block[None, :], q, p)
+    starts = np.concatenate([[0], np.cumsum(is_entry.sum(1))]).astype(np.int64)
+    return Sets(starts, np.nonzero(is_entry)[1].astype(np.int32), n)
+
+
+GUARANTEES = {"smooth": Smooth, "majority": Majority, "suppression": Suppression}
+
+
+def jaccard(sets, kind, k, **options):
+    found = search(sets, SetPromise(kind, k), **options)
+    released = shown_by(sets, found.group_of_row, kind, k)
+    evidence = SetEvidence(released, sets, np.arange(sets.n_rows), keeps_order=True)
+    assert all(finding.holds is not False for finding in GUARANTEES[kind](k).check(evidence))
+    return set_losses(sets, released).jaccard
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_block_model_is_kept_as_well_as_in_the_paper(variant):
+    sets = stochastic(0)
+    assert jaccard(sets, "smooth", 8, variant=variant, cut=False) >= 0.681
+    assert jaccard(sets, "suppression", 8, variant=variant) >= 0.164
+
+
+def test_cutting_keeps_more_and_makes_groups_under_2k():
+    sets = stochastic(1, n=256, s=32)
+    whole = search(sets, SetPromise("smooth", 4), cut=False).group_of_row
+    cut = search(sets, SetPromise("smooth", 4), cut=True).group_of_row
+    assert np.bincount(whole).max() >= 8 > np.bincount(cut).max()
+    for group in np.unique(cut):
+        assert len(set(whole[cut == group].tolist())) == 1
+    kept = jaccard(sets, "suppression", 4, cut=True)
+    assert kept > jaccard(sets, "suppression", 4, cut=False) + 0.05
+
+
+def test_large_groups_are_cut_in_spans(monkeypatch):
+    monkeypatch.setattr(cutting, "MOST_MEMBERS", 40)
+    sets = stochastic(1, n=256, s=64)
+    group_of_row = search(sets, SetPromise("smooth", 4)).group_of_row
+    assert_groups(group_of_row, [4] * 256)
+    assert np.bincount(group_of_row).max() < 8
+
+
+def test_threads_change_nothing_and_the_seed_does():
+    class Engine:
+        n_workers = 2
+
+    sets = stochastic(2, n=2048, s=32)
+    one = search(sets, SetPromise("smooth", 8), orders=2, seed=1)
+    two = search(sets, SetPromise("smooth", 8), orders=2, seed=1, engine=Engine())
+    other = search(sets, SetPromise("smooth", 8), orders=2, seed=2)
+    assert (one.group_of_row == two.group_of_row).all()
+    assert one.figures == two.figures
+    assert (one.group_of_row != other.group_of_row).any()
+
+
+def test_more_orders_never_cost_more():
+    sets = stochastic(3, n=256, s=32)
+    atoms = atoms_of(sets, SetPromise("smooth", 4))
+    cost = 2.0 * nearest_sums(atoms, np.full(atoms.n_atoms, 8), working())
+    costs = [best_of_orders(atoms, cost, n, working(7)).cost for n in (1, 3, 10)]
+    assert costs == sorted(costs, reverse=True)
+
+
+def test_adult_is_kept_as_well_as_in_the_paper():
+    folder = os.environ.get("INCROWD_DATA")
+    if not folder:
+        pytest.skip("INCROWD_DATA is not set")
+    with gzip.open(Path(folder) / "adult" / "adult.csv.gz", "rt", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    names = "workclass education marital-status occupation relationship race sex native-country"
+    columns, n_items = [], 0
+    for name in names.split():
+        values, codes = np.unique([row[name] for row in rows], return_inverse=True)
+        columns.append(codes + n_items)
+        n_items += len(values)
+    starts = np.arange(len(rows) + 1, dtype=np.int64) * len(columns)
+    sets = Sets(starts, np.stack(columns, axis=1).ravel().astype(np.int32), n_items)
+    assert (sets.n_rows, sets.n_items, sets.n_entries) == (32_561, 102, 260_488)
+    assert jaccard(sets, "smooth", 8, orders=2, cut=False) >= 0.850
+    assert jaccard(sets, "suppression", 8, orders=2) >= 0.648
+
+
+def test_method_passes_its_settings_on():
+    sets = stochastic(4, n=128, s=16)
+    method = Facility(variant="alg2", alpha=0.25, orders=2, cut=False)
+    found = method.search(sets, SetPromise("smooth", 4), None, 5, silent)
+    direct = search(
+        sets, SetPromise("smooth", 4), variant="alg2", alpha=0.25, orders=2, cut=False, seed=5
+    )
+    assert found.figures == direct.figures
+    assert (found.group_of_row == direct.group_of_row).all()
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"variant": "alg3"},
+        {"alpha": 0.0},
+        {"alpha": 1.0},
+        {"alpha": "half"},
+        {"beta": 1.0},
+        {"beta": float("nan")},
+        {"orders": 0},
+        {"orders": 1.5},
+        {"cut": 1},
+    ],
+)
+def test_bad_settings_are_refused(bad):
+    with pytest.raises(JobError):
+        Facility(**bad)
+
+
+def test_small_release_helper_agrees_with_the_oracle():
+    rows = [{0, 1}, {0}, {1, 2}, {2}, {2, 3}]
+    group_of_row = np.asarray([0, 0, 1, 1, 1], dtype=np.int32)
+    for kind in GUARANTEES:
+        released = to_rows(shown_by(to_sets(rows, 4), group_of_row, kind, 2))
+        assert released == oracle.shown(kind, "half", 2, rows, group_of_row.tolist())
