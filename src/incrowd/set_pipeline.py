@@ -18,7 +18,7 @@ from incrowd.data.set_files import read_set_file, read_sets, write_sets
 from incrowd.data.set_format import SetFile, SetOptions, format_of_path
 from incrowd.data.set_order import canonical_rows, node_order, renamed_nodes, renamed_rows
 from incrowd.data.set_wishes import read_row_k
-from incrowd.data.sets import BIPARTITE, UNDIRECTED, Sets
+from incrowd.data.sets import BIPARTITE, DIRECTED, UNDIRECTED, Sets
 from incrowd.engines.base import Engine
 from incrowd.engines.table import make_engine
 from incrowd.errors import InputError
@@ -70,7 +70,7 @@ def run_sets(job: SetJob, *, force: bool = False, progress: Progress = silent) -
                 temporary = workspace.file("release" + "".join(output.suffixes[-2:]))
                 written = write_sets(found.released, temporary, stored)
             with stages("audit"):
-                again = read_sets(temporary, stored.reading(job.sets.graph))
+                again = read_sets(temporary, stored.options(released_graph(job.sets.graph)))
                 audit = _audit(job, found, again, engine)
                 audit = signed(audit, file_hash(temporary), file_hash(data))
             audit = timed(audit, stages)
@@ -100,7 +100,9 @@ def anonymize_sets(data: Any, job: SetJob, *, progress: Progress = silent) -> Re
             handed_out = sets_to_frame(found.released, read.format)
         with stages("audit"):
             rows = None if read.format.kind == "scipy" else range(found.released.n_rows)
-            again = sets_from_frame(handed_out, read.format.reading(job.sets.graph), rows=rows).sets
+            columns = read.format.row_column or None, read.format.item_column or None
+            reading = SetOptions(released_graph(job.sets.graph), None, *columns)
+            again = sets_from_frame(handed_out, reading, rows=rows).sets
             audit = _audit(job, found, again, engine)
             audit = signed(audit, _hash(again), _hash(read.sets))
         audit = timed(audit, stages)
@@ -131,6 +133,11 @@ def check_released_sets(guarantee: Any, evidence: SetEvidence, started: float) -
         seconds=round(time.perf_counter() - started, 4),
         peak_memory_bytes=peak_memory(),
     )
+
+
+def released_graph(graph: str) -> str:
+    """Return how a release's lists are to be read: of each node its own, in one direction."""
+    return DIRECTED if graph == UNDIRECTED else graph
 
 
 def options_of(stated: SetInput, reading: InputOptions) -> SetOptions:

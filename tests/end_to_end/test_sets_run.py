@@ -3,6 +3,7 @@
 import gzip
 import random
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 
@@ -66,9 +67,7 @@ def test_groups_and_votes_are_as_promised(lists, guarantee):
     assert losses["created"] == pytest.approx(created / n_entries)
     assert losses["suppressed"] == pytest.approx(1 - kept / n_entries)
     # rows are in the order of their content: equal ones stand together
-    assert len([1 for one, two in zip(after, after[1:], strict=False) if one != two]) == (
-        len(groups) - 1
-    )
+    assert sum(one != two for one, two in pairwise(after)) == (len(groups) - 1)
     first = (lists / "out.dat").read_bytes()
     again = lists.call(
         "run", "job.toml", "-o", "again.dat", "--key", "private/again.csv", "--threads", "1"
@@ -114,9 +113,7 @@ def test_formats_come_back_as_they_were(lists):
     assert all(item.startswith("i") for _, item in shown)
     named = (lists / "out.txt.gz.rows").read_text("utf-8").split()
     assert len(named) == len({edge.split()[0] for edge in edges})
-    sizes = Counter(
-        frozenset(item for name, item in shown if name == row) for row in named
-    )
+    sizes = Counter(frozenset(item for name, item in shown if name == row) for row in named)
     assert min(sizes.values()) >= 5
 
 

@@ -43,7 +43,7 @@ def check_sets_file(
     from incrowd.data.set_wishes import read_row_k
     from incrowd.guarantees.sets import SetEvidence
     from incrowd.outputs import file_hash
-    from incrowd.set_pipeline import check_released_sets, options_of
+    from incrowd.set_pipeline import check_released_sets, options_of, released_graph
 
     started = time.perf_counter()
     stated = {name: dict(values) for name, values in mapping.items()}
@@ -60,7 +60,7 @@ def check_sets_file(
     sets = build(SetInput, stated.get("sets", {}), "sets")
     options = options_of(sets, build(InputOptions, stated.get("input", {}), "input"))
     evidence = SetEvidence(
-        read_sets(released, options),
+        read_sets(released, replace(options, graph=released_graph(sets.graph))),
         keeps_order=aligned,
         columns_are_people=sets.graph != BIPARTITE,
     )
