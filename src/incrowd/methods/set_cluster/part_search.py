@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +23,7 @@ from incrowd.methods.sets.promise import SetPromise
 from incrowd.methods.sets.vote import Utility, rule_of
 
 if TYPE_CHECKING:
-    from incrowd.methods.set_cluster.kernel_state import Groups, Kinds
+    from incrowd.methods.set_cluster.kernel_state import Kinds
     from incrowd.methods.sets.kernel_vote import Rule
 
 FIRST_PRICE = 0.5
@@ -231,7 +231,7 @@ class _State:
         )
 
 
-def _slices(visited: NDArray[np.int64]):
+def _slices(visited: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
     for start in range(0, len(visited), GROUPS_PER_SLICE):
         if start and is_end_wished():
             return
