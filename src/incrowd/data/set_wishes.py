@@ -25,7 +25,7 @@ def read_row_k(path: str | Path, sets: Sets) -> NDArray[np.int32]:
     table = read_table(Path(path), header=True)
     table.require(["row", "k"], str(path))
     k = personal_k(table, "k")
-    names = labels_of(table.frame.column("row")).combine_chunks()
+    names = labels_of(table.frame.column("row"))
     known = row_names_of(sets).cast(pa.string())
     place = pc.fill_null(pc.index_in(names, known), -1).to_numpy()
     n_unknown = int((place < 0).sum())

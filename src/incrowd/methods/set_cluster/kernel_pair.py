@@ -93,7 +93,7 @@ def _best_move(
         gain = base
         for entry in range(kinds.starts[kind], kinds.starts[kind + 1]):
             item = kinds.items[entry]
-            here, there = scratch.count[side, item], scratch.count[1 - side, item]
+            here, there = scratch.counted[side, item], scratch.counted[1 - side, item]
             gain += worth(here - 1, least, size, price) - worth(here, least, size, price)
             gain += worth(there + 1, least_there, size_there, price)
             gain -= worth(there, least_there, size_there, price)
@@ -121,7 +121,7 @@ def _changes(
         change = 0.0
         for entry in range(kinds.starts[kind], kinds.starts[kind + 1]):
             item = kinds.items[entry]
-            here, there = scratch.count[side, item], scratch.count[other, item]
+            here, there = scratch.counted[side, item], scratch.counted[other, item]
             change += worth(here - 1, least[side], size[side], price)
             change -= worth(here, least[side], size[side], price)
             change += worth(there + 1, least[other], size[other], price)
@@ -178,6 +178,7 @@ def improve_pair(
             need[side] = _needs_without(
                 kinds, groups, scratch, side, one, start[side], n_looked_at[side]
             )
+        for side in range(2):
             _changes(
                 kinds, groups, scratch, price, side, start[side], n_looked_at[side], size, least
             )
@@ -222,8 +223,8 @@ def improve_pair(
                 for entry in range(kinds.starts[other], kinds.starts[other + 1]):
                     item = kinds.items[entry]
                     if scratch.mark[item] == mark:
-                        gain -= _bend(scratch.count[0, item], least[0], size[0], price)
-                        gain -= _bend(scratch.count[1, item], least[1], size[1], price)
+                        gain -= _bend(scratch.counted[0, item], least[0], size[0], price)
+                        gain -= _bend(scratch.counted[1, item], least[1], size[1], price)
                 if gain > best and has_room(groups, group, other):
                     best, leaving, entering = gain, kind, other
         if leaving < 0 and entering < 0:

@@ -164,7 +164,7 @@ def _best_insertion(
         gain = worth_at(scratch, 1, rule, size, bar)
         gain -= worth_at(scratch, 1, rule, size - n_units, bar)
         for entry in range(kinds.starts[kind], kinds.starts[kind + 1]):
-            here = scratch.count[1, kinds.items[entry]]
+            here = scratch.counted[1, kinds.items[entry]]
             gain += worth(here + n_units, least, size, rule.price)
             gain -= worth(here, least, size, rule.price)
         if gain > best:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.compiling import Whole, compiled, compiled_inner
+from incrowd.kernels.sorting import shell_sort
 from incrowd.methods.cluster.kernel_draw import below
 from incrowd.methods.set_cluster.kernel_pair import LEAST_GAIN
 from incrowd.methods.set_cluster.kernel_state import (
@@ -87,7 +88,7 @@ def _worth_of_cut(
     least = least_holders(rule, size - n_cut, need_left)
     for place in range(scratch.n_listed[0]):
         item = scratch.listed[0, place]
-        n_holders = scratch.count[0, item] - scratch.count[1, item]
+        n_holders = scratch.counted[0, item] - scratch.counted[1, item]
         value += worth(n_holders, least, size - n_cut, rule.price)
     return value
 
@@ -132,7 +133,9 @@ def cut_groups(
             from_one = _distances(kinds, groups, scratch, group, one)
             far = groups.kind[first + np.argmax(from_one)]
             nearer = from_one - _distances(kinds, groups, scratch, group, far)
-            order = np.argsort(nearer, kind="mergesort")
+            order = nearer * n_slots + np.arange(n_slots)  # by distance, then by place
+            shell_sort(order, n_slots)
+            order %= n_slots
             n_natural = 0
             for place in range(n_slots):
                 if nearer[place] < 0:

@@ -63,7 +63,7 @@ def _nearest_to_group(
         gain = 0.0
         in_common = 0
         for entry in range(kinds.starts[kind], kinds.starts[kind + 1]):
-            n_holders = scratch.count[0, kinds.items[entry]]
+            n_holders = scratch.counted[0, kinds.items[entry]]
             in_common += n_holders
             gain += worth(n_holders + 1, least, next_size, rule.price)
             gain -= worth(n_holders, least, next_size, rule.price)

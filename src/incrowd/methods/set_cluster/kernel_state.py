@@ -52,7 +52,7 @@ class Scratch(NamedTuple):
     ``listed[side]`` are the ``n_listed[side]`` items whose count may differ from 0.
     """
 
-    count: NDArray[np.int32]
+    counted: NDArray[np.int32]
     listed: NDArray[np.int32]
     is_listed: NDArray[np.bool_]
     n_listed: NDArray[np.int64]
@@ -99,7 +99,7 @@ def add_to_counts(kinds: Kinds, scratch: Scratch, side: Whole, kind: Whole, n_un
             scratch.is_listed[side, item] = True
             scratch.listed[side, scratch.n_listed[side]] = item
             scratch.n_listed[side] += 1
-        scratch.count[side, item] += n_units
+        scratch.counted[side, item] += n_units
 
 
 @compiled_inner
@@ -107,7 +107,7 @@ def clear_counts(scratch: Scratch, side: Whole) -> None:
     """Set every count of a side back to 0."""
     for place in range(scratch.n_listed[side]):
         item = scratch.listed[side, place]
-        scratch.count[side, item] = 0
+        scratch.counted[side, item] = 0
         scratch.is_listed[side, item] = False
     scratch.n_listed[side] = 0
 
@@ -126,7 +126,7 @@ def worth_at(scratch: Scratch, side: Whole, rule: Rule, size: Whole, bar: Whole)
     least = least_holders(rule, size, bar)
     total = 0.0
     for place in range(scratch.n_listed[side]):
-        total += worth(scratch.count[side, scratch.listed[side, place]], least, size, rule.price)
+        total += worth(scratch.counted[side, scratch.listed[side, place]], least, size, rule.price)
     return total
 
 
@@ -142,7 +142,7 @@ def tally(kinds: Kinds, groups: Groups, scratch: Scratch, rule: Rule) -> tuple[W
         load_counts(kinds, groups, scratch, 0, group)
         least = least_holders(rule, size, groups.bar[group])
         for place in range(scratch.n_listed[0]):
-            n_holders = scratch.count[0, scratch.listed[0, place]]
+            n_holders = scratch.counted[0, scratch.listed[0, place]]
             if n_holders >= least:
                 kept += n_holders
                 created += size - n_holders
@@ -156,10 +156,10 @@ def has_room(groups: Groups, group: Whole, kind: Whole) -> bool:
     first = groups.first[group]
     if first + groups.n_slots[group] < groups.first[group + 1]:
         return True
-    for slot in range(first, first + groups.n_slots[group]):
-        if groups.kind[slot] == kind:
-            return True
-    return False
+    slot = first
+    while slot < groups.first[group + 1] and groups.kind[slot] != kind:
+        slot += 1
+    return slot < groups.first[group + 1]
 
 
 @compiled_inner

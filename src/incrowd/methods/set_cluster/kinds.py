@@ -17,7 +17,7 @@ LEAST_ROOM, MOST_ROOM = 8, 64
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Rows that are searched together: their items, as in Sets, and how large a group each needs."""
+    """Rows that are searched together: their items as in Sets, and the group size each needs."""
 
     starts: NDArray[np.int64]
     items: NDArray[np.int32]
@@ -65,7 +65,8 @@ def numbered_by_first_row(group_of_row: NDArray[np.int32]) -> NDArray[np.int32]:
     _, first, group = np.unique(group_of_row, return_index=True, return_inverse=True)
     number = np.empty(len(first), dtype=np.int32)
     number[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
-    return number[group.reshape(-1)]
+    numbered: NDArray[np.int32] = number[group.reshape(-1)]
+    return numbered
 
 
 def kinds_of(part: Part) -> tuple[Kinds, NDArray[np.int32]]:

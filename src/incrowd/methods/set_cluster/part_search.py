@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -231,7 +231,7 @@ class _State:
         )
 
 
-def _slices(visited: NDArray[np.int64]):
+def _slices(visited: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
     for start in range(0, len(visited), GROUPS_PER_SLICE):
         if start and is_end_wished():
             return

@@ -112,7 +112,7 @@ def _with_rest(kinds: Kinds, placed: Placed, n_left: NDArray[np.int32], n_kinds:
     is_empty = kinds.starts[rest] == kinds.starts[rest + 1]
     first_item = np.full(len(rest), -1, dtype=np.int64)
     first_item[~is_empty] = kinds.items[kinds.starts[rest[~is_empty]]]
-    rest = rest[np.lexsort([first_item, -kinds.need[rest]])]
+    rest = rest[np.lexsort((first_item, -kinds.need[rest]))]
     n_groups = int(placed.group.max(initial=-1)) + 1
     lines, units, group, n_short = kernel_start.cut_run(kinds.need[rest], n_left[rest], n_groups)
     kind = np.concatenate([placed.kind, rest[lines].astype(np.int32)])

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.compiling import Whole, compiled, compiled_inner, compiled_into_callers
+from incrowd.kernels.sorting import shell_sort
 
 SMOOTH_CODE, MAJORITY_CODE, SUPPRESSION_CODE = 0, 1, 2
 
@@ -142,7 +143,7 @@ def shown_items(
                 shown[end] = touched[place]
                 end += 1
             holders[touched[place]] = 0
-        shown[start:end] = np.sort(shown[start:end])
+        shell_sort(shown[start:end], end - start)
         shown_starts[group + 1] = end
     return shown_starts, shown
 

@@ -1,0 +1,193 @@
+"""Groups of rows that show one set each: the whole search, in one part or in chunks."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.data.sets import Sets
+from incrowd.engines.base import Engine
+from incrowd.interrupts import is_end_wished
+from incrowd.methods.effort import AUTO, FULL, QUICK, seconds_of
+from incrowd.methods.set_cluster.kinds import Part
+from incrowd.methods.set_cluster.part_search import PartSearch, Told
+from incrowd.methods.sets.promise import SetPromise
+from incrowd.methods.sets.vote import Utility, utility
+from incrowd.progress import Progress, silent
+
+STAGE = "grouping sets"
+
+PASSES = {QUICK: 2, AUTO: 8, FULL: 60}
+"""How many passes the words for an effort come to."""
+
+MOST_PASSES = 100_000
+
+CHUNK_ROWS = 100_000
+"""About how many rows a chunk has; up to half as many again are searched as one part."""
+
+REPAIRS = 2
+"""In how many rounds groups of different chunks meet."""
+
+_WHOLE = 1_000_000
+
+
+@dataclass(frozen=True)
+class SetGroups:
+    """What a search found: groups numbered by their first row, their utility, passes and chunks.
+
+    ``n_passes`` as an effort makes the same groups again.
+    """
+
+    group_of_row: NDArray[np.int32]
+    utility: Utility
+    n_passes: int
+    n_chunks: int
+
+
+def search(
+    sets: Sets,
+    promise: SetPromise,
+    *,
+    engine: Engine,
+    effort: int | str = AUTO,
+    seed: int = 0,
+    progress: Progress = silent,
+    chunk_rows: int = CHUNK_ROWS,
+) -> SetGroups:
+    """Return groups that meet the promise and keep much (Jaccard similarity of entries).
+
+    Every group has as many rows as each of its rows needs. Raises ValueError where there are
+    fewer rows than that. ``effort`` is a number of passes, quick, auto, full or a time; a time
+    settles a number of passes, and with it the result. Depends on the rows, their order, the seed,
+    the effort and ``chunk_rows``, never on the number of threads. An end that is wished for
+    returns the groups as they are.
+    """
+    if sets.n_rows < int(promise.needs(sets.n_rows).max(initial=promise.k)):
+        raise ValueError("there are fewer rows than a group needs")
+    if sets.n_rows == 0:
+        return SetGroups(np.zeros(0, dtype=np.int32), Utility(0, 0, 0), 0, 0)
+    if sets.n_rows > 1.5 * chunk_rows:
+        found = _in_chunks(sets, promise, engine, effort, seed, progress, chunk_rows)
+    else:
+        found = _as_one(sets, promise, effort, seed, progress)
+    group_of_row, n_passes, n_chunks = found
+    return SetGroups(group_of_row, utility(sets, group_of_row, promise), n_passes, n_chunks)
+
+
+def _as_one(
+    sets: Sets, promise: SetPromise, effort: int | str, seed: int, progress: Progress
+) -> tuple[NDArray[np.int32], int, int]:
+    """Search all rows as one part; a time ends after the pass in which it is over."""
+    seconds = seconds_of(effort)
+    n_passes = MOST_PASSES if seconds else _passes(effort)
+    begin = time.monotonic()
+    n_done = 0
+
+    def tell(told: Told) -> bool:
+        nonlocal n_done
+        n_done = told.n_passes
+        spent = time.monotonic() - begin
+        done, total = (
+            (round(1000 * spent), round(1000 * seconds)) if seconds else (n_done, n_passes)
+        )
+        progress(STAGE, min(done, total), total, 1.0 - told.utility.jaccard)
+        return not seconds or spent < seconds
+
+    part = Part(sets.starts, sets.items, sets.n_items, promise.needs(sets.n_rows))
+    group_of_row = PartSearch(promise, n_passes, seed)(part, tell=tell)
+    return group_of_row, n_done if seconds else n_passes, 1
+
+
+def _in_chunks(
+    sets: Sets,
+    promise: SetPromise,
+    engine: Engine,
+    effort: int | str,
+    seed: int,
+    progress: Progress,
+    chunk_rows: int,
+) -> tuple[NDArray[np.int32], int, int]:
+    """Search chunks of near rows, then chunks of near groups."""
+    from incrowd.methods.part_progress import PartProgress
+    from incrowd.methods.set_cluster.chunks import chunks_of_groups, chunks_of_rows, search_chunks
+
+    chunk_of_row = chunks_of_rows(sets, promise, chunk_rows, seed)
+    n_chunks = int(chunk_of_row.max()) + 1
+    if seconds_of(effort):
+        trial = _TrialOfChunk(sets, promise, chunk_of_row, seed)
+        n_passes = trial.passes(seconds_of(effort), n_chunks / engine.n_workers)
+    else:
+        n_passes = _passes(effort)
+    rounds = rounds_of(n_passes)
+    group_of_row: NDArray[np.int32] | None = None
+    done = 0
+    for turn, n_passes_of_round in enumerate(rounds):
+        search_of_round = PartSearch(promise, n_passes_of_round, seed + turn)
+        if group_of_row is not None:
+            if is_end_wished():
+                break
+            # One price for all chunks: what each gains is then gained by the whole.
+            price = utility(sets, group_of_row, promise).jaccard
+            search_of_round = replace(search_of_round, price=price)
+            chunk_of_row = chunks_of_groups(sets, group_of_row, chunk_rows, seed + turn)
+        entries = np.bincount(chunk_of_row, weights=sets.sizes)
+        report = PartProgress(
+            progress,
+            STAGE,
+            round(_WHOLE * done / n_passes),
+            round(_WHOLE * (done + n_passes_of_round) / n_passes),
+            _WHOLE,
+            np.bincount(chunk_of_row).astype(np.float64),
+            entries,
+        )
+        group_of_row = search_chunks(
+            sets, search_of_round, chunk_of_row, group_of_row, engine, report
+        )
+        done += n_passes_of_round
+    assert group_of_row is not None
+    return group_of_row, n_passes, n_chunks
+
+
+def rounds_of(n_passes: int) -> list[int]:
+    """Return how many passes the first chunks get, and how many each round of repair."""
+    n_repair = n_passes // (REPAIRS + 2)
+    if n_repair == 0:
+        return [1] * min(n_passes, 2)
+    return [n_passes - REPAIRS * n_repair, *[n_repair] * REPAIRS]
+
+
+def _passes(effort: int | str) -> int:
+    return min(effort, MOST_PASSES) if isinstance(effort, int) else PASSES[effort]
+
+
+@dataclass(frozen=True, eq=False)
+class _TrialOfChunk:
+    """How long the passes of one chunk take, to turn a time into a number of passes."""
+
+    sets: Sets
+    promise: SetPromise
+    chunk_of_row: NDArray[np.int32]
+    seed: int
+
+    def passes(self, seconds: float, chunks_per_worker: float) -> int:
+        """Return how many passes all chunks have time for, at least 1; tries two on one chunk."""
+        rows = np.flatnonzero(self.chunk_of_row == 0)
+        some = self.sets.take(rows)
+        moments: list[float] = []
+
+        def tell(_told: Told) -> bool:
+            moments.append(time.monotonic())
+            return True
+
+        begin = time.monotonic()
+        needs = self.promise.needs(self.sets.n_rows)[rows]
+        PartSearch(self.promise, 2, self.seed)(
+            Part(some.starts, some.items, some.n_items, needs), tell=tell
+        )
+        to_begin = moments[0] - begin
+        per_pass = max((moments[-1] - moments[0]) / max(1, len(moments) - 1), 1e-6)
+        left = (seconds - (moments[-1] - begin)) / max(1.0, chunks_per_worker) - to_begin
+        return int(min(max(1, left // per_pass), MOST_PASSES))

@@ -1,0 +1,324 @@
+"""Our clustering of sets: valid always, exact about its worth, and good."""
+
+import gzip
+import os
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.oracles import set_groups
+
+from incrowd.data.sets import Sets
+from incrowd.engines.local import LocalEngine
+from incrowd.methods.set_cluster import part_search, start
+from incrowd.methods.set_cluster.kinds import Part
+from incrowd.methods.set_cluster.part_search import PartSearch
+from incrowd.methods.set_cluster.search import rounds_of, search
+from incrowd.methods.sets.promise import KINDS, MAJORITY, SMOOTH, SUPPRESSION, SetPromise
+from incrowd.methods.sets.vote import shown, utility
+
+ONE = LocalEngine(threads=1)
+
+
+def sets_of(rows, n_items=None):
+    """Return rows of items as Sets."""
+    n_items = (
+        max((item for row in rows for item in row), default=-1) + 1 if n_items is None else n_items
+    )
+    starts = np.cumsum([0, *map(len, rows)]).astype(np.int64)
+    items = np.array([item for row in rows for item in sorted(row)], dtype=np.int32)
+    return Sets(starts, items, n_items)
+
+
+def rows_of(sets):
+    """Return Sets as rows of items, and check that they are sorted and distinct."""
+    rows = []
+    for start_of_row, end in zip(sets.starts[:-1], sets.starts[1:], strict=True):
+        items = sets.items[start_of_row:end].tolist()
+        assert items == sorted(set(items))
+        rows.append(frozenset(items))
+    return rows
+
+
+def random_rows(seed, n_rows, n_items, n_types, flip=0.15):
+    """Return rows of some types, with flips and a few empty ones."""
+    random = np.random.default_rng(seed)
+    types = random.random((n_types, n_items)) < 0.3
+    rows = types[random.integers(0, n_types, n_rows)] ^ (random.random((n_rows, n_items)) < flip)
+    rows[random.random(n_rows) < 0.05] = False
+    return [frozenset(np.flatnonzero(row).tolist()) for row in rows]
+
+
+def require_valid(rows, found, promise):
+    """Check groups, their numbering, the release and the figures against the definitions."""
+    needs = promise.needs(len(rows)).tolist()
+    groups = found.group_of_row.tolist()
+    assert found.group_of_row.dtype == np.int32
+    assert list(dict.fromkeys(groups)) == list(range(max(groups) + 1))
+    for group in set_groups.members(groups).values():
+        assert len(group) >= max(needs[row] for row in group)
+    sets = sets_of(rows)
+    released = rows_of(shown(sets, found.group_of_row, promise))
+    assert set_groups.problems(rows, released, promise.kind, promise.vote, needs) == []
+    best, kept, created = set_groups.best_utility(rows, groups, promise.kind, promise.vote, needs)
+    assert set_groups.jaccard(rows, released) == best
+    assert found.utility == utility(sets, found.group_of_row, promise)
+    assert found.utility.jaccard == pytest.approx(float(best))
+    if promise.kind != MAJORITY:
+        assert (found.utility.kept, found.utility.created) == (kept, created)
+    assert found.utility.suppressed == sum(map(len, rows)) - found.utility.kept
+
+
+@st.composite
+def problems(draw):
+    """Draw rows, a promise that they can meet, and a seed."""
+    n_rows = draw(st.integers(2, 40))
+    rows = random_rows(
+        draw(st.integers(0, 10**6)),
+        n_rows,
+        draw(st.integers(0, 12)),
+        draw(st.integers(1, 6)),
+        draw(st.sampled_from([0.0, 0.05, 0.3])),
+    )
+    k = draw(st.integers(1, min(n_rows, 9)))
+    personal = None
+    if draw(st.booleans()):
+        largest = draw(st.integers(1, n_rows))
+        some = st.lists(st.integers(1, largest), min_size=n_rows, max_size=n_rows)
+        personal = np.array(draw(some), dtype=np.int32)
+    promise = SetPromise(
+        draw(st.sampled_from(KINDS)), k, draw(st.sampled_from(["half", "strict"])), personal
+    )
+    return rows, promise, draw(st.integers(0, 1000))
+
+
+@settings(max_examples=150)
+@given(problems())
+def test_groups_release_and_figures_are_right(problem):
+    rows, promise, seed = problem
+    require_valid(rows, search(sets_of(rows), promise, engine=ONE, seed=seed, effort=4), promise)
+
+
+@settings(max_examples=60)
+@given(problems(), st.integers(2, 6))
+def test_chunks_are_valid_whatever_their_number_and_the_threads(problem, n_chunks):
+    rows, promise, seed = problem
+    sets = sets_of(rows)
+    chunk_rows = max(1, len(rows) // n_chunks)
+    found = search(sets, promise, engine=ONE, seed=seed, effort=4, chunk_rows=chunk_rows)
+    require_valid(rows, found, promise)
+    threads = LocalEngine(threads=3, block_rows=7)
+    again = search(sets, promise, engine=threads, seed=seed, effort=4, chunk_rows=chunk_rows)
+    assert np.array_equal(found.group_of_row, again.group_of_row)
+
+
+@settings(max_examples=60)
+@given(problems())
+def test_no_pass_lowers_the_similarity(problem):
+    rows, promise, seed = problem
+    sets = sets_of(rows)
+    seen = []
+
+    def tell(told):
+        seen.append(told.utility.jaccard)
+        return True
+
+    part = Part(sets.starts, sets.items, sets.n_items, promise.needs(len(rows)))
+    group_of_row = PartSearch(promise, 6, seed)(part, tell=tell)
+    assert seen == sorted(seen)
+    assert utility(sets, group_of_row, promise).jaccard >= seen[-1] - 1e-12
+
+
+@settings(max_examples=60)
+@given(problems())
+def test_given_groups_only_get_better_at_a_common_price(problem):
+    rows, promise, seed = problem
+    sets = sets_of(rows)
+    part = Part(sets.starts, sets.items, sets.n_items, promise.needs(len(rows)))
+    first = PartSearch(promise, 0, seed)(part)
+    before = utility(sets, first, promise).jaccard
+    better = PartSearch(promise, 3, seed, price=before)(part, 1, first)
+    assert utility(sets, better, promise).jaccard >= before - 1e-12
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(0, 10**6),
+    st.integers(4, 7),
+    st.integers(2, 3),
+    st.sampled_from(KINDS),
+    st.sampled_from(["half", "strict"]),
+)
+def test_no_result_exceeds_the_optimum(seed, n_rows, k, kind, vote):
+    rows = random_rows(seed, n_rows, 5, 3)
+    promise = SetPromise(kind, k, vote)
+    found = search(sets_of(rows), promise, engine=ONE, seed=seed)
+    assert (
+        found.utility.jaccard <= float(set_groups.optimum(rows, kind, vote, [k] * n_rows)) + 1e-12
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_optimum_is_found_often(kind):
+    n_found = 0
+    for seed in range(30):
+        rows = random_rows(seed, 7, 6, 3, 0.1)
+        found = search(sets_of(rows), SetPromise(kind, 2), engine=ONE, seed=seed)
+        best = float(set_groups.optimum(rows, kind, "half", [2] * 7))
+        n_found += found.utility.jaccard >= best - 1e-12
+    assert n_found >= 24
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("rows", "k"),
+    [
+        ([frozenset()] * 5, 3),
+        ([frozenset({0, 2})] * 7, 3),
+        ([frozenset({0, 2})] * 7, 7),
+        ([frozenset({number}) for number in range(5)], 5),
+        ([frozenset({number}) for number in range(7)], 4),
+        ([frozenset({number}) for number in range(7)], 1),
+        ([frozenset({0}), frozenset(), frozenset({1}), frozenset(), frozenset()], 2),
+        ([frozenset({0}), *[frozenset()] * 8], 3),
+        ([frozenset({5})], 1),
+    ],
+)
+def test_edges(rows, k, kind):
+    promise = SetPromise(kind, k)
+    require_valid(rows, search(sets_of(rows), promise, engine=ONE), promise)
+    in_chunks = search(sets_of(rows), promise, engine=ONE, chunk_rows=2)
+    require_valid(rows, in_chunks, promise)
+
+
+def test_equal_rows_lose_nothing():
+    rows = [frozenset({group, group + 1, 9}) for group in (0, 3, 6) for _ in range(4 + group)]
+    for kind in KINDS:
+        found = search(sets_of(rows), SetPromise(kind, 4), engine=ONE)
+        assert found.utility.jaccard == 1.0
+
+
+def test_too_few_rows_are_the_callers_error():
+    rows = [frozenset({0}), frozenset({1})]
+    with pytest.raises(ValueError, match="fewer rows"):
+        search(sets_of(rows), SetPromise(SMOOTH, 3), engine=ONE)
+    personal = np.array([1, 3], dtype=np.int32)
+    with pytest.raises(ValueError, match="fewer rows"):
+        search(sets_of(rows), SetPromise(SMOOTH, 1, k_of_row=personal), engine=ONE)
+
+
+def test_one_row_of_a_large_need_gathers_a_crowd():
+    rows = random_rows(3, 60, 10, 5)
+    personal = np.full(60, 2, dtype=np.int32)
+    personal[17] = 50
+    promise = SetPromise(SUPPRESSION, 2, k_of_row=personal)
+    found = search(sets_of(rows), promise, engine=ONE)
+    require_valid(rows, found, promise)
+    assert Counter(found.group_of_row.tolist())[found.group_of_row[17]] >= 50
+
+
+@pytest.mark.parametrize("n_calls", [0, 1, 2, 3, 5, 9])
+@pytest.mark.parametrize("chunk_rows", [1000, 30])
+def test_a_wished_end_returns_valid_groups(monkeypatch, n_calls, chunk_rows):
+    calls = iter(range(10**6))
+
+    def is_end_wished():
+        return next(calls) >= n_calls
+
+    for module in (part_search, start):
+        monkeypatch.setattr(module, "is_end_wished", is_end_wished)
+    monkeypatch.setattr("incrowd.methods.set_cluster.search.is_end_wished", is_end_wished)
+    monkeypatch.setattr(part_search, "GROUPS_PER_SLICE", 3)
+    monkeypatch.setattr(start, "SEEDS_PER_SLICE", 5)
+    rows = random_rows(n_calls, 120, 20, 9)
+    promise = SetPromise(SMOOTH, 4)
+    found = search(sets_of(rows), promise, engine=ONE, chunk_rows=chunk_rows)
+    require_valid(rows, found, promise)
+
+
+@pytest.mark.parametrize("chunk_rows", [1000, 40])
+def test_a_time_settles_a_number_of_passes(chunk_rows):
+    sets = sets_of(random_rows(5, 200, 20, 9))
+    promise = SetPromise(SMOOTH, 4)
+    found = search(sets, promise, engine=ONE, effort="0.05s", chunk_rows=chunk_rows)
+    again = search(sets, promise, engine=ONE, effort=found.n_passes, chunk_rows=chunk_rows)
+    assert np.array_equal(found.group_of_row, again.group_of_row)
+
+
+def test_rounds_spend_all_passes():
+    for n_passes in range(1, 50):
+        rounds = rounds_of(n_passes)
+        assert min(rounds) >= 1
+        assert sum(rounds) == n_passes or n_passes < 4
+
+
+def test_wide_rows_and_narrow_ones_go_through_lists_and_bitsets(monkeypatch):
+    """Both ways to near rows lead to valid groups of like worth."""
+    rows = random_rows(8, 400, 40, 20, 0.05)
+    promise = SetPromise(SMOOTH, 5)
+    by_bits = search(sets_of(rows), promise, engine=ONE)
+    monkeypatch.setattr(start, "WIDEST_IN_BITS", 0)
+    by_lists = search(sets_of(rows), promise, engine=ONE)
+    require_valid(rows, by_bits, promise)
+    require_valid(rows, by_lists, promise)
+    assert abs(by_bits.utility.jaccard - by_lists.utility.jaccard) < 0.02
+
+
+def test_chunks_cost_little():
+    """Rows of clear types that hashes may scatter meet again in the rounds of repair."""
+    random = np.random.default_rng(1)
+    types = [random.choice(300, 10, replace=False) for _ in range(150)]
+    rows = []
+    for _ in range(3000):
+        kept = types[random.integers(150)]
+        rows.append(frozenset(kept[random.random(10) < 0.8].tolist()))
+    sets, promise = sets_of(rows), SetPromise(SMOOTH, 8)
+    whole = search(sets, promise, engine=ONE)
+    parts = search(sets, promise, engine=ONE, chunk_rows=500)
+    assert parts.n_chunks == 6
+    assert parts.utility.jaccard > whole.utility.jaccard - 0.03
+
+
+@pytest.mark.parametrize("chunk_rows", [1000, 40])
+def test_progress_only_goes_on(chunk_rows):
+    seen = []
+
+    def progress(_stage, done, total, _loss=None):
+        assert 0 <= done <= total
+        seen.append(done)
+
+    rows, engine = random_rows(1, 200, 20, 9), LocalEngine(threads=2)
+    search(
+        sets_of(rows),
+        SetPromise(SMOOTH, 4),
+        engine=engine,
+        progress=progress,
+        chunk_rows=chunk_rows,
+    )
+    assert seen == sorted(seen)
+
+
+@pytest.mark.skipif("INCROWD_DATA" not in os.environ, reason="INCROWD_DATA names no folder")
+def test_adult_is_kept_better_than_in_the_papers():
+    path = Path(os.environ["INCROWD_DATA"]) / "adult" / "adult.csv.gz"
+    if not path.exists():
+        pytest.skip("adult.csv.gz is not there")
+    import csv
+
+    names = ("workclass", "education", "marital-status", "occupation")
+    names += ("relationship", "race", "sex", "native-country")
+    number = {}
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as lines:
+        rows = [
+            frozenset(number.setdefault((name, line[name]), len(number)) for name in names)
+            for line in csv.DictReader(lines)
+        ]
+    sets = sets_of(rows)
+    assert (sets.n_rows, sets.n_items, sets.n_entries) == (32_561, 102, 260_488)
+    for kind, least in ((SMOOTH, 0.910), (SUPPRESSION, 0.875)):
+        found = search(sets, SetPromise(kind, 8), engine=ONE, effort="quick")
+        assert found.utility.jaccard >= least
+        assert np.bincount(found.group_of_row).min() >= 8
