@@ -1,0 +1,16 @@
+"""What a search over sets comes back with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Groups of rows, numbered from 0 by their first rows, and figures of how they came about."""
+
+    group_of_row: NDArray[np.int32]
+    figures: dict[str, object] = field(default_factory=dict)
