@@ -116,7 +116,9 @@ def test_groups_of_equal_rows_are_certified_without_pairs(monkeypatch):
     findings = by_name(OWN.check(evidence_from(*rows)))
     assert verdicts(findings.values()) == {LITERAL: True, MUTUAL: True, POSTERIOR: True}
     assert findings[MUTUAL].figures["n_certified"] == 10
+    assert findings[POSTERIOR].figures["n_certified"] == 10
     assert findings[POSTERIOR].figures["n_bounded"] == 10
+    assert "certified for everybody" in findings[POSTERIOR].summary
     assert findings[POSTERIOR].figures["worst_p_times_k"] == pytest.approx(1.0)
 
 

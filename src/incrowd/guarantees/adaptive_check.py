@@ -183,10 +183,13 @@ class _Measured:
             ("no more than this for", self.figures["n_bounded"]),
             ("estimated for", self.figures["n_estimated"]),
         )
-        return ", ".join(f"{word} {count}" for word, count in parts if count)
+        told = ", ".join(f"{word} {count}" for word, count in parts if count)
+        if self.figures["n_certified"] == self.figures["n_people"]:
+            return f"certified for everybody by closed forms; {told}"
+        return told
 
 
-def _measure(people: People, posterior: Posterior) -> _Measured:
+def _measure(people: People, bounds: Bounds, posterior: Posterior) -> _Measured:
     risk = posterior.belief * people.k
     tolerance = np.where(posterior.is_estimated, ESTIMATE_TOLERANCE, EXACT_TOLERANCE)
     is_over = risk > 1.0 + tolerance
@@ -201,6 +204,7 @@ def _measure(people: People, posterior: Posterior) -> _Measured:
         "largest_p": float(posterior.belief.max()),
         "sum_p": float(posterior.belief.sum()),
         "sum_1_over_k": float((1.0 / people.k).sum()),
+        "n_certified": int((~_is_over_bound(people, bounds)).sum()),
         "n_exact": int(posterior.is_exact.sum()),
         "n_estimated": int(posterior.is_estimated.sum()),
         "n_bounded": int((~posterior.is_exact & ~posterior.is_estimated).sum()),
@@ -221,10 +225,12 @@ def _posterior_of(
 ) -> Posterior | None:
     """Return everybody's posterior; None where the compatible pairs are too many to keep."""
     if not _is_over_bound(people, bounds).any():
-        return Posterior.bounded(bounds)
+        if pairs.edges is None or pairs.n_edges > FEW_EDGES:
+            return Posterior.bounded(bounds)
+        return believe(people, bounds, pairs.edges, informs_only=True)
     if pairs.edges is None:
         return None
-    return believe(people, bounds, pairs.edges, walk_seed)
+    return believe(people, bounds, pairs.edges, walk_seed=walk_seed)
 
 
 def _posterior_finding(
@@ -235,7 +241,7 @@ def _posterior_finding(
         if not is_report:
             raise _too_many(people, bounds, pairs)
         return _sampled_posterior(people)
-    measured = _measure(people, posterior)
+    measured = _measure(people, bounds, posterior)
     if measured.is_open.any():
         raise InputError(
             f"could not check posterior: scaling did not settle to a residual of 10⁻⁶ for "
@@ -297,12 +303,13 @@ def _sampled_posterior(people: People) -> Finding:
         is_drawn[order[:n_drawn]] = True
         some = people.only(is_drawn)
         pairs = compatible_pairs(some, MOST_TESTS, MOST_EDGES)
-        posterior = _posterior_of(some, Bounds.of(some), pairs)
+        bounds = Bounds.of(some)
+        posterior = _posterior_of(some, bounds, pairs)
         if posterior is not None:
             break
     else:
         raise InputError("could not check posterior: there is no room for any compatible pair")
-    measured = _measure(some, posterior)
+    measured = _measure(some, bounds, posterior)
     n_over = int((measured.is_over | measured.is_open).sum())
     figures = (
         measured.figures | {"n_sampled": some.n} | _interval("n_over", n_over, some.n, people.n)
@@ -330,7 +337,7 @@ def _sustained(people: People, n_revealed: int) -> Finding:
     if posterior is None:
         summary = f"not measured with {n_revealed} people's rows known: too many compatible pairs"
         return _finding(name, None, summary, figures)
-    measured = _measure(others, posterior)
+    measured = _measure(others, bounds, posterior)
     n_over = int((measured.is_over | measured.is_open).sum())
     is_over = np.zeros(people.n, dtype=np.bool_)
     is_over[np.flatnonzero(is_left)[measured.is_over]] = True
