@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guarantees.small_crowds import evidence_from, hosted, names_of, small_people
+from guarantees.small_crowds import evidence_from, hosted, names_of, ring, small_people
 from incrowd.errors import DataError, InfeasibleError, InputError
 from incrowd.guarantees import adaptive_check, posterior
 from incrowd.guarantees.adaptive import AdaptiveAnonymity
@@ -107,6 +107,18 @@ def test_hosts_at_a_popular_profile_pass_mutual_and_fail_the_posterior(n_guests,
     reported = by_name(REPORT.check(evidence_from(originals, released, wishes)))
     assert reported[POSTERIOR].holds is None
     assert reported[POSTERIOR].figures["n_over"] == n_guests
+
+
+def test_estimates_that_are_only_just_within_are_told():
+    finding = by_name(AdaptiveAnonymity(2).check(evidence_from(*ring(30))))[POSTERIOR]
+    assert finding.holds is True
+    assert finding.figures["n_estimated"] == finding.figures["n_close_estimates"] == 30
+    assert finding.figures["worst_p_times_k"] == pytest.approx(1, abs=1e-6)
+    assert "30 estimates would be over 1/k if they were 1.5 times too low" in finding.summary
+    exact = by_name(AdaptiveAnonymity(2).check(evidence_from(*ring(12))))[POSTERIOR]
+    assert exact.holds is True
+    assert exact.figures["n_exact"] == 12
+    assert exact.figures["n_close_estimates"] == 0
 
 
 def test_groups_of_equal_rows_are_certified_without_pairs(monkeypatch):

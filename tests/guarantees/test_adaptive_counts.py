@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guarantees.small_crowds import hosted, people_from, small_people
+from guarantees.small_crowds import hosted, people_from, ring, small_people
 from incrowd.guarantees import compatibility
 from incrowd.guarantees import posterior as posterior_module
 from incrowd.guarantees.compatibility import Bounds, compatible_pairs, count_crowds
@@ -133,16 +133,7 @@ def test_scaling_is_an_estimate_between_the_truth_and_the_bound(rows):
 
 @pytest.mark.parametrize("n_people", [3, 5, 7])
 def test_scaling_equals_enumeration_where_everybody_is_alike(n_people, monkeypatch):
-    """A ring: each person could be their own row or the next one's, and nobody is special."""
-    originals = [
-        tuple(int(column == person) for column in range(n_people)) for person in range(n_people)
-    ]
-    released = [
-        tuple(
-            None if column in (person, (person + 1) % n_people) else 0 for column in range(n_people)
-        )
-        for person in range(n_people)
-    ]
+    originals, released = ring(n_people)
     people = people_from(originals, released)
     exact = settled(people)
     assert exact.belief.tolist() == pytest.approx([0.5] * n_people, abs=1e-12)

@@ -26,7 +26,7 @@ MOST_TESTS = 4_000_000_000
 """Comparisons of two rows above which crowds are not counted for everybody: about ten seconds."""
 
 MOST_EDGES = 50_000_000
-"""Compatible (profile, pattern) pairs above which they are not kept: 400 MB."""
+"""Compatible (profile, pattern) pairs above which they are not kept: 600 MB in all."""
 
 FEW_TESTS, FEW_EDGES = 200_000_000, 2_000_000
 """The same bounds where closed forms settle everybody, and counts only make figures exact."""
@@ -68,11 +68,10 @@ class Index:
         common = np.flatnonzero(counts >= shortest_common)
         words_of_value = np.full(len(counts), -1, dtype=np.int32)
         words_of_value[common] = np.arange(len(common), dtype=np.int32)
-        bits = np.zeros((len(common) + 1, -(-n_profiles // 64) * 64), dtype=np.bool_)
+        words = np.empty((len(common) + 1, -(-n_profiles // 64)), dtype=np.uint64)
         for line, value in enumerate(common):
-            bits[line, listed[list_start[value] : list_start[value + 1]]] = True
-        bits[-1, :n_profiles] = True
-        words = np.packbits(bits, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+            words[line] = _as_words(listed[list_start[value] : list_start[value + 1]], n_profiles)
+        words[-1] = _as_words(np.arange(n_profiles, dtype=np.int32), n_profiles)
         return cls(first_value, list_start, listed, words_of_value, words, shortest_common)
 
     def n_tests(self, patterns: NDArray[np.int32], n_profiles: int) -> int:
@@ -262,6 +261,13 @@ def _mutual(
         edges.profile_of_edge, edges.out_start, edges.pattern_of_edge, is_chosen, mutual,
     )  # fmt: skip
     return mutual
+
+
+def _as_words(members: NDArray[np.int32], n: int) -> NDArray[np.uint64]:
+    """Return the members as bits of words, the first in the lowest bit."""
+    bits = np.zeros(-(-n // 64) * 64, dtype=np.bool_)
+    bits[members] = True
+    return np.packbits(bits, bitorder="little").view("<u8").astype(np.uint64)
 
 
 def _nobody() -> NDArray[np.int64]:

@@ -39,7 +39,7 @@ MOST_STATES = 1 << 15
 MOST_ENUMERATED = 150_000_000
 """Steps of all enumerations together; components beyond it are estimated."""
 
-MOST_SCALED, LITTLE_SCALED = 20_000_000_000, 500_000_000
+MOST_SCALED, LITTLE_SCALED = 60_000_000_000, 500_000_000
 """Pairs times iterations up to which one component is scaled: to decide, and to inform."""
 
 MOST_WATCHED, WALK_STEPS, N_BATCHES = 64, 8_000_000, 12
