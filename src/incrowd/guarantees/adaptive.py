@@ -40,6 +40,7 @@ class AdaptiveAnonymity:
         flag="--k-rule",
         help="A k for some rows: '20 where diagnosis = \"HIV\"'. Several times; the first that "
         "a row meets counts.",
+        repeats=True,
     )
     k_from_sensitive: bool = option(
         False,
