@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import math
 import os
 from pathlib import Path
 
@@ -269,3 +270,20 @@ def test_small_release_helper_agrees_with_the_oracle():
     for kind in GUARANTEES:
         released = to_rows(shown_by(to_sets(rows, 4), group_of_row, kind, 2))
         assert released == oracle.shown(kind, "half", 2, rows, group_of_row.tolist())
+
+
+def test_suppression_keeps_next_to_nothing_of_dense_blocks():
+    """Theorem 4.4: with k ≥ 2 ln n / ln 1/q no set of a release has more than t items.
+
+    The blocks themselves, smoothed, keep nearly all of it.
+    """
+    q = 0.8
+    sets = stochastic(0, n=1024, s=256, q=q)
+    k = math.ceil(2 * math.log(1024) / math.log(1 / q))
+    most = (2 * math.log(1024) + 10) / math.log(1 / q)
+    assert sets.sizes.mean() > 1.9 * most  # the bound says something here
+    for variant in VARIANTS:
+        found = search(sets, SetPromise("suppression", k), variant=variant, orders=2)
+        released = shown_by(sets, found.group_of_row, "suppression", k)
+        assert released.sizes.max() <= most
+        assert jaccard(sets, "smooth", k, variant=variant, orders=2) > 0.7

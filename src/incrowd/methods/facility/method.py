@@ -11,7 +11,7 @@ from incrowd.fields import option
 if TYPE_CHECKING:
     from incrowd.data.sets import Sets
     from incrowd.engines.base import Engine
-    from incrowd.methods.facility.search import Found
+    from incrowd.methods.sets.found import Found
     from incrowd.methods.sets.promise import SetPromise
     from incrowd.progress import Progress
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +21,7 @@ from incrowd.methods.facility.location import (
 )
 from incrowd.methods.facility.median import medians
 from incrowd.methods.facility.merge import merge_small
+from incrowd.methods.sets.found import Found
 from incrowd.methods.sets.promise import SetPromise
 from incrowd.progress import Progress, silent
 
@@ -31,14 +31,6 @@ if TYPE_CHECKING:
 PRACTICAL, ALG1, ALG2 = "practical", "alg1", "alg2"
 
 VARIANTS = (PRACTICAL, ALG1, ALG2)
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """Groups of rows, numbered from 0 by their first rows, and figures of how they came about."""
-
-    group_of_row: NDArray[np.int32]
-    figures: dict[str, object] = field(default_factory=dict)
 
 
 def search(

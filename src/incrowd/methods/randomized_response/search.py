@@ -1,0 +1,146 @@
+"""One run of randomized response: foreseen, refused or warned of, then drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from incrowd.data.sets import Sets
+from incrowd.errors import InputError, JobError
+from incrowd.methods.randomized_response.cells import Cells
+from incrowd.methods.randomized_response.noise import (
+    bytes_from,
+    flipped_places,
+    kept_entries,
+    nth_empty,
+)
+from incrowd.methods.randomized_response.theory import (
+    USELESS,
+    epsilon_for,
+    epsilon_that_fits,
+    expected_jaccard,
+    flip_probability,
+)
+from incrowd.progress import Progress, silent
+
+EDGE, NODE = "edge", "node"
+
+LARGEST_CELL_EPSILON = 50.0
+"""Beyond it a cell is flipped less than once in 10²¹."""
+
+MOST_CELLS = 1 << 60
+"""Numbers of cells are 64-bit numbers, with room to add two."""
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What a run will do. ``expected_jaccard`` and ``density`` are the owner's, like the warning;
+    the rest follows from n, m and ε."""
+
+    level: str
+    epsilon: float
+    cell_epsilon: float
+    flip_probability: float
+    n_cells: int
+    expected_noise: float
+    density: float
+    expected_jaccard: float
+    warning: str
+
+
+@dataclass(frozen=True, eq=False)
+class Noisy:
+    """Released sets, and what was foreseen of them."""
+
+    released: Sets
+    outlook: Outlook
+    figures: dict[str, object] = field(default_factory=dict)
+
+
+def foresee(
+    sets: Sets, *, level: str, epsilon: float, self_loops: bool, most_entries: int
+) -> Outlook:
+    """Say what a run would do, before it; refuse what would not fit, judged on n, m and ε alone."""
+    cells = Cells.of(sets, self_loops=self_loops)
+    share = cells.n_cells_of_row if level == NODE else 1
+    cell_epsilon = epsilon / max(share, 1)
+    q = flip_probability(cell_epsilon)
+    expected_noise = q * cells.n_cells
+    if cell_epsilon > LARGEST_CELL_EPSILON:
+        raise JobError(
+            f"epsilon = {epsilon:g} would publish the data as they are",
+            remedy=f"State {LARGEST_CELL_EPSILON * share:g} or less.",
+        )
+    if cells.n_cells > MOST_CELLS:
+        raise InputError(
+            f"{cells.n_rows} rows and {cells.n_items} items are more than 2⁶⁰ cells",
+            remedy="Take fewer rows or items.",
+        )
+    if expected_noise > most_entries:
+        least = epsilon_that_fits(cells.n_cells, most_entries) * share
+        raise InputError(
+            f"epsilon = {epsilon:g} on {cells.n_rows} rows and {cells.n_items} items would show "
+            f"about {expected_noise:.3g} entries of noise, more than {most_entries}",
+            remedy=f"epsilon of {least:.4g} or more fits; or take fewer rows or items, or raise "
+            "most_entries.",
+        )
+    n_entries = len(cells.ranks(sets))
+    density = n_entries / cells.n_cells if cells.n_cells else 0.0
+    jaccard = expected_jaccard(density, q)
+    return Outlook(
+        level,
+        epsilon,
+        cell_epsilon,
+        q,
+        cells.n_cells,
+        expected_noise,
+        density,
+        jaccard,
+        _warning(density, q, jaccard, share),
+    )
+
+
+def _warning(density: float, q: float, jaccard: float, share: int) -> str:
+    if jaccard >= USELESS or density <= 0.0:
+        return ""
+    n_true, n_noise = (1.0 - q) * density, q * (1.0 - density)
+    needed = epsilon_for(USELESS, density) * share
+    return (
+        f"the release will be nearly useless: a Jaccard similarity of about {jaccard:.2g} is "
+        f"expected, {n_true / (n_true + n_noise):.2%} of the entries shown will be true, and a "
+        f"similarity of {USELESS:g} needs epsilon = {needed:.3g}"
+    )
+
+
+def respond(
+    sets: Sets,
+    *,
+    level: str,
+    epsilon: float,
+    self_loops: bool = False,
+    most_entries: int = 50_000_000,
+    insecure_noise_seed: int | None = None,
+    progress: Progress = silent,
+) -> Noisy:
+    """Return the sets with every cell flipped with probability 1 / (1 + e^ε).
+
+    Esfandiari et al. 2022, Algorithm 1; for a whole row (node) ε/m takes the place of ε. Rows
+    stay in their places, and items keep their names. O(entries in + entries out).
+    """
+    outlook = foresee(
+        sets, level=level, epsilon=epsilon, self_loops=self_loops, most_entries=most_entries
+    )
+    cells = Cells.of(sets, self_loops=self_loops)
+    noise = bytes_from(insecure_noise_seed)
+    q = outlook.flip_probability
+    entries = cells.ranks(sets)
+    kept = entries[kept_entries(len(entries), q, noise)]
+    added = nth_empty(flipped_places(cells.n_cells - len(entries), q, noise, progress), entries)
+    ranks = np.concatenate([kept, added])
+    ranks.sort(kind="stable")  # two runs in order: a merge
+    return Noisy(
+        cells.sets_of(ranks, sets),
+        outlook,
+        {"expected_jaccard": outlook.expected_jaccard, "expected_noise": outlook.expected_noise},
+    )
