@@ -21,35 +21,66 @@ class NameCoder:
     """Numbers names that come block by block; four bytes an entry are held."""
 
     def __init__(self) -> None:
+        self._numbers: list[NDArray[np.int32]] = []  # as long as all names are such
         self._blocks: list[pa.DictionaryArray] = []
         self.n_entries = 0
 
     def add(self, names: pa.Array) -> None:
         """Take a block of names: strings or whole numbers, none of them null."""
-        if types.is_dictionary(names.type):
-            names = pa.DictionaryArray.from_arrays(
-                names.indices.cast(pa.int32()), plain_names(names.dictionary)
-            )
-        else:
-            names = pc.dictionary_encode(plain_names(names))
-        self._blocks.append(names)
         self.n_entries += len(names)
+        if types.is_integer(names.type) and not self._blocks and _fit_32_bits(names):
+            self._numbers.append(names.cast(pa.int32()).to_numpy(zero_copy_only=False).copy())
+            return
+        numbers, self._numbers = self._numbers, []
+        for block in numbers:
+            self._blocks.append(pc.dictionary_encode(pa.array(block).cast(pa.int64())))
+        if types.is_dictionary(names.type):
+            indices = names.indices.cast(pa.int32())
+            coded = pa.DictionaryArray.from_arrays(indices, plain_names(names.dictionary))
+        else:
+            coded = pc.dictionary_encode(plain_names(names))
+        self._blocks.append(coded)
 
     def settled(self) -> tuple[NDArray[np.int32], pa.Array]:
-        """Return the entries as numbers of their distinct names, and those; gives the blocks up.
-
-        Names are in the order in which they were met.
-        """
-        if not self._blocks:
-            return np.zeros(0, dtype=np.int32), pa.array([], pa.int64())
-        cells = numbered(pa.chunked_array(self._blocks))
-        self._blocks = []
+        """Return the entries as places in their distinct names, and those; gives the blocks up."""
+        numbers, blocks = self._numbers, self._blocks
+        self._numbers, self._blocks = [], []
+        if not blocks:
+            return _numbered_numbers(numbers)
+        cells = numbered(pa.chunked_array(blocks))
         used = np.zeros(cells.n_codes, dtype=np.bool_)
         used[cells.codes] = True
         if used[:-1].all():
             return cells.codes, cells.values
         place = (np.cumsum(used) - 1).astype(np.int32)
         return place[cells.codes], cells.values.filter(pa.array(used[:-1]))
+
+
+def _fit_32_bits(numbers: pa.Array) -> bool:
+    """Tell whether all are from 0 to the largest number of 32 bits."""
+    if not len(numbers):
+        return True
+    ends = pc.min_max(numbers)
+    return bool(ends["min"].as_py() >= 0 and ends["max"].as_py() < 1 << 31)
+
+
+def _numbered_numbers(blocks: list[NDArray[np.int32]]) -> tuple[NDArray[np.int32], pa.Array]:
+    """Return numbers as places in the distinct ones, ascending; without a hash where dense."""
+    if not blocks:
+        return np.zeros(0, dtype=np.int32), pa.array([], pa.int64())
+    numbers = np.concatenate(blocks)
+    blocks.clear()
+    largest = int(numbers.max(initial=0))
+    if largest > max(1 << 20, 8 * len(numbers)):
+        cells = numbered(pa.array(numbers))
+        return cells.codes, cells.values.cast(pa.int64())
+    is_used = np.zeros(largest + 1, dtype=np.bool_)
+    is_used[numbers] = True
+    distinct = np.flatnonzero(is_used)
+    if len(distinct) <= largest:
+        place = (np.cumsum(is_used, dtype=np.int64) - 1).astype(np.int32)
+        numbers = place[numbers]
+    return numbers, pa.array(distinct)
 
 
 def plain_names(names: pa.Array) -> pa.Array:

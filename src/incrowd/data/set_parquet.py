@@ -52,11 +52,6 @@ def _read_pairs(
     source: Any, schema: pa.Schema, options: SetOptions, listed: pa.Array | None, path: Path
 ) -> SetFile:
     where = str(path)
-    if len(schema) < 2:
-        raise DataError(
-            f"{where}: there is one column, and it holds no lists",
-            remedy="Give two columns, row and item, or one column of lists.",
-        )
     row, item = which_columns(list(schema.names), options, where)
     names = schema.names[row], schema.names[item]
     rows, items = NameCoder(), NameCoder()
