@@ -23,7 +23,7 @@ from incrowd.data.set_format import (
     SetFormat,
     SetOptions,
 )
-from incrowd.data.set_names import NameCoder, whole_if_all_are
+from incrowd.data.set_names import NameCoder, places_in, renumber, whole_if_all_are
 from incrowd.data.sets import BIPARTITE
 from incrowd.data.sniff import DELIMITERS, check_names, records, stated_delimiter
 from incrowd.data.text import TextStream, opened
@@ -148,15 +148,14 @@ def _among(
     names = whole_if_all_are(names)
     if not len(names) or listed.equals(names):
         return listed, codes
-    if names.type != listed.type:
-        names, listed = names.cast(pa.string()), listed.cast(pa.string())
-    place = pc.fill_null(pc.index_in(names, listed), -1).to_numpy().astype(np.int32)
+    place = places_in(names, listed)
     if (place < 0).any():
         raise DataError(
             f"{where}: {int((place < 0).sum()):,} of its names are not in its list of rows",
             remedy=f"List every row, or every node, in {where}.rows, or take the list away.",
         )
-    return listed, place[codes]
+    renumber(codes, place)
+    return listed, codes
 
 
 # ── how an edge list is written ─────────────────────────────────────────────────────────────
