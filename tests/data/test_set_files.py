@@ -22,7 +22,7 @@ from incrowd.data.set_files import (
     read_sets,
     write_sets,
 )
-from incrowd.data.set_names import in_order, with_items_of
+from incrowd.data.set_names import NameCoder, in_order, places_in, with_items_of
 from incrowd.data.sets import Sets
 from incrowd.errors import DataError
 from oracles import set_files as oracle
@@ -437,3 +437,27 @@ def test_items_come_sorted_even_where_their_names_were_not(tmp_path):
         "2 2",
     ]
     assert (tmp_path / "o.mtx.items").read_text("utf-8") == "a\nb\nc\n"
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.lists(st.lists(st.sampled_from(["0", "7", "12", "007", "+7", "-3", "x", "0x1", "é",
+                                       "2147483648", "99999999999999999999"]), max_size=4),
+             min_size=1, max_size=6),
+    st.integers(0, 20),
+)  # fmt: skip
+def test_names_are_numbered_whatever_comes_first(blocks, n_expected):
+    coder = NameCoder(n_expected)
+    for block in blocks:
+        coder.add(pa.array(block, pa.string()))
+    codes, names = coder.settled()
+    entries = [name for block in blocks for name in block]
+    assert [str(names[code].as_py()) for code in codes.tolist()] == entries
+    assert len(names) == len(set(entries))
+
+
+def test_where_names_stand_in_a_list():
+    for kind in (pa.int64(), pa.string()):
+        names = pa.array([5, 9, 2, 7], pa.int64()).cast(kind)
+        assert places_in(names, pa.array([9, 5, 8, 2])).tolist() == [1, 0, 3, -1]
+    assert places_in(pa.array([1]), pa.array([], pa.int64())).tolist() == [-1]

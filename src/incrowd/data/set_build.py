@@ -9,14 +9,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.data.set_format import SetOptions
-from incrowd.data.set_names import in_order, united, unless_numbers, whole_if_all_are
+from incrowd.data.set_names import in_order, renumber, united, unless_numbers, whole_if_all_are
 from incrowd.data.sets import BIPARTITE, UNDIRECTED, Sets
 from incrowd.errors import DataError
 
 
 @dataclass(eq=False)
 class Pairs:
-    """Entries as they were met: row and item of each by their numbers; given up when sorted."""
+    """Entries as they were met, row and item of each by their numbers, in arrays to work in.
+
+    They are given up when they are sorted.
+    """
 
     rows: NDArray[np.int32]
     items: NDArray[np.int32]
@@ -28,9 +31,9 @@ class Pairs:
     ) -> None:
         """Give rows and items other numbers; None leaves them theirs."""
         if place_of_row is not None:
-            self.rows = place_of_row[self.rows]
+            renumber(self.rows, place_of_row)
         if place_of_item is not None:
-            self.items = place_of_item[self.items]
+            renumber(self.items, place_of_item)
 
     def keys(self) -> NDArray[np.int64]:
         """Return the entries as sorted numbers, row × n_items + item, and give the pairs up."""
@@ -92,7 +95,8 @@ def _sorted(names: pa.Array | None) -> tuple[pa.Array | None, NDArray[np.int32] 
     if names is None:
         return None, None
     ordered, place = in_order(whole_if_all_are(names))
-    return unless_numbers(ordered), place
+    is_in_place = np.array_equal(place, np.arange(len(place)))
+    return unless_numbers(ordered), None if is_in_place else place
 
 
 def _as_nodes(

@@ -52,19 +52,16 @@ def _read_pairs(
     source: Any, schema: pa.Schema, options: SetOptions, listed: pa.Array | None, path: Path
 ) -> SetFile:
     where = str(path)
-    if len(schema) < 2:
-        raise DataError(
-            f"{where}: there is one column, and it holds no lists",
-            remedy="Give two columns, row and item, or one column of lists.",
-        )
     row, item = which_columns(list(schema.names), options, where)
     names = schema.names[row], schema.names[item]
-    rows, items = NameCoder(), NameCoder()
+    n_entries = source.metadata.num_rows
     room = Room(options, where)
-    room.require(0, 0, source.metadata.num_rows)
+    room.require(0, 0, n_entries)
+    rows, items = NameCoder(n_entries), NameCoder(n_entries)
     for batch in source.iter_batches(_BATCH_ROWS, columns=list(names)):
         for coder, name in zip((rows, items), names, strict=True):
             coder.add(checked_names(batch.column(name), name, where, coder.n_entries))
+    pa.default_memory_pool().release_unused()
     built = from_coders(rows, items, listed, options, where)
     stored = SetFormat(
         PAIRS,

@@ -23,7 +23,7 @@ from incrowd.data.set_format import (
     SetFormat,
     SetOptions,
 )
-from incrowd.data.set_names import NameCoder, whole_if_all_are
+from incrowd.data.set_names import NameCoder, places_in, renumber, whole_if_all_are
 from incrowd.data.sets import BIPARTITE
 from incrowd.data.sniff import DELIMITERS, check_names, records, stated_delimiter
 from incrowd.data.text import TextStream, opened
@@ -146,17 +146,16 @@ def _among(
 ) -> tuple[pa.Array, NDArray[np.int32]]:
     """Number entries by the list of all rows; raises where one is of a row that is not in it."""
     names = whole_if_all_are(names)
-    if not len(names):
+    if not len(names) or listed.equals(names):
         return listed, codes
-    if names.type != listed.type:
-        names, listed = names.cast(pa.string()), listed.cast(pa.string())
-    place = pc.fill_null(pc.index_in(names, listed), -1).to_numpy().astype(np.int32)
+    place = places_in(names, listed)
     if (place < 0).any():
         raise DataError(
             f"{where}: {int((place < 0).sum()):,} of its names are not in its list of rows",
             remedy=f"List every row, or every node, in {where}.rows, or take the list away.",
         )
-    return listed, place[codes]
+    renumber(codes, place)
+    return listed, codes
 
 
 # ── how an edge list is written ─────────────────────────────────────────────────────────────
@@ -185,13 +184,9 @@ def _edge_dialect(
         delimiter = _edge_delimiter(lines[:_SAMPLE_LINES], where, ending)
     block = first_block(sample, is_whole, delimiter, where, first_line)
     top, *below = _sampled(block, _SAMPLE_LINES)
-    if len(top) < 2:
-        raise DataError(
-            f"{where}: the first line has one column, and an edge list has two: row and item",
-            remedy="Give a row and an item on every line; for a basket a line, state the format "
-            "(or name the file .dat).",
-        )
     header = options.header
+    if header is None and len(top) < 2:
+        raise _one_column(where)
     if header is None:
         header = _has_header(top, below, options, where)
     names = top if header else [f"column_{number}" for number in range(1, len(top) + 1)]
@@ -202,6 +197,8 @@ def _edge_dialect(
 
 def which_columns(names: list[str], options: SetOptions, where: str) -> tuple[int, int]:
     """Return the places of the row's and the item's column: the only two, or as stated."""
+    if len(names) < 2:
+        raise _one_column(where)
     for stated in (options.row_column, options.item_column):
         if stated is not None and stated not in names:
             raise unknown("column", stated, names, where=where)
@@ -221,6 +218,14 @@ def which_columns(names: list[str], options: SetOptions, where: str) -> tuple[in
             f"{where}: row and item are the same column", remedy="Name two different columns."
         )
     return row, item
+
+
+def _one_column(where: str) -> DataError:
+    return DataError(
+        f"{where}: there is one column, and sets need two: row and item",
+        remedy="Give a row and an item on every line; a file with the items of a row on every "
+        "line is called .dat.",
+    )
 
 
 def _edge_delimiter(lines: list[bytes], where: str, ending: str) -> str:
