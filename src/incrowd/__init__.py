@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from incrowd.errors import InfeasibleError as InfeasibleError
     from incrowd.errors import InputError as InputError
     from incrowd.guarantees.adaptive import AdaptiveAnonymity as AdaptiveAnonymity
+    from incrowd.guarantees.differential_privacy import EdgeDp as EdgeDp
+    from incrowd.guarantees.differential_privacy import NodeDp as NodeDp
     from incrowd.guarantees.evidence import Finding as Finding
     from incrowd.guarantees.k_anonymity import KAnonymity as KAnonymity
     from incrowd.guarantees.sets import Majority as Majority
@@ -42,11 +44,14 @@ if TYPE_CHECKING:
     from incrowd.job import Job as Job
     from incrowd.methods.adaptive.method import Adaptive as Adaptive
     from incrowd.methods.cluster.method import Cluster as Cluster
+    from incrowd.methods.facility.method import Facility as Facility
     from incrowd.methods.full_domain.method import FullDomain as FullDomain
     from incrowd.methods.greedy.method import Greedy as Greedy
     from incrowd.methods.microaggregate.method import Microaggregate as Microaggregate
     from incrowd.methods.mondrian.method import Mondrian as Mondrian
+    from incrowd.methods.randomized_response.method import RandomizedResponse as RandomizedResponse
     from incrowd.methods.set_cluster.method import SetCluster as SetCluster
+    from incrowd.methods.set_mondrian.method import SetMondrian as SetMondrian
     from incrowd.pipeline import anonymize as anonymize
     from incrowd.pipeline import check as check
     from incrowd.pipeline import run as run
@@ -54,6 +59,11 @@ if TYPE_CHECKING:
     from incrowd.set_job import SetJob as SetJob
 
 _HOME = {
+    "EdgeDp": "incrowd.guarantees.differential_privacy",
+    "Facility": "incrowd.methods.facility.method",
+    "NodeDp": "incrowd.guarantees.differential_privacy",
+    "RandomizedResponse": "incrowd.methods.randomized_response.method",
+    "SetMondrian": "incrowd.methods.set_mondrian.method",
     "Majority": "incrowd.guarantees.sets",
     "SetCluster": "incrowd.methods.set_cluster.method",
     "SetJob": "incrowd.set_job",
@@ -94,6 +104,8 @@ __all__ = [
     "AuditError",
     "Cluster",
     "Coding",
+    "EdgeDp",
+    "Facility",
     "Finding",
     "FullDomain",
     "Greedy",
@@ -106,11 +118,14 @@ __all__ = [
     "Majority",
     "Microaggregate",
     "Mondrian",
+    "NodeDp",
     "Owner",
+    "RandomizedResponse",
     "Release",
     "Schema",
     "SetCluster",
     "SetJob",
+    "SetMondrian",
     "Smooth",
     "Suppression",
     "__version__",

@@ -59,6 +59,9 @@ class SetInput:
         help="What a matrix may hold: 0 and 1 alone, or any number, where all but 0 is an entry.",
         choices=("binary", "nonzero"),
     )
+    items: str | None = option(
+        None, help="A public list of all items, one a line: differential privacy needs it."
+    )
     row_k: str | None = option(
         None, help="A file with the columns row and k: each person's own k; others have --k."
     )
@@ -156,7 +159,7 @@ class SetJob:
             raise unknown("method of sets", str(method_name), SET_METHODS)
         files = ("row_k", "items")
         return cls(
-            guarantee=build(SET_GUARANTEES[name], resolved(guarantee, base, files), "guarantee"),
+            guarantee=build(SET_GUARANTEES[name], guarantee, "guarantee"),
             method=build(SET_METHODS[method_name], method, "method"),
             data=path_of(mapping.get("data"), "data", base),
             output=path_of(mapping.get("output"), "output", base),
@@ -181,7 +184,7 @@ class SetJob:
         mapping["engine"] = parameters(self.engine)
         for section in ("sets", "input", "release"):
             stated = changed(getattr(self, section))
-            for file in ("row_k", "key"):
+            for file in ("row_k", "items", "key"):
                 if file in stated:
                     stated[file] = relative(Path(stated[file]), base)
             if stated:

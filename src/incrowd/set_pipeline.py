@@ -16,12 +16,21 @@ from numpy.typing import NDArray
 from incrowd.audit import Audit
 from incrowd.data.set_files import read_set_file, read_sets, write_sets
 from incrowd.data.set_format import SetFile, SetOptions, format_of_path
-from incrowd.data.set_order import canonical_rows, node_order, renamed_nodes, renamed_rows
+from incrowd.data.set_order import (
+    canonical_rows,
+    node_order,
+    renamed_nodes,
+    renamed_rows,
+    symmetrized,
+)
+from incrowd.data.set_universe import with_universe
 from incrowd.data.set_wishes import read_row_k
 from incrowd.data.sets import BIPARTITE, DIRECTED, UNDIRECTED, Sets
 from incrowd.engines.base import Engine
 from incrowd.engines.table import make_engine
 from incrowd.errors import InputError
+from incrowd.guarantees.differential_privacy import SEEDED_NOISE, SYSTEM_NOISE, NoiseRecord
+from incrowd.guarantees.set_table import is_noise
 from incrowd.guarantees.sets import SetEvidence
 from incrowd.job import InputOptions, parameters
 from incrowd.methods.sets.promise import SetPromise
@@ -46,6 +55,7 @@ class _Found:
     figures: dict[str, Any]
     settings: dict[str, Any]
     notes: list[str]
+    record: NoiseRecord | None = None
 
 
 def run_sets(job: SetJob, *, force: bool = False, progress: Progress = silent) -> Release:
@@ -53,7 +63,7 @@ def run_sets(job: SetJob, *, force: bool = False, progress: Progress = silent) -
 
     Raises as ``pipeline.run`` does; then nothing was published.
     """
-    inputs = [Path(job.sets.row_k)] if job.sets.row_k else []
+    inputs = [Path(path) for path in (job.sets.row_k, job.sets.items) if path]
     data, output = guarded_outputs(job, inputs, force)
     format_of_path(output)
     stages = Stages(progress)
@@ -114,19 +124,11 @@ def check_released_sets(guarantee: Any, evidence: SetEvidence, started: float) -
     """Audit released sets from any tool; nothing is written."""
     findings = guarantee.check(evidence)
     first = findings[0].figures
-    losses: dict[str, float] = {}
-    if evidence.original is not None and evidence.original_row is not None:
-        losses = set_losses(
-            evidence.original,
-            evidence.released,
-            original_row=evidence.original_row,
-            original_item=evidence.original_item,
-        ).as_dict()
     return Audit(
         holds=all(finding.holds is not False for finding in findings),
         guarantee=promise_of(guarantee),
         findings=tuple(findings),
-        losses=losses,
+        losses=_losses(evidence),
         n_rows=evidence.released.n_rows,
         n_groups=int(first.get("n_groups", 0)),
         smallest_group=int(first.get("smallest_group", 0)),
@@ -154,47 +156,107 @@ def options_of(stated: SetInput, reading: InputOptions) -> SetOptions:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class _Made:
+    """Sets as a method made them, row by row as they came."""
+
+    released: Sets
+    figures: dict[str, Any]
+    settings: dict[str, Any]
+    notes: list[str]
+    record: Any = None
+
+
 def _search(
     job: SetJob, read: SetFile, engine: Engine, stages: Stages, progress: Progress
 ) -> _Found:
     original = read.sets
-    notes = list(read.notes)
     with stages("encode"):
+        if job.sets.items:
+            original = with_universe(original, job.sets.items)
         k_of_row = read_row_k(job.sets.row_k, original) if job.sets.row_k else None
-        job.guarantee.refuse_infeasible(original.n_rows, k_of_row)
-    promise = SetPromise(job.guarantee.name, job.guarantee.k, job.guarantee.settled_vote, k_of_row)
+        if not is_noise(job.guarantee):
+            job.guarantee.refuse_infeasible(original.n_rows, k_of_row)
     with stages("search"):
-        found = job.method.search(original, promise, engine, job.seed, progress)
-    with stages("decode"):
-        released = shown(original, found.group_of_row, promise)
-        if job.release.symmetrize != "none":
-            from incrowd.data.set_order import symmetrized
-
-            released = symmetrized(released, either=job.release.symmetrize == "either")
-        elif original.graph == UNDIRECTED:
-            notes.append(
-                "a node's released list is its group's: u may be in v's list and v not in u's"
-            )
-        original_item = None
-        if job.release.keep_order:
-            order = np.arange(released.n_rows, dtype=np.int64)
-            released = renamed_rows(released) if released.graph == BIPARTITE else released
-        elif released.graph == BIPARTITE:
-            order = canonical_rows(released)
-            released = renamed_rows(released.take(order))
+        if is_noise(job.guarantee):
+            made = _noisy(job, original, progress)
         else:
-            order = node_order(released, original)
-            released, original_item = renamed_nodes(released, order)
+            made = _grouped(job, original, k_of_row, engine, progress)
+    with stages("decode"):
+        released, original_row, original_item = _in_order(job, made.released, original)
+    notes = [*read.notes, *made.notes]
+    if original.graph == UNDIRECTED and job.release.symmetrize == "none" and made.record is None:
+        notes.append("a node's released list is its group's: u may be in v's list and v not in u's")
     return _Found(
         original,
         released,
-        order,
+        original_row,
         original_item,
         k_of_row,
-        dict(found.figures),
-        dict(found.settings),
+        made.figures,
+        made.settings,
         notes,
+        made.record,
     )
+
+
+def _grouped(
+    job: SetJob,
+    original: Sets,
+    k_of_row: NDArray[np.int32] | None,
+    engine: Engine,
+    progress: Progress,
+) -> _Made:
+    """Find groups and let each show what its rows vote for."""
+    guarantee = job.guarantee
+    promise = SetPromise(guarantee.name, guarantee.k, guarantee.settled_vote, k_of_row)
+    found = job.method.search(original, promise, engine, job.seed, progress)
+    released = shown(original, found.group_of_row, promise)
+    if job.release.symmetrize != "none":
+        released = symmetrized(released, either=job.release.symmetrize == "either")
+    return _Made(released, dict(found.figures), dict(found.settings), [])
+
+
+def _noisy(job: SetJob, original: Sets, progress: Progress) -> _Made:
+    """Answer for every cell with noise; what to expect of it is told before it starts."""
+    guarantee, method = job.guarantee, job.method
+    outlook = method.foresee(original, guarantee.level, guarantee.epsilon)
+    expected = f"expected Jaccard similarity {outlook.expected_jaccard:.4f}"
+    progress(f"drawing noise, {expected}", 0, 0)
+    noisy = method.respond(original, guarantee.level, guarantee.epsilon, progress)
+    record = NoiseRecord(
+        level=guarantee.level,
+        epsilon=guarantee.epsilon,
+        cell_epsilon=outlook.cell_epsilon,
+        flip_probability=outlook.flip_probability,
+        n_rows=original.n_rows,
+        n_items=original.n_items,
+        graph=original.graph,
+        has_self_loops=method.self_loops,
+        has_public_items=bool(job.sets.items) or original.graph != BIPARTITE,
+        source=SYSTEM_NOISE if method.insecure_noise_seed is None else SEEDED_NOISE,
+    )
+    notes = [expected, *([outlook.warning] if outlook.warning else [])]
+    return _Made(noisy.released, dict(noisy.figures), {}, notes, record)
+
+
+def _in_order(
+    job: SetJob, released: Sets, original: Sets
+) -> tuple[Sets, NDArray[np.int64], NDArray[np.int64] | None]:
+    """Return the sets as they are written, each row's original row and, if renamed, item's item."""
+    if job.release.keep_order:
+        order = np.arange(released.n_rows, dtype=np.int64)
+        return (
+            renamed_rows(released) if released.graph == BIPARTITE else released,
+            order,
+            None,
+        )
+    if released.graph == BIPARTITE:
+        order = canonical_rows(released)
+        return renamed_rows(released.take(order)), order, None
+    order = node_order(released, original)
+    renamed, original_item = renamed_nodes(released, order)
+    return renamed, order, original_item
 
 
 def _audit(job: SetJob, found: _Found, again: Sets, engine: Engine) -> Audit:
@@ -207,7 +269,10 @@ def _audit(job: SetJob, found: _Found, again: Sets, engine: Engine) -> Audit:
         keeps_order=job.release.keep_order,
         columns_are_people=job.sets.graph != BIPARTITE,
     )
-    audit = check_released_sets(job.guarantee, evidence, time.perf_counter())
+    if found.record is not None:
+        audit = _attested(job.guarantee, found.record, evidence)
+    else:
+        audit = check_released_sets(job.guarantee, evidence, time.perf_counter())
     return replace(
         audit,
         method={"name": job.method.name, "parameters": {**parameters(job.method), **found.figures}},
@@ -215,6 +280,30 @@ def _audit(job: SetJob, found: _Found, again: Sets, engine: Engine) -> Audit:
         seed=job.seed,
         notes=tuple(found.notes),
     )
+
+
+def _attested(guarantee: Any, record: NoiseRecord, evidence: SetEvidence) -> Audit:
+    """Audit a mechanism by its record: no file can be checked for differential privacy."""
+    findings = guarantee.attest(record)
+    return Audit(
+        holds=all(finding.holds is not False for finding in findings),
+        guarantee=promise_of(guarantee),
+        findings=tuple(findings),
+        losses=_losses(evidence),
+        n_rows=evidence.released.n_rows,
+        peak_memory_bytes=peak_memory(),
+    )
+
+
+def _losses(evidence: SetEvidence) -> dict[str, float]:
+    if evidence.original is None or evidence.original_row is None:
+        return {}
+    return set_losses(
+        evidence.original,
+        evidence.released,
+        original_row=evidence.original_row,
+        original_item=evidence.original_item,
+    ).as_dict()
 
 
 def _repeating(job: SetJob, found: _Found) -> SetJob:

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from incrowd.guarantees.differential_privacy import EdgeDp, NodeDp
 from incrowd.guarantees.sets import Majority, Smooth, Suppression
 
 SET_GUARANTEES: dict[str, type[Any]] = {
     Smooth.name: Smooth,
     Majority.name: Majority,
     Suppression.name: Suppression,
+    EdgeDp.name: EdgeDp,
+    NodeDp.name: NodeDp,
 }
+
+
+def is_noise(guarantee: Any) -> bool:
+    """Whether a promise is kept by noise, and so is a property of the mechanism."""
+    return isinstance(guarantee, EdgeDp | NodeDp)

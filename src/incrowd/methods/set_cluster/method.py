@@ -12,7 +12,7 @@ from incrowd.methods.effort import stated_effort
 if TYPE_CHECKING:
     from incrowd.data.sets import Sets
     from incrowd.engines.base import Engine
-    from incrowd.methods.sets.found import FoundGroups
+    from incrowd.methods.sets.found import Found
     from incrowd.methods.sets.promise import SetPromise
     from incrowd.progress import Progress
 
@@ -54,10 +54,10 @@ class SetCluster:
 
     def search(
         self, sets: Sets, promise: SetPromise, engine: Engine, seed: int, progress: Progress
-    ) -> FoundGroups:
+    ) -> Found:
         """Return groups of rows, each with as many as the most demanding of them asks for."""
         from incrowd.methods.set_cluster.search import search
-        from incrowd.methods.sets.found import FoundGroups
+        from incrowd.methods.sets.found import Found
 
         found = search(
             sets,
@@ -68,7 +68,7 @@ class SetCluster:
             progress=progress,
             chunk_rows=self.chunk_rows,
         )
-        return FoundGroups(
+        return Found(
             found.group_of_row,
             {"passes": found.n_passes, "chunks": found.n_chunks},
             {"effort": found.n_passes} if found.n_passes else {},

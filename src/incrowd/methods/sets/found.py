@@ -10,7 +10,11 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Groups of rows, numbered from 0 by their first rows, and figures of how they came about."""
+    """Groups of rows, numbered from 0 by their first rows, and figures of how they came about.
+
+    ``settings`` are fields of the method that left something open, with what they came to.
+    """
 
     group_of_row: NDArray[np.int32]
     figures: dict[str, object] = field(default_factory=dict)
+    settings: dict[str, object] = field(default_factory=dict)
