@@ -104,8 +104,8 @@ def test_formats_come_back_as_they_were(lists):
     edges = [f"u{row} i{item}" for row, line in enumerate(lines) for item in line.split()]
     with gzip.open(lists / "edges.txt.gz", "wt") as file:
         file.write("\n".join(edges) + "\n")
-    finished = run(lists, "--guarantee", "suppression", "--k", "5", "--no-header", data="edges.txt.gz",
-                   output="out.txt.gz")  # fmt: skip
+    flags = ["--guarantee", "suppression", "--k", "5", "--no-header"]
+    finished = run(lists, *flags, data="edges.txt.gz", output="out.txt.gz")
     assert finished.status == 0, finished.err
     with gzip.open(lists / "out.txt.gz", "rt") as file:
         shown = [line.split() for line in file]
@@ -205,3 +205,48 @@ def test_matrices_and_frames_in_python():
     release = ic.anonymize(frame, ic.SetJob(guarantee=ic.Smooth(4)))
     assert list(release.data.columns) == ["who", "what"]
     assert not release.data["who"].astype(str).str.startswith("p").any()
+
+
+@pytest.mark.parametrize(
+    ("method", "guarantee"),
+    [("facility", "smooth"), ("facility", "suppression"), ("mondrian", "suppression")],
+)
+def test_other_methods_keep_the_promise(lists, method, guarantee):
+    finished = run(lists, "--guarantee", guarantee, "--k", "5", "--method", method)
+    assert finished.status == 0, finished.err
+    after = lists_of((lists / "out.dat").read_text("utf-8"))
+    assert min(Counter(after).values()) >= 5
+
+
+def test_noise_is_attested_and_never_checked(lists):
+    (lists / "items.txt").write_text("\n".join(map(str, range(60))) + "\n", encoding="utf-8")
+    flags = ["--guarantee", "edge-dp", "--epsilon", "3"]
+    finished = run(lists, *flags, "--items", "items.txt", output="noisy.dat")
+    assert finished.status == 0, finished.err
+    assert "expected Jaccard" in finished.err
+    assert finished.json["findings"][0]["holds"] is True
+    again = run(lists, *flags, "--items", "items.txt", output="n2.dat", key="private/n2.csv")
+    assert again.status == 0
+    assert (lists / "noisy.dat").read_bytes() != (lists / "n2.dat").read_bytes()
+    unlisted = run(lists, *flags, output="n3.dat", key="private/n3.csv")
+    assert unlisted.status == 0, unlisted.err
+    assert "not DP" in unlisted.json["findings"][0]["summary"]
+    seeded = run(
+        lists, *flags, "--items", "items.txt", "--insecure-noise-seed", "1", output="n4.dat",
+        key="private/n4.csv",
+    )  # fmt: skip
+    assert seeded.status == 4
+    checked = lists.call("check", "noisy.dat", *flags)
+    assert checked.status == 2
+    assert "mechanism" in checked.err
+
+
+def test_symmetric_releases_are_audited_as_they_are(lists):
+    edges = [f"{one} {two}" for start in range(0, 40, 8) for one in range(start, start + 8)
+             for two in range(one + 1, start + 8)]  # fmt: skip
+    (lists / "cliques.txt").write_text("\n".join(edges) + "\n", encoding="utf-8")
+    flags = ["--guarantee", "smooth", "--k", "4", "--graph", "undirected", "--symmetrize", "either"]
+    finished = run(lists, *flags, data="cliques.txt", output="sym.txt")
+    assert finished.status in (0, 4), finished.err
+    if finished.status == 4:
+        assert not (lists / "sym.txt").exists()

@@ -28,7 +28,7 @@ def canonical_rows(sets: Sets) -> NDArray[np.int64]:
         key = np.full(sets.n_rows, -1, dtype=np.int64)
         key[has] = sets.items[sets.starts[:-1][has] + place]
         keys.append(key)
-    return np.lexsort(keys).astype(np.int64)
+    return np.asarray(np.lexsort(keys), dtype=np.int64)
 
 
 def renamed_rows(sets: Sets) -> Sets:
@@ -60,15 +60,13 @@ def renamed_nodes(sets: Sets, order: NDArray[np.int64]) -> tuple[Sets, NDArray[n
 
 def symmetrized(sets: Sets, *, either: bool) -> Sets:
     """Return the graph with each edge in both directions, if either end shows it or if both do."""
-    from scipy import sparse
-
-    ones = np.ones(sets.n_entries, dtype=np.int8)
-    matrix = sparse.csr_matrix((ones, sets.items, sets.starts), (sets.n_rows, sets.n_items))
-    both = matrix.maximum(matrix.T) if either else matrix.minimum(matrix.T)
-    both = sparse.csr_matrix(both)
-    both.eliminate_zeros()
-    both.sort_indices()
-    return sets.with_entries(both.indptr.astype(np.int64), both.indices.astype(np.int32))
+    n_nodes = np.int64(sets.n_rows)
+    rows = np.repeat(np.arange(n_nodes), sets.sizes)
+    there, back = rows * n_nodes + sets.items, sets.items * n_nodes + rows
+    back.sort()
+    keys = np.union1d(there, back) if either else np.intersect1d(there, back, assume_unique=True)
+    starts = np.searchsorted(keys, np.arange(n_nodes + 1) * n_nodes)
+    return sets.with_entries(starts.astype(np.int64), (keys % n_nodes).astype(np.int32))
 
 
 def _content(sets: Sets) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
@@ -83,4 +81,4 @@ def _sums(sets: Sets, salt: np.uint64) -> NDArray[np.uint64]:
     of_item *= np.uint64(0xBF58476D1CE4E5B9)
     of_item ^= of_item >> np.uint64(32)
     total = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(of_item[sets.items])])
-    return total[sets.starts[1:]] - total[sets.starts[:-1]]
+    return np.asarray(total[sets.starts[1:]] - total[sets.starts[:-1]], dtype=np.uint64)
