@@ -114,7 +114,7 @@ def test_estimates_that_are_only_just_within_are_told():
     assert finding.holds is True
     assert finding.figures["n_estimated"] == finding.figures["n_close_estimates"] == 30
     assert finding.figures["worst_p_times_k"] == pytest.approx(1, abs=1e-6)
-    assert "30 estimates would be over 1/k if they were 1.5 times too low" in finding.summary
+    assert "30 estimates would be over 1/k if they were 2.4 times too low" in finding.summary
     exact = by_name(AdaptiveAnonymity(2).check(evidence_from(*ring(12))))[POSTERIOR]
     assert exact.holds is True
     assert exact.figures["n_exact"] == 12
