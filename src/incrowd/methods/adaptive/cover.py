@@ -25,7 +25,7 @@ COVERS = ("mce", "lse", "nearest")
 EPSILON = 3.0
 """On Adult large values were better; the paper names none."""
 
-MOST_ITERATIONS = 30
+MOST_ITERATIONS = 20
 PATIENCE = 3
 """So many iterations in a row without a better utility end the search (the paper's rule)."""
 
