@@ -1,0 +1,259 @@
+"""Measured runs of adaptive anonymity: time, peak memory and what is shown, one process each.
+
+A table is read or drawn by one process and saved; a *stem* loads it and compiles the loops, and
+each run is forked off it. A run leaves its masks in a file, and two more children look at them:
+one recounts the crowds of some rows by brute force (a run in which somebody is short does not
+count), one asks the audit what an attacker believes, where a case wants that.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.bench.adaptive_data import Wished, few
+from incrowd.bench.measured import forked
+
+if TYPE_CHECKING:
+    from incrowd.methods.adaptive.problem import Found, Problem
+
+Case = dict[str, Any]
+"""``case`` is its name; ``steps`` are searches with their settings, one after the other, such as
+``[["cover", {"cover": "mce"}], ["sweeps", {"n_sweeps": 3}]]``; ``threads``; ``is_audited``."""
+
+N_RECOUNTED = 60
+"""How many rows' crowds are recounted after every run."""
+
+
+def measured_cases(
+    wished: Wished, cases: Sequence[Case], folder: Path, done: Callable[[], None]
+) -> list[dict[str, Any]]:
+    """Measure cases on one table, one after the other; ``done`` is told of each."""
+    results = []
+    with tempfile.TemporaryDirectory() as scratch:
+        saved = Path(scratch) / "problem.npz"
+        module = [sys.executable, "-m", "incrowd.bench.adaptive_runs"]
+        stated = json.dumps(asdict(wished))
+        subprocess.run([*module, "prepare", stated, str(folder), str(saved)], check=True)
+        with subprocess.Popen(
+            [*module, "stem", str(saved)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as stem:
+            assert stem.stdin is not None
+            assert stem.stdout is not None
+            stem.stdin.write(json.dumps(list(cases)))
+            stem.stdin.close()
+            for case, line in zip(cases, stem.stdout, strict=False):
+                results.append({**case, "data": wished.name, **json.loads(line)})
+                done()
+    if stem.returncode or len(results) != len(cases):
+        raise RuntimeError(f"a measured run failed: {cases[min(len(results), len(cases) - 1)]}")
+    return results
+
+
+class Watch:
+    """Keeps what a search tells of its progress, with the seconds since it began."""
+
+    def __init__(self) -> None:
+        self._started = time.perf_counter()
+        self.told: list[tuple[str, int, int, float | None, float]] = []
+
+    def __call__(self, stage: str, done: int, total: int, loss: float | None = None, /) -> None:
+        """Take one report."""
+        self.told.append((stage, done, total, loss, time.perf_counter() - self._started))
+
+
+def iterations(watch: Watch) -> list[dict[str, Any]]:
+    """Return the cover's iterations: the best share shown so far, and how long each took."""
+    found: list[dict[str, Any]] = []
+    last = 0.0
+    for stage, _, _, loss, at in watch.told:
+        if stage.startswith("cover, iteration") and loss is not None:
+            found.append({"shown": round(1.0 - loss, 6), "seconds": round(at - last, 3)})
+            last = at
+    return found
+
+
+def searched(problem: Problem, case: Case, progress: Any) -> Found:
+    """Run a case's steps in this process."""
+    from incrowd.engines.local import LocalEngine
+    from incrowd.methods.adaptive import cover, partition, sweeps
+    from incrowd.methods.adaptive.problem import Found
+
+    engine = LocalEngine(threads=case.get("threads", 1))
+    found = Found(np.zeros((problem.n_rows, problem.n_cells), dtype=np.bool_))
+    for name, settings in case["steps"]:
+        if name == "cover":
+            found = cover.search(problem, engine=engine, progress=progress, **settings)
+        elif name == "partition":
+            found = partition.search(problem, seed=0, engine=engine, progress=progress, **settings)
+        else:
+            found = sweeps.improve(problem, found.is_masked, seed=0, progress=progress, **settings)
+    return found
+
+
+def measure(problem: Problem, case: Case, target: Path | None = None) -> dict[str, Any]:
+    """Measure one case in this process; its masks are written to ``target``."""
+    watch = Watch()
+    started = time.perf_counter()
+    found = searched(problem, case, watch)
+    seconds = time.perf_counter() - started
+    if target is not None:
+        np.save(target, np.packbits(found.is_masked, axis=1))
+    return {
+        "n_rows": problem.n_rows,
+        "n_cells": problem.n_cells,
+        "shown": round(found.shown, 6),
+        "seconds": round(seconds, 3),
+        "figures": {
+            name: figure
+            for name, figure in found.figures.items()
+            if isinstance(figure, int | float | str)
+        },
+        "iterations": iterations(watch),
+    }
+
+
+# ── looking at what was found ───────────────────────────────────────────────────────────────────
+
+
+def mutual_crowds(
+    problem: Problem, is_masked: NDArray[np.bool_], rows: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Count each given row's mutual crowd, itself included, by comparing it with every row."""
+    first = problem.first_cell[:-1].tolist()
+    counts = np.empty(len(rows), dtype=np.int64)
+    everybody = np.arange(problem.n_rows)
+    for place, person in enumerate(rows.tolist()):
+        is_mutual = np.ones(problem.n_rows, dtype=np.bool_)
+        for attribute, begins in enumerate(first):
+            codes = problem.codes[attribute]
+            own = int(codes[person])
+            is_unlike = codes != own
+            cells = begins + codes if problem.is_bit else np.full_like(codes, begins)
+            own_cell = begins + own if problem.is_bit else begins
+            is_hidden = is_masked[everybody, cells] & is_masked[:, own_cell]  # in their rows
+            is_hidden &= is_masked[person, cells] & is_masked[person, own_cell]  # in one's own
+            is_mutual &= ~is_unlike | is_hidden
+        counts[place] = is_mutual.sum()
+    return counts
+
+
+def recounted(problem: Problem, is_masked: NDArray[np.bool_]) -> dict[str, Any]:
+    """Recount the crowds of some rows, drawn evenly; raise where somebody is short."""
+    rows = np.unique(np.linspace(0, problem.n_rows - 1, N_RECOUNTED).astype(np.int64))
+    n_short = int((mutual_crowds(problem, is_masked, rows) < problem.k[rows]).sum())
+    if n_short:
+        raise RuntimeError(f"{n_short} of {len(rows)} recounted rows lack their crowd")
+    return {"n_recounted": len(rows)}
+
+
+def believed(problem: Problem, is_masked: NDArray[np.bool_]) -> dict[str, Any]:
+    """Return what the audit finds of an attacker's belief: summed, worst, and who is over 1/k."""
+    from incrowd.guarantees.compatibility import Bounds, compatible_pairs
+    from incrowd.guarantees.people import MASKED, People
+    from incrowd.guarantees.posterior import Posterior, believe
+
+    started = time.perf_counter()
+    original = cells_of(problem)
+    released = np.where(is_masked, np.int32(MASKED), original)
+    people = People(original, released, problem.k.astype(np.int64))
+    bounds = Bounds.of(people)
+    pairs = compatible_pairs(people)
+    if pairs.edges is None:
+        posterior = Posterior.bounded(bounds)
+    else:
+        posterior = believe(people, bounds, pairs.edges)
+    over = posterior.belief * problem.k
+    is_settled = pairs.edges is not None
+    return {
+        "is_settled": bool(is_settled and not posterior.is_open.any()),
+        "summed": round(float(posterior.belief.sum()), 2),
+        "summed_wish": round(float((1.0 / problem.k).sum()), 2),
+        "n_over": int((over > 1 + 1e-6).sum()),
+        "worst": round(float(over.max()), 4),
+        "n_estimated": int(posterior.is_estimated.sum()),
+        "seconds": round(time.perf_counter() - started, 2),
+    }
+
+
+def cells_of(problem: Problem) -> NDArray[np.int32]:
+    """Return ``[row, cell]``: codes of attributes, or bits."""
+    if not problem.is_bit:
+        return np.ascontiguousarray(problem.codes.T)
+    cells = np.zeros((problem.n_rows, problem.n_cells), dtype=np.int32)
+    for codes, first in zip(problem.codes, problem.first_cell[:-1].tolist(), strict=True):
+        cells[np.arange(problem.n_rows), first + codes] = 1
+    return cells
+
+
+# ── inside the processes ────────────────────────────────────────────────────────────────────────
+
+
+def save(problem: Problem, path: Path) -> None:
+    """Write a problem for another process."""
+    np.savez(
+        path,
+        codes=problem.codes,
+        n_values=problem.n_values,
+        k=problem.k,
+        is_bit=np.array(problem.is_bit),
+    )
+
+
+def reload(path: Path) -> Problem:
+    """Read what ``save`` wrote."""
+    from incrowd.methods.adaptive.problem import Problem
+
+    with np.load(path) as kept:
+        return Problem(kept["codes"], kept["n_values"], kept["k"], bool(kept["is_bit"]))
+
+
+def _main(words: list[str]) -> None:
+    if words[0] == "prepare":
+        stated, folder, target = words[1:]
+        save(Wished(**json.loads(stated)).problem(Path(folder)), Path(target))
+        return
+    saved = Path(words[1])
+    problem = reload(saved)
+    compiled: dict[str, float] = {}
+    for case in json.load(sys.stdin):
+        started = time.perf_counter()
+        kind = json.dumps(case["steps"])
+        if kind not in compiled:
+            searched(few(problem), {**case, "threads": 1}, Watch())
+            compiled[kind] = round(time.perf_counter() - started, 3)
+        base = forked(dict)["peak_memory_bytes"]
+        masks = saved.with_name("masks.npy")
+        result = forked(partial(measure, problem, case, masks))
+        result |= {"compile_seconds": compiled[kind], "base_memory_bytes": base}
+        result |= _said(partial(_looked_at, recounted, problem, masks))
+        if case.get("is_audited"):
+            result["posterior"] = _said(partial(_looked_at, believed, problem, masks))
+        print(json.dumps(result), flush=True)
+
+
+def _said(task: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    return {name: said for name, said in forked(task).items() if name != "peak_memory_bytes"}
+
+
+def _looked_at(
+    look: Callable[[Problem, NDArray[np.bool_]], dict[str, Any]], problem: Problem, masks: Path
+) -> dict[str, Any]:
+    packed = np.load(masks)
+    is_masked = np.unpackbits(packed, axis=1, count=problem.n_cells).astype(np.bool_)
+    return look(problem, is_masked)
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1:])
