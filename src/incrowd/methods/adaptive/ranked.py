@@ -1,0 +1,177 @@
+"""Rows in the order that ties between them go by, and cut up for kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.methods.adaptive.problem import Problem
+from incrowd.methods.distinct import sort_key
+
+if TYPE_CHECKING:
+    from incrowd.methods.adaptive.kernel_hamming import Groups
+    from incrowd.methods.adaptive.kernel_weighted import Cells, Tiles
+
+TILE_BYTES = 400_000
+"""What the planes of a tile take: they stay in a core's second cache."""
+
+MOST_COMBINATIONS = 1024
+"""Up to how many combinations of values attributes are joined."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """Rows by falling need, then by profile: ties between rows go to the lower rank.
+
+    ``need[rank]`` is how many rows of other profiles its crowd lacks: those of its own profile
+    are compatible as they are. ``row[rank]`` is the row's number in the problem.
+    """
+
+    problem: Problem
+    row: NDArray[np.int64]
+    profile: NDArray[np.int32]
+    need: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, problem: Problem) -> Ranked:
+        """Return the rows of a problem in the order of their ranks."""
+        n_values = problem.n_values.tolist()
+        key = sort_key(list(problem.codes), n_values, problem.n_rows)
+        _, profile, size = np.unique(key, return_inverse=True, return_counts=True)
+        need = np.maximum(0, problem.k - size[profile])
+        row = np.lexsort((profile, -need))
+        return cls(problem, row, profile[row].astype(np.int32), need[row].astype(np.int32))
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.row)
+
+    @cached_property
+    def codes(self) -> NDArray[np.int32]:
+        """The codes, a line per rank."""
+        return np.ascontiguousarray(self.problem.codes[:, self.row].T)
+
+    @cached_property
+    def n_others(self) -> NDArray[np.int64]:
+        """How many rows have another profile, per rank."""
+        return self.n_rows - np.bincount(self.profile)[self.profile]
+
+    @cached_property
+    def first_value(self) -> NDArray[np.int64]:
+        """Where each attribute's values begin when all are counted through."""
+        return np.concatenate([[0], np.cumsum(self.problem.n_values)]).astype(np.int64)
+
+    @cached_property
+    def groups(self) -> Groups:
+        """Rows of one profile and need together."""
+        from incrowd.methods.adaptive.kernel_hamming import Groups
+
+        is_first = np.ones(self.n_rows, dtype=np.bool_)
+        is_first[1:] = (self.profile[1:] != self.profile[:-1]) | (self.need[1:] != self.need[:-1])
+        first = np.flatnonzero(is_first)
+        is_narrow = self.problem.n_values <= 256
+        codes = self.problem.codes[:, self.row[first]]
+        return Groups(
+            codes[is_narrow].astype(np.uint8),
+            codes[~is_narrow].astype(_code_type(self.problem)),
+            self.profile[first],
+            first.astype(np.int32),
+            np.diff(first, append=self.n_rows).astype(np.int32),
+        )
+
+    @cached_property
+    def tiles(self) -> Tiles:
+        """Spans of ranks with their profiles, and attributes joined."""
+        from incrowd.methods.adaptive.kernel_weighted import Tiles
+
+        n_lines = self.problem.n_cells
+        n_ranks = int(np.clip(TILE_BYTES // (2 * max(1, n_lines)), 256, 8192))
+        first = np.append(np.arange(0, self.n_rows, n_ranks), self.n_rows)
+        local = np.empty(self.n_rows, dtype=np.uint16)
+        occurring = []
+        for start, end in zip(first[:-1], first[1:], strict=True):
+            distinct, local[start:end] = np.unique(self.profile[start:end], return_inverse=True)
+            occurring.append(distinct)
+        _, representative = np.unique(self.profile, return_index=True)
+        combination, value_start, values = _joined(
+            self.problem.codes[:, self.row[representative]], self.first_value
+        )
+        return Tiles(
+            first,
+            local,
+            np.cumsum([0, *map(len, occurring)]),
+            np.ascontiguousarray(combination[:, np.concatenate(occurring)]),
+            value_start,
+            values,
+        )
+
+    def cells(self, counts: NDArray[np.uint8], weights: NDArray[np.int32]) -> Cells:
+        """Return the rows with what their cells weigh."""
+        from incrowd.methods.adaptive.kernel_weighted import Cells
+
+        return Cells(
+            self.codes,
+            self.planes,
+            self.profile,
+            counts,
+            weights,
+            self.first_value,
+            self.problem.is_bit,
+        )
+
+    @cached_property
+    def planes(self) -> NDArray[Any]:
+        """The codes, a line per attribute, where these are compared one attribute at a time."""
+        if self.problem.is_bit:
+            return np.empty((0, 0), dtype=np.uint8)
+        return self.problem.codes[:, self.row].astype(_code_type(self.problem))
+
+
+def _code_type(problem: Problem) -> type[np.generic]:
+    most = int(problem.n_values.max(initial=0))
+    if most <= 1 << 8:
+        return np.uint8
+    return np.uint16 if most <= 1 << 16 else np.int32
+
+
+def _joined(
+    codes: NDArray[np.int32], first_value: NDArray[np.int64]
+) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int32]]:
+    """Join attributes, those with few values first, while few combinations occur.
+
+    Returns the combination of each profile per joined attribute, all combinations counted
+    through; and the values that each is made of.
+    """
+    n_attributes, n_profiles = codes.shape
+    by_width = np.argsort(np.diff(first_value), kind="stable")
+    joined: list[tuple[list[int], NDArray[np.int64]]] = []
+    for attribute in by_width:
+        if joined:
+            members, number = joined[-1]
+            together = number * int(codes[attribute].max(initial=0) + 1) + codes[attribute]
+            distinct, renumbered = np.unique(together, return_inverse=True)
+            if len(distinct) <= MOST_COMBINATIONS:
+                joined[-1] = ([*members, int(attribute)], renumbered)
+                continue
+        _, number = np.unique(codes[attribute], return_inverse=True)
+        joined.append(([int(attribute)], number))
+    n_combinations = 0
+    combination = np.empty((len(joined), n_profiles), dtype=np.int64)
+    lengths: list[NDArray[np.int64]] = []
+    values: list[NDArray[np.int64]] = []
+    for line, (members, number) in enumerate(joined):
+        _, representative = np.unique(number, return_index=True)
+        made_of = codes[np.ix_(members, representative)] + first_value[members][:, None]
+        combination[line] = number + n_combinations
+        n_combinations += len(representative)
+        lengths.append(np.full(len(representative), len(members)))
+        values.append(made_of.T.ravel())
+    value_start = np.cumsum(np.concatenate([[0], *lengths])).astype(np.int64)
+    number_type = np.uint16 if n_combinations <= 1 << 16 else np.int32
+    made = np.concatenate(values) if values else np.zeros(0)
+    return combination.astype(number_type), value_start, made.astype(np.int32)
