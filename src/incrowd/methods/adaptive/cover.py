@@ -33,7 +33,7 @@ SCALE = 1 << 16
 """A weight of 1 in fixed point."""
 
 LSE_LENGTH = 2
-"""Lists for the LSE cover are so many times as long as needed: it takes edges beyond the nearest."""
+"""Lists for LSE are so many times as long as needed: it takes edges beyond the nearest."""
 
 MEMORY_BYTES = 1 << 30
 
@@ -61,7 +61,7 @@ def search(
     engine: Engine,
     progress: Progress = silent,
 ) -> Found:
-    """Return masks with which every row is mutually compatible with at least k rows, itself included.
+    """Return masks that leave every row mutually compatible with at least k rows, itself one.
 
     Every iteration covers the rows by edges to near rows and masks, on both sides of an edge,
     where the rows differ; cells that are masked already then weigh less. The best iteration is
@@ -80,13 +80,14 @@ def search(
     seconds_near: list[float] = []
     utilities: list[float] = []
     best: Covered | None = None
+    covered: Covered | None = None
     lists: Lists | None = None
     n_worse = 0
     while len(utilities) < most_iterations and n_worse < PATIENCE:
         stage = f"neighbours, iteration {len(utilities) + 1}"
         workshop = Workshop(engine, memory_bytes, progress, stage)
         iteration_begun = time.perf_counter()
-        if lists is None or best is None:
+        if lists is None or covered is None:
             lists = _scaled(by_differences(ranked, length, workshop), problem, weights)
         else:
             lists = by_weight(ranked, covered.counts, weights, lists, workshop)
@@ -133,7 +134,9 @@ def weights_of_counts(problem: Problem, epsilon: float) -> NDArray[np.int32]:
     scale = SCALE
     while 4 * max(1, problem.n_attributes) * scale >= 1 << 31:
         scale //= 2
-    return np.rint(scale * (epsilon / (1 + epsilon)) ** np.arange(256)).astype(np.int32)
+    weights = scale * (epsilon / (1 + epsilon)) ** np.arange(256)
+    rounded: NDArray[np.int32] = np.rint(weights).astype(np.int32)
+    return rounded
 
 
 def cover_of_lists(
@@ -143,9 +146,7 @@ def cover_of_lists(
     from incrowd.covers.graph import edge_order
     from incrowd.methods.adaptive import kernel_lists
 
-    lower, upper, weight = kernel_lists.edges_of_lists(
-        lists.start, lists.neighbour, lists.distance
-    )
+    lower, upper, weight = kernel_lists.edges_of_lists(lists.start, lists.neighbour, lists.distance)
     is_kept = choose(edge_order(weight, lower, upper), weight, lower, upper, ranked.need)
     counts = np.zeros((ranked.n_rows, ranked.problem.n_cells), dtype=np.uint8)
     kernel_lists.count_differences(

@@ -19,10 +19,11 @@ NO_LIMIT = 2**31 - 1
 class Cells(NamedTuple):
     """Rows by rank, and what their cells weigh.
 
-    ``codes[rank, attribute]`` and, in few bits, ``planes[attribute, rank]``; ``counts[rank, cell]`` is how many neighbours of the last cover
-    differed there, ``weights[count]`` the weight in fixed point. ``first_value[attribute]`` is
-    where its values begin when all values of all attributes are counted through; with ``is_bit``
-    these are the cells, else the attributes are.
+    ``codes[rank, attribute]`` and, in few bits, ``planes[attribute, rank]``;
+    ``counts[rank, cell]`` is how many neighbours of the last cover differed there,
+    ``weights[count]`` the weight in fixed point. ``first_value[attribute]`` is where its values
+    begin when all values of all attributes are counted through; with ``is_bit`` these are the
+    cells, else the attributes are.
     """
 
     codes: NDArray[np.int32]
@@ -100,7 +101,9 @@ def nearest_ranks(
     for tile in range(n_tiles):
         first, end = tiles.first[tile], tiles.first[tile + 1]
         fill_planes(cells, first, end, shift, planes)
-        combination = tiles.combination[:, tiles.first_profile[tile] : tiles.first_profile[tile + 1]]
+        combination = tiles.combination[
+            :, tiles.first_profile[tile] : tiles.first_profile[tile + 1]
+        ]
         summed = np.int64(-1)
         for query in range(n_queries):
             rank = queries[query]

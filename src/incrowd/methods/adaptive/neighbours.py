@@ -44,7 +44,9 @@ class Lists:
 
 def starts_of(lengths: NDArray[Any]) -> NDArray[np.int64]:
     """Return where lists of these lengths begin when they follow each other, and the end."""
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    starts = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    return starts
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,9 +164,7 @@ def by_differences(ranked: Ranked, length: NDArray[np.int32], workshop: Workshop
     search = HammingSlice(
         groups, group_of_profile[profiles], lengths, workshop.heard(slice_of_query)
     )
-    queries = pa.table(
-        {"query": np.arange(len(profiles), dtype=np.int32), "slice": slice_of_query}
-    )
+    queries = pa.table({"query": np.arange(len(profiles), dtype=np.int32), "slice": slice_of_query})
     listed = _gathered(workshop, queries, search, starts_of(lengths))
     list_of_profile = np.zeros(len(longest), dtype=np.int64)
     list_of_profile[profiles] = starts_of(lengths)[:-1]
@@ -277,5 +277,7 @@ def _unpacked(column: pa.ChunkedArray) -> NDArray[np.int32]:
         _, offsets, bytes_of_lists = chunk.buffers()
         edges = np.frombuffer(offsets, dtype=np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
         if len(chunk) and edges[-1] > edges[0]:
-            parts.append(np.frombuffer(bytes_of_lists, dtype=np.int32)[edges[0] // 4 : edges[-1] // 4])
+            parts.append(
+                np.frombuffer(bytes_of_lists, dtype=np.int32)[edges[0] // 4 : edges[-1] // 4]
+            )
     return np.concatenate(parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,13 +20,15 @@ if TYPE_CHECKING:
 TILE_BYTES = 400_000
 """What the planes of a tile take: they stay in a core's second cache."""
 
+LEAST_TILE, LARGEST_TILE = 256, 8192
+
 MOST_COMBINATIONS = 1024
 """Up to how many combinations of values attributes are joined."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """Rows by falling need, then by profile: ties between rows go to the lower rank.
+    """Rows by falling need, then profile, then k: ties between rows go to the lower rank.
 
     ``need[rank]`` is how many rows of other profiles its crowd lacks: those of its own profile
     are compatible as they are. ``row[rank]`` is the row's number in the problem.
@@ -43,7 +46,7 @@ class Ranked:
         key = sort_key(list(problem.codes), n_values, problem.n_rows)
         _, profile, size = np.unique(key, return_inverse=True, return_counts=True)
         need = np.maximum(0, problem.k - size[profile])
-        row = np.lexsort((profile, -need))
+        row = np.lexsort((problem.k, profile, -need))
         return cls(problem, row, profile[row].astype(np.int32), need[row].astype(np.int32))
 
     @property
@@ -90,11 +93,11 @@ class Ranked:
         from incrowd.methods.adaptive.kernel_weighted import Tiles
 
         n_lines = self.problem.n_cells
-        n_ranks = int(np.clip(TILE_BYTES // (2 * max(1, n_lines)), 256, 8192))
+        n_ranks = int(np.clip(TILE_BYTES // (2 * max(1, n_lines)), LEAST_TILE, LARGEST_TILE))
         first = np.append(np.arange(0, self.n_rows, n_ranks), self.n_rows)
         local = np.empty(self.n_rows, dtype=np.uint16)
         occurring = []
-        for start, end in zip(first[:-1], first[1:], strict=True):
+        for start, end in pairwise(first.tolist()):
             distinct, local[start:end] = np.unique(self.profile[start:end], return_inverse=True)
             occurring.append(distinct)
         _, representative = np.unique(self.profile, return_index=True)
@@ -147,7 +150,6 @@ def _joined(
     Returns the combination of each profile per joined attribute, all combinations counted
     through; and the values that each is made of.
     """
-    n_attributes, n_profiles = codes.shape
     by_width = np.argsort(np.diff(first_value), kind="stable")
     joined: list[tuple[list[int], NDArray[np.int64]]] = []
     for attribute in by_width:
@@ -161,12 +163,12 @@ def _joined(
         _, number = np.unique(codes[attribute], return_inverse=True)
         joined.append(([int(attribute)], number))
     n_combinations = 0
-    combination = np.empty((len(joined), n_profiles), dtype=np.int64)
+    combination = np.empty((len(joined), codes.shape[1]), dtype=np.int64)
     lengths: list[NDArray[np.int64]] = []
     values: list[NDArray[np.int64]] = []
     for line, (members, number) in enumerate(joined):
         _, representative = np.unique(number, return_index=True)
-        made_of = codes[np.ix_(members, representative)] + first_value[members][:, None]
+        made_of = codes[np.ix_(np.array(members), representative)] + first_value[members][:, None]
         combination[line] = number + n_combinations
         n_combinations += len(representative)
         lengths.append(np.full(len(representative), len(members)))
