@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from incrowd.errors import InputError
 from incrowd.guarantees.compatibility import (
+    FEW_EDGES,
     FEW_TESTS,
     MOST_EDGES,
     MOST_TESTS,
@@ -52,8 +53,9 @@ def check_people(guarantee: AdaptiveAnonymity, evidence: Evidence) -> list[Findi
         return _settled_at_once(people)
     bounds = Bounds.of(people)
     is_sure = bool((bounds.crowd >= people.k).all()) and not _is_over_bound(people, bounds).any()
-    pairs = compatible_pairs(people, FEW_TESTS if is_sure else MOST_TESTS, MOST_EDGES)
-    crowds = count_crowds(people, bounds, pairs, SEED)
+    most_tests, most_edges = (FEW_TESTS, FEW_EDGES) if is_sure else (MOST_TESTS, MOST_EDGES)
+    pairs = compatible_pairs(people, most_tests, most_edges)
+    crowds = count_crowds(people, bounds, pairs, SEED, most_tests)
     is_report = guarantee.posterior == "report"
     findings, open_levels = [], []
     for name, achieved, is_counted in (
@@ -153,7 +155,9 @@ def _crowd_finding(
         f"the least above a wish is {figures['least_above_wish']}"
     )
     if n_open:
-        figures |= _interval(int(is_short[crowds.sampled].sum()), len(crowds.sampled), n_open)
+        figures |= _interval(
+            "n_short", int(is_short[crowds.sampled].sum()), len(crowds.sampled), n_open
+        )
         summary = (
             f"estimated: {n_short} of {len(crowds.sampled)} sampled people have a smaller crowd "
             f"than they wish, at most {figures['n_short_at_most']} of {n_open} not counted "
@@ -292,15 +296,17 @@ def _sampled_posterior(people: People) -> Finding:
         is_drawn = np.zeros(people.n, dtype=np.bool_)
         is_drawn[order[:n_drawn]] = True
         some = people.only(is_drawn)
-        pairs = compatible_pairs(some)
+        pairs = compatible_pairs(some, MOST_TESTS, MOST_EDGES)
         posterior = _posterior_of(some, Bounds.of(some), pairs)
         if posterior is not None:
             break
     else:
-        raise ValueError("one person has one row")
+        raise InputError("could not check posterior: there is no room for any compatible pair")
     measured = _measure(some, posterior)
     n_over = int((measured.is_over | measured.is_open).sum())
-    figures = measured.figures | {"n_sampled": some.n} | _interval(n_over, some.n, people.n)
+    figures = (
+        measured.figures | {"n_sampled": some.n} | _interval("n_over", n_over, some.n, people.n)
+    )
     summary = (
         f"estimated from {some.n} sampled people, all others' rows taken as known: "
         f"{n_over} of them believed with more than 1/k; {_told(measured)}; informs only"
@@ -320,7 +326,7 @@ def _sustained(people: People, n_revealed: int) -> Finding:
     is_left[np.random.default_rng(SEED).permutation(people.n)[:n_revealed]] = False
     others = people.only(is_left)
     bounds = Bounds.of(others)
-    posterior = _posterior_of(others, bounds, compatible_pairs(others))
+    posterior = _posterior_of(others, bounds, compatible_pairs(others, MOST_TESTS, MOST_EDGES))
     if posterior is None:
         summary = f"not measured with {n_revealed} people's rows known: too many compatible pairs"
         return _finding(name, None, summary, figures)
@@ -353,17 +359,17 @@ def _histogram(ratio: NDArray[np.float64]) -> dict[str, float]:
     return {name: float(count) / len(ratio) for name, count in zip(names, counts, strict=True)}
 
 
-def _interval(n_short: int, n_drawn: int, n_of: int) -> dict[str, Any]:
-    """Return Wilson's 95% interval of how many of ``n_of`` people are short (Wilson 1927)."""
+def _interval(name: str, n_met: int, n_drawn: int, n_of: int) -> dict[str, Any]:
+    """Return Wilson's 95% interval of how many of ``n_of`` people are met (Wilson 1927)."""
     z = 1.959964
-    share = n_short / n_drawn
+    share = n_met / n_drawn
     middle = share + z * z / (2 * n_drawn)
     half = z * math.sqrt(share * (1 - share) / n_drawn + z * z / (4 * n_drawn * n_drawn))
     low, high = ((middle + sign * half) / (1 + z * z / n_drawn) for sign in (-1, 1))
     return {
         "is_estimated": True,
-        "n_short_at_least": math.floor(max(low, 0.0) * n_of),
-        "n_short_at_most": math.ceil(min(high, 1.0) * n_of),
+        f"{name}_at_least": math.floor(max(low, 0.0) * n_of),
+        f"{name}_at_most": math.ceil(min(high, 1.0) * n_of),
     }
 
 

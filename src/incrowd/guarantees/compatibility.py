@@ -28,8 +28,8 @@ MOST_TESTS = 4_000_000_000
 MOST_EDGES = 50_000_000
 """Compatible (profile, pattern) pairs above which they are not kept: 400 MB."""
 
-FEW_TESTS = 200_000_000
-"""Comparisons that are made even where closed forms settle everybody, for exact figures."""
+FEW_TESTS, FEW_EDGES = 200_000_000, 5_000_000
+"""The same bounds where closed forms settle everybody, and counts only make figures exact."""
 
 N_SAMPLED = 2_000
 """People of a sample, where not everybody's crowd can be counted."""

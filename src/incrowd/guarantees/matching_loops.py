@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from incrowd.compiling import Whole, compiled
 
-MOST_STEP = 1.95  # the longest overrelaxed step: 2 would never settle
-PLAIN_PHASE, LONG_PHASE = 12, 60
+MOST_STEP = 1.98  # the longest overrelaxed step: 2 would never settle
+PLAIN_PHASE, LONG_PHASE = 12, 60  # iterations; each phase of long steps is twice the last
 
 
 @compiled
@@ -214,6 +214,7 @@ def scale(
     of_profile[:] = 1.0
     of_pattern[:] = 1.0
     step, longest, n_left_in_phase = 1.0, MOST_STEP, PLAIN_PHASE
+    n_long = LONG_PHASE
     residual, before, at_phase_start = np.inf, np.inf, np.inf
     for iteration in range(most_iterations):
         sums[:] = 0.0
@@ -223,6 +224,8 @@ def scale(
             for edge in range(kept_start[pattern], kept_start[pattern + 1]):
                 profile = kept[edge] - first_profile
                 total += n_people[profile] * of_profile[profile]
+            if not (0.0 < total < np.inf):  # beyond the range of floats
+                return np.inf, iteration + 1
             if step == 1.0:
                 of_pattern[pattern] = 1.0 / total
             else:
@@ -235,8 +238,8 @@ def scale(
         for profile in range(n_profiles):
             sums[profile] *= of_profile[profile]
             worst = max(worst, abs(sums[profile] - 1.0))
-        if not np.isfinite(worst):
-            return np.inf, iteration + 1
+            if not (0.0 < sums[profile] < np.inf):
+                return np.inf, iteration + 1
         before, residual = residual, worst
         if step == 1.0 and residual <= goal:
             return residual, iteration + 1
@@ -246,14 +249,15 @@ def scale(
         if n_left_in_phase > 0 and (step == 1.0 or residual > goal):
             continue
         if step == 1.0:
-            rate = residual / before if before < np.inf else 0.0
+            rate = residual / before if 0.0 < before < np.inf else 0.0
             if rate >= 1.0 or residual * rate**LONG_PHASE > goal:
                 step = min(longest, 2.0 / (1.0 + np.sqrt(1.0 - min(rate, 0.99999))))
                 at_phase_start = residual
-            n_left_in_phase = LONG_PHASE
+            n_left_in_phase = n_long
         else:
-            if residual > at_phase_start:
-                longest = 1.0 + (longest - 1.0) / 2.0
+            if residual > 10.0 * at_phase_start:
+                longest = 1.0 + 0.9 * (longest - 1.0)
+            n_long *= 2
             step = 1.0
             n_left_in_phase = PLAIN_PHASE
     return residual, most_iterations

@@ -110,7 +110,12 @@ def people_of(evidence: Evidence, k: int) -> People:
     Raises InputError where something that only the owner has is not there.
     """
     frame, original = evidence.frame, evidence.original
-    if frame is None or original is None:
+    if frame is None:
+        raise InputError(
+            "could not check: adaptive anonymity needs the release as one local table",
+            remedy="Check it where it fits into memory: --engine local.",
+        )
+    if original is None:
         raise InputError(
             "could not check: adaptive anonymity compares people with their released rows",
             remedy="State the original and who is which row: --original DATA with --key KEY or "

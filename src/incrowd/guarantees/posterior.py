@@ -36,7 +36,7 @@ RESIDUAL = 1e-6
 MOST_STATES = 1 << 15
 """States up to which a component is enumerated: 15 people, or more where rows are equal."""
 
-MOST_ENUMERATED = 400_000_000
+MOST_ENUMERATED = 150_000_000
 """Steps of all enumerations together; components beyond it are estimated."""
 
 MOST_SCALED = 20_000_000_000
