@@ -116,9 +116,10 @@ def test_a_case_alone_keeps_the_others(data_folder):
             "exact": {"results": {"reed98": {"runs": ["kept"]}}},
         }
     }
-    result = adaptive.run(
-        data_folder, ("large",), silent, cases=("adult",), sizes=TINY, before=before
-    )
+    kept = []
+    given = {"sizes": TINY, "before": before, "keep": kept.append}
+    result = adaptive.run(data_folder, ("large",), silent, cases=("adult",), **given)
+    assert kept == [result]
     assert list(result["parts"]) == ["exact", "large"]
     assert result["parts"]["exact"] == before["parts"]["exact"]
     large = result["parts"]["large"]["results"]

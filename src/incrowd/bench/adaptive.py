@@ -46,8 +46,12 @@ def run(
     cases: tuple[str, ...] = (),
     sizes: AdaptiveSizes = FULL,
     before: Mapping[str, Any] | None = None,
+    keep: Callable[[Measured], None] | None = None,
 ) -> Measured:
-    """Measure some parts or cases, or all; the others stay as they were ``before``."""
+    """Measure some parts or cases, or all; the others stay as they were ``before``.
+
+    ``keep`` is given all results after every case, since the next may take long.
+    """
     for part in parts:
         if part not in PARTS:
             raise unknown("part", part, PARTS)
@@ -70,18 +74,21 @@ def run(
             "is_small": sizes != FULL,
             "runs": planned[part][name](folder),
         }
+        if keep is not None:
+            keep(_ordered(kept, sizes))
     progress("measured", len(wanted), len(wanted))
-    ordered = {
-        part: {
-            "results": {
-                **{name: kept[part][name] for name in PARTS[part](sizes) if name in kept[part]},
-                **{name: kept[part][name] for name in kept[part]},
-            }
-        }
-        for part in PARTS
-        if part in kept
-    }
-    return {"workload": "adaptive", "parts": ordered}
+    return _ordered(kept, sizes)
+
+
+def _ordered(kept: Mapping[str, dict[str, Any]], sizes: AdaptiveSizes) -> Measured:
+    """Return the results in the order of parts and cases, with cases of other sizes last."""
+    parts = {}
+    for part in PARTS:
+        if part in kept:
+            names = dict.fromkeys([*PARTS[part](sizes), *kept[part]])
+            found = {name: kept[part][name] for name in names if name in kept[part]}
+            parts[part] = {"results": found}
+    return {"workload": "adaptive", "parts": parts}
 
 
 def exact(sizes: AdaptiveSizes) -> dict[str, Task]:

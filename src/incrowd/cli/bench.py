@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -88,6 +88,10 @@ def bench_command(
         results.mkdir(parents=True, exist_ok=True)
         before = json.loads(target.read_text("utf-8")) if target.exists() else None
         parts = tuple(part or ())
+
+        def write(measured: dict[str, Any]) -> None:
+            target.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+
         with progress_bar() as progress:
             if workload == "tables":
                 measured = tables.run(Path(folder), progress)
@@ -108,8 +112,9 @@ def bench_command(
                     cases=tuple(case or ()),
                     sizes=adaptive.SMALL if small else adaptive.FULL,
                     before=before,
+                    keep=write,
                 )
-        target.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+        write(measured)
         say(f"written: {target}")
     if docs is not None:
         known = {path.stem: json.loads(path.read_text("utf-8")) for path in results.glob("*.json")}
