@@ -241,9 +241,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
 def parameters(part: Any) -> dict[str, Any]:
     """Return a part's fields that are set, as plain values for TOML and JSON."""
     values = {item.name: getattr(part, item.name) for item in fields(part)}
-    return {
-        name: _plain(value) for name, value in values.items() if value not in (None, {}, ())
-    }
+    return {name: _plain(value) for name, value in values.items() if value not in (None, {}, ())}
 
 
 def _plain(value: Any) -> Any:

@@ -214,7 +214,7 @@ def _take_best(values: Values, n_met: Whole, size: Whole) -> Whole:
             place -= 1
         if place == N_EXACT:
             continue
-        n_best = min(n_best + 1, N_EXACT)
+        n_best = min(n_best + 1, np.int64(N_EXACT))
         for later in range(n_best - 1, place, -1):
             values.best[:, later] = values.best[:, later - 1]
         values.best[BEST_VALUE, place] = value

@@ -132,9 +132,9 @@ def _accept(people: People, table: Table, union: NDArray[np.int64], profile: Who
 
 @compiled_inner
 def _smallest(table: Table, old: Whole, kept: Whole, k: Whole) -> Whole:
-    """Return the smallest set of cells around ``kept`` with a crowd of k; ``old`` if none is smaller.
+    """Return the smallest set of cells around ``kept`` with a crowd of k, if it is smaller.
 
-    Of equally small ones the one with the largest crowd. O(2^attributes).
+    Else the old one. Of equally small ones the one with the largest crowd. O(2^attributes).
     """
     best = np.int64(old)
     for cells in range(len(table.n_within)):

@@ -57,10 +57,10 @@ def n_cells(cells: NDArray[np.uint64]) -> Whole:
 @compiled_inner
 def is_within(cells: NDArray[np.uint64], others: NDArray[np.uint64]) -> Flag:
     """Return whether a set lies within another."""
+    outside = np.uint64(0)
     for word in range(len(cells)):
-        if cells[word] & ~others[word]:
-            return False
-    return True
+        outside |= cells[word] & ~others[word]
+    return outside == 0
 
 
 @compiled_inner
@@ -244,9 +244,7 @@ def _grow(
 
 
 @compiled
-def sweep(
-    people: WidePeople, profiles: NDArray[np.int64], is_open: NDArray[np.bool_]
-) -> Whole:
+def sweep(people: WidePeople, profiles: NDArray[np.int64], is_open: NDArray[np.bool_]) -> Whole:
     """Give each open row of these profiles a mask that is smaller, if a greedy one is.
 
     The new mask covers the differences to mutual rows that have nobody to spare, and to at least

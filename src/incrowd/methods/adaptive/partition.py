@@ -98,9 +98,7 @@ def _varied(codes: NDArray[np.int32]) -> NDArray[np.int64]:
     return np.flatnonzero(codes.min(axis=0) < codes.max(axis=0))
 
 
-def masks_of_groups(
-    codes: NDArray[np.int32], group_of_row: NDArray[np.int64]
-) -> NDArray[np.bool_]:
+def masks_of_groups(codes: NDArray[np.int32], group_of_row: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return the cells in which rows of one group differ: ``[row, attribute]``. O(cells)."""
     is_masked = np.zeros(codes.shape, dtype=np.bool_)
     rows = np.flatnonzero(group_of_row >= 0)

@@ -55,7 +55,8 @@ class Needs:
     def n_free_of_profile(self) -> NDArray[np.int64]:
         """How many rows of each profile are shown in full."""
         return np.bincount(
-            self.profile_of_row[self.is_free], minlength=int(self.profile_of_row.max(initial=-1)) + 1
+            self.profile_of_row[self.is_free],
+            minlength=int(self.profile_of_row.max(initial=-1)) + 1,
         ).astype(np.int64)
 
     @property

@@ -1,4 +1,4 @@
-"""Local search on masks: fewer masked cells, everybody's crowd kept, and if asked for beliefs too."""
+"""Local search on masks: fewer masked cells, and everybody keeps their crowd."""
 
 from __future__ import annotations
 
@@ -71,9 +71,7 @@ def improve(
 class _Sweeps:
     """Masks that are swept: all rows against all."""
 
-    def __init__(
-        self, people: Sorted, masks: NDArray[np.bool_], is_bound: bool, seed: int
-    ) -> None:
+    def __init__(self, people: Sorted, masks: NDArray[np.bool_], is_bound: bool, seed: int) -> None:
         self.people = people
         self.masks = masks
         self.n_changed = self.n_undone = 0
@@ -82,9 +80,10 @@ class _Sweeps:
             raise ValueError("the masks given do not keep everybody's crowd")
         self._random = np.random.default_rng(seed)
         self._is_open = np.ones(len(people.k), dtype=np.bool_)
-        self._posterior = self._believe(None) if is_bound else None
+        self._is_bound = is_bound
         self._most = np.full(len(people.k), 1.0 - MARGIN)
-        if self._posterior:
+        if is_bound:
+            self._posterior = self._believe(None)
             own = self._posterior.belief * people.k * (1.0 + ROUNDING)
             self._most = np.maximum(self._most, own)
 
@@ -100,7 +99,7 @@ class _Sweeps:
             if not n_changed:
                 return done
             before, self.masks = self.masks, self._crowds.masks
-            if self._posterior:
+            if self._is_bound:
                 self._undo(before)
             self.n_changed += int((before != self.masks).any(axis=1).sum())
         progress(STAGE, n_sweeps, n_sweeps, float(self.masks.mean()))
@@ -124,9 +123,10 @@ class _Sweeps:
                 self.masks = before
                 self._crowds.masks = before
                 return
-            self._posterior = posterior = self._believe(self._posterior)
-            is_over = ~posterior.is_certain & (posterior.belief * people.k > self._most)
-            is_bad = is_over | (self._crowds.crowd < people.k)
+            is_bad = self._crowds.crowd < people.k
+            if not is_bad.any():
+                self._posterior = posterior = self._believe(self._posterior)
+                is_bad = ~posterior.is_certain & (posterior.belief * people.k > self._most)
             if not is_bad.any():
                 return
             is_undone = is_bad & is_changed
@@ -134,9 +134,8 @@ class _Sweeps:
             wronged = np.unique(people.profile_of_row[is_bad & ~is_changed])
             is_undone[changed] |= people.that_lost(wronged, changed, before, self.masks)
             if not is_undone.any():
-                is_undone = is_changed & np.isin(
-                    posterior.part_of_row, posterior.part_of_row[is_bad]
-                )
+                parts = self._posterior.part_of_row
+                is_undone = is_changed & np.isin(parts, parts[is_bad])
             if not is_undone.any():
                 is_undone = is_changed
             self.masks = np.where(is_undone[:, None], before, self.masks)

@@ -36,7 +36,7 @@ class Sorted:
     def of(cls, problem: Problem) -> Sorted:
         """Sort the rows."""
         key = sort_key(list(problem.codes), problem.n_values.tolist(), problem.n_rows)
-        rows = np.lexsort([problem.k, key])
+        rows = np.lexsort((problem.k, key))
         _, first, profile = np.unique(key[rows], return_index=True, return_inverse=True)
         codes = np.ascontiguousarray(problem.codes[:, rows])
         ordered = Problem(codes, problem.n_values, problem.k[rows], problem.is_bit)

@@ -14,7 +14,7 @@ RESIDUAL, MOST_ROUNDS, SETTLED = 1e-8, 20_000, 1e-6
 """The goal of a scaling, its most rounds, and up to which residual it is believed."""
 
 FEW_STATES = 17.0
-"""Parts with fewer states than two to this are counted exactly by some: no estimate serves there."""
+"""Parts of fewer states than two to this can be counted exactly: no estimate will do there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,8 +22,9 @@ class Posterior:
     """Beliefs of an attacker who knows everybody's original row and takes any matching as likely.
 
     ``belief[row]`` is that in the row and its own person; the closed form's bound where scaling
-    cannot be relied on. ``is_certain[row]``: that bound is at most 1/k. ``part_of_row`` numbers the sets of people and rows beyond
-    which no exchange is possible, −1 for rows that are shown in full.
+    cannot be relied on. ``is_certain[row]``: that bound is at most 1/k. ``part_of_row`` numbers
+    the sets of people and rows beyond which no exchange is possible, −1 for rows that are shown
+    in full.
     """
 
     belief: NDArray[np.float64]
