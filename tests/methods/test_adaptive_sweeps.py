@@ -66,20 +66,22 @@ def test_words_keep_crowds_as_the_table_does(table):
     by_words = sweeps_crowds._WideCrowds(people, masks[people.rows])
     expected = np.asarray(oracle.mutual_crowds(rows, masks.tolist(), n_values))
     assert by_table.crowd.tolist() == by_words.crowd.tolist() == expected[people.rows].tolist()
-    profiles, is_open = np.arange(len(people.codes)), np.ones(len(rows), dtype=np.bool_)
+    profiles = np.arange(len(people.codes))
     for crowds in (by_table, by_words):
-        crowds.sweep(profiles, is_open)
+        crowds.sweep(profiles, people.k)
         counted = oracle.mutual_crowds(
             [rows[row] for row in people.rows], crowds.masks.tolist(), n_values
         )
         assert crowds.crowd.tolist() == counted
         assert np.all(crowds.crowd >= people.k)
-    # where only one row may change, the table's mask is the smallest there is
-    for row in range(len(rows)):
+    # the first row that is looked at gets the smallest mask there is
+    for profile in profiles.tolist():
         crowds = sweeps_crowds._TableCrowds(people, masks[people.rows])
-        crowds.sweep(profiles, np.arange(len(rows)) == row)
-        best = _smallest_mask(rows, k, n_values, masks, int(people.rows[row]))
-        assert crowds.masks[row].sum() == best
+        of_profile = np.flatnonzero((people.profile_of_row == profile) & crowds.masks.any(axis=1))
+        crowds.sweep(np.asarray([profile]), people.k)
+        for row in of_profile[:1]:
+            best = _smallest_mask(rows, k, n_values, masks, int(people.rows[row]))
+            assert crowds.masks[row].sum() == best
 
 
 def _smallest_mask(rows, k, n_values, masks, row):

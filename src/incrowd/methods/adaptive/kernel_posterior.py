@@ -185,19 +185,19 @@ def scale(
 
 
 @compiled
-def rows_that_lost(
+def count_lost(
     codes: NDArray[np.int32],
     row_codes: NDArray[np.int32],
     before: NDArray[np.bool_],
     now: NDArray[np.bool_],
     first_cell: NDArray[np.int64],
     is_bit: Flag,
-) -> NDArray[np.bool_]:
-    """Return which rows some profile was compatible with before, and is no more.
+) -> NDArray[np.int64]:
+    """Return for each row how many profiles were compatible with it before, and are no more.
 
     ``codes[profile, attribute]``, ``row_codes[row, attribute]``; O(profiles · rows · attributes).
     """
-    is_lost = np.zeros(len(row_codes), dtype=np.bool_)
+    n_lost = np.zeros(len(row_codes), dtype=np.int64)
     for row in range(len(row_codes)):
         for profile in range(len(codes)):
             if is_masked_difference(
@@ -205,6 +205,5 @@ def rows_that_lost(
             ) and not is_masked_difference(
                 codes[profile], row_codes[row], now[row], first_cell, is_bit
             ):
-                is_lost[row] = True
-                break
-    return is_lost
+                n_lost[row] += 1
+    return n_lost

@@ -149,16 +149,16 @@ def _smallest(table: Table, old: Whole, kept: Whole, k: Whole) -> Whole:
 
 @compiled
 def sweep(
-    people: People, table: Table, profiles: NDArray[np.int64], is_open: NDArray[np.bool_]
+    people: People, table: Table, profiles: NDArray[np.int64], asked: NDArray[np.int64]
 ) -> Whole:
-    """Give each open row of these profiles a mask that is smaller, if there is one.
+    """Give each masked row of these profiles a mask that is smaller, if there is one.
 
     The new mask covers the differences to mutual rows that have nobody to spare, and to at least
-    as many acceptors as the row asks for; the smallest such set is found by a table of all sets.
+    ``asked[row]`` acceptors, k or more; the smallest such set is found by a table of all sets.
     Nobody's crowd falls below what they ask for. Returns how many masks changed.
     O(profiles² · attributes + masked rows · (2^attributes + acceptors)).
     """
-    k, mask, crowd = people.k, people.mask, people.crowd
+    mask, crowd = people.mask, people.crowd
     union = np.zeros(len(people.codes), dtype=np.int64)
     for profile in range(len(people.codes)):
         union[profile] = union_of_masks(people, profile)
@@ -169,16 +169,16 @@ def sweep(
         n_acceptors = _accept(people, table, union, profile)
         for row in range(people.start[profile], people.start[profile + 1]):
             old = mask[row]
-            if old == 0 or not is_open[row]:
+            if old == 0:
                 continue
             kept = np.int64(0)
             for place in range(n_acceptors):
                 other, cells = table.row[place], table.away[place]
-                if cells & ~old == 0 and crowd[other] <= k[other]:
+                if cells & ~old == 0 and crowd[other] <= asked[other]:
                     kept |= cells
             if table.size_of_set[kept] == table.size_of_set[old]:
                 continue
-            new = _smallest(table, old, kept, k[row])
+            new = _smallest(table, old, kept, asked[row])
             if new == old:
                 continue
             n_changed += 1

@@ -244,14 +244,14 @@ def _grow(
 
 
 @compiled
-def sweep(people: WidePeople, profiles: NDArray[np.int64], is_open: NDArray[np.bool_]) -> Whole:
-    """Give each open row of these profiles a mask that is smaller, if a greedy one is.
+def sweep(people: WidePeople, profiles: NDArray[np.int64], asked: NDArray[np.int64]) -> Whole:
+    """Give each masked row of these profiles a mask that is smaller, if a greedy one is.
 
     The new mask covers the differences to mutual rows that have nobody to spare, and to at least
-    as many acceptors as the row asks for. Nobody's crowd falls below what they ask for. Returns
+    ``asked[row]`` acceptors, k or more. Nobody's crowd falls below what they ask for. Returns
     how many masks changed. O(profiles² · attributes + masked rows · cells · differences).
     """
-    k, mask, crowd = people.k, people.mask, people.crowd
+    mask, crowd = people.mask, people.crowd
     n_profiles, n_words = len(people.codes), mask.shape[1]
     union = np.zeros((n_profiles, n_words), dtype=np.uint64)
     for profile in range(n_profiles):
@@ -259,7 +259,7 @@ def sweep(people: WidePeople, profiles: NDArray[np.int64], is_open: NDArray[np.b
     acceptors = Acceptors(
         np.zeros((n_profiles + 1, n_words), dtype=np.uint64),
         np.zeros(n_profiles + 2, dtype=np.int64),
-        np.zeros(len(k), dtype=np.int64),
+        np.zeros(len(crowd), dtype=np.int64),
     )
     kept, new = np.zeros(n_words, dtype=np.uint64), np.zeros(n_words, dtype=np.uint64)
     trial = np.zeros(n_words, dtype=np.uint64)
@@ -272,19 +272,19 @@ def sweep(people: WidePeople, profiles: NDArray[np.int64], is_open: NDArray[np.b
         for row in range(people.start[profile], people.start[profile + 1]):
             old = mask[row]
             n_old = n_cells(old)
-            if n_old == 0 or not is_open[row]:
+            if n_old == 0:
                 continue
             kept[:] = np.uint64(0)
             for at in range(n_away):
                 if is_within(acceptors.away[at], old):
                     for place in range(acceptors.start[at], acceptors.start[at + 1]):
                         other = acceptors.row[place]
-                        if crowd[other] <= k[other]:
+                        if crowd[other] <= asked[other]:
                             kept |= acceptors.away[at]
                             break
             if n_cells(kept) >= n_old:
                 continue
-            reached = _grow(acceptors, n_away, kept, k[row], n_old, new, trial, nearest)
+            reached = _grow(acceptors, n_away, kept, asked[row], n_old, new, trial, nearest)
             if reached == 0:
                 continue
             n_changed += 1

@@ -19,6 +19,12 @@ MOST_PAIRS = 6_000_000_000
 MARGIN = 1e-3
 """How far below 1/k beliefs are kept that no closed form settles: a check scales them anew."""
 
+ASK_MORE, ASK_OVER = 1.2, 1.05
+"""How much larger a crowd a row must find whose change was undone; also by how far it was over."""
+
+LOSERS_AT_ONCE = 2
+"""One in so many of the rows that left somebody is undone before beliefs are computed anew."""
+
 ROUNDING = 1e-6
 """How far a belief may seem to rise that did not: scaling ends a little short."""
 
@@ -37,8 +43,8 @@ def improve(
     Never masks more cells in all than it was given. ``is_bound``: nobody's belief goes over 1/k,
     or over what it was: after every sweep beliefs are computed, and changes that touch whoever is
     over are undone until nobody is. Tables too large to hold all pairs against each other are
-    swept inside groups of equal released rows; under ``is_bound`` they are left as they are. The
-    seed orders the profiles. Raises ValueError where the masks given do not keep the crowds.
+    swept inside groups of equal released rows; under ``is_bound`` they are left as they are.
+    Raises ValueError where the masks given do not keep the crowds.
     """
     if is_masked.shape != (problem.n_rows, problem.n_cells):
         raise ValueError("one mask per row and one flag per cell")
@@ -79,13 +85,14 @@ class _Sweeps:
         if np.any(self._crowds.crowd < people.k):
             raise ValueError("the masks given do not keep everybody's crowd")
         self._random = np.random.default_rng(seed)
-        self._is_open = np.ones(len(people.k), dtype=np.bool_)
+        self._asked = people.k.copy()
         self._is_bound = is_bound
         self._most = np.full(len(people.k), 1.0 - MARGIN)
         if is_bound:
             self._posterior = self._believe(None)
-            own = self._posterior.belief * people.k * (1.0 + ROUNDING)
-            self._most = np.maximum(self._most, own)
+            given = self._posterior.belief * people.k * (1.0 + ROUNDING)
+            is_open = ~self._posterior.is_certain
+            self._most[is_open] = np.maximum(self._most, given)[is_open]
 
     def run(self, n_sweeps: int, progress: Progress) -> int:
         """Sweep so many times, or until nothing changes or the end is wished; return how often."""
@@ -93,10 +100,7 @@ class _Sweeps:
             progress(STAGE, done, n_sweeps, float(self.masks.mean()))
             if is_end_wished():
                 return done
-            n_changed = self._crowds.sweep(
-                self._random.permutation(len(self.people.codes)), self._is_open
-            )
-            if not n_changed:
+            if not self._crowds.sweep(self.people.in_turn(self._random), self._asked):
                 return done
             before, self.masks = self.masks, self._crowds.masks
             if self._is_bound:
@@ -105,6 +109,12 @@ class _Sweeps:
         progress(STAGE, n_sweeps, n_sweeps, float(self.masks.mean()))
         return n_sweeps
 
+    def _ask_more(self, is_undone: NDArray[np.bool_]) -> None:
+        """Have rows whose change was undone try a larger crowd next time."""
+        over = np.where(self._posterior.is_certain, 1.0, self._posterior.belief * self.people.k)
+        more = np.ceil(np.maximum(self._asked * ASK_MORE, self.people.k * over * ASK_OVER))
+        self._asked[is_undone] = more[is_undone].astype(np.int64)
+
     def _believe(self, before: Posterior | None) -> Posterior:
         people = self.people
         return posterior_of(people.problem, self.masks, people.profile_of_row, people.k, before)
@@ -112,9 +122,9 @@ class _Sweeps:
     def _undo(self, before: NDArray[np.bool_]) -> None:
         """Undo changes until nobody is over, and nobody lost their crowd by that.
 
-        Whoever is over or alone gets their own mask back; if they have it, the rows that they
-        could be before get theirs; if there are none, all of the part in which they can be
-        exchanged, at last all rows. With all masks back nobody is over, so it ends.
+        Whoever is over or alone gets their own mask back. If all of them have it, some of the
+        rows that they could be before get theirs; if there are none, all of the part in which
+        they can be exchanged, at last all rows. With all masks back nobody is over, so it ends.
         """
         people = self.people
         while True:
@@ -130,9 +140,9 @@ class _Sweeps:
             if not is_bad.any():
                 return
             is_undone = is_bad & is_changed
-            changed = np.flatnonzero(is_changed)
-            wronged = np.unique(people.profile_of_row[is_bad & ~is_changed])
-            is_undone[changed] |= people.that_lost(wronged, changed, before, self.masks)
+            if not is_undone.any():
+                is_undone = self._losers(is_bad, is_changed, before)
+                self._asked[is_bad] = len(people.k) + 1  # nobody may leave them any more
             if not is_undone.any():
                 parts = self._posterior.part_of_row
                 is_undone = is_changed & np.isin(parts, parts[is_bad])
@@ -140,5 +150,17 @@ class _Sweeps:
                 is_undone = is_changed
             self.masks = np.where(is_undone[:, None], before, self.masks)
             self._crowds.masks = self.masks
-            self._is_open &= ~is_undone
+            self._ask_more(is_undone)
             self.n_undone += int(is_undone.sum())
+
+    def _losers(
+        self, is_bad: NDArray[np.bool_], is_changed: NDArray[np.bool_], before: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """Return a part of the rows that left people, those first that left most of them."""
+        changed = np.flatnonzero(is_changed)
+        profiles = np.unique(self.people.profile_of_row[is_bad])
+        n_lost = self.people.count_lost(profiles, changed, before, self.masks)
+        losers = changed[np.argsort(-n_lost, kind="stable")][: int((n_lost > 0).sum())]
+        is_loser = np.zeros(len(is_bad), dtype=np.bool_)
+        is_loser[losers[: -(-len(losers) // LOSERS_AT_ONCE)]] = True
+        return is_loser
