@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guarantees.small_crowds import evidence_from, hosted, names_of, small_people
+from guarantees.small_crowds import evidence_from, hosted, names_of, ring, small_people
 from incrowd.errors import DataError, InfeasibleError, InputError
 from incrowd.guarantees import adaptive_check, posterior
 from incrowd.guarantees.adaptive import AdaptiveAnonymity
@@ -109,6 +109,18 @@ def test_hosts_at_a_popular_profile_pass_mutual_and_fail_the_posterior(n_guests,
     assert reported[POSTERIOR].figures["n_over"] == n_guests
 
 
+def test_estimates_that_are_only_just_within_are_told():
+    finding = by_name(AdaptiveAnonymity(2).check(evidence_from(*ring(30))))[POSTERIOR]
+    assert finding.holds is True
+    assert finding.figures["n_estimated"] == finding.figures["n_close_estimates"] == 30
+    assert finding.figures["worst_p_times_k"] == pytest.approx(1, abs=1e-6)
+    assert "30 estimates would be over 1/k if they were 1.5 times too low" in finding.summary
+    exact = by_name(AdaptiveAnonymity(2).check(evidence_from(*ring(12))))[POSTERIOR]
+    assert exact.holds is True
+    assert exact.figures["n_exact"] == 12
+    assert exact.figures["n_close_estimates"] == 0
+
+
 def test_groups_of_equal_rows_are_certified_without_pairs(monkeypatch):
     rows = in_groups([2, 3, 5])
     monkeypatch.setattr(adaptive_check, "FEW_TESTS", 0)
@@ -116,7 +128,9 @@ def test_groups_of_equal_rows_are_certified_without_pairs(monkeypatch):
     findings = by_name(OWN.check(evidence_from(*rows)))
     assert verdicts(findings.values()) == {LITERAL: True, MUTUAL: True, POSTERIOR: True}
     assert findings[MUTUAL].figures["n_certified"] == 10
+    assert findings[POSTERIOR].figures["n_certified"] == 10
     assert findings[POSTERIOR].figures["n_bounded"] == 10
+    assert "certified for everybody" in findings[POSTERIOR].summary
     assert findings[POSTERIOR].figures["worst_p_times_k"] == pytest.approx(1.0)
 
 

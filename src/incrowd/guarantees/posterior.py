@@ -39,8 +39,8 @@ MOST_STATES = 1 << 15
 MOST_ENUMERATED = 150_000_000
 """Steps of all enumerations together; components beyond it are estimated."""
 
-MOST_SCALED = 20_000_000_000
-"""Pairs times iterations up to which one component is scaled."""
+MOST_SCALED, LITTLE_SCALED = 60_000_000_000, 500_000_000
+"""Pairs times iterations up to which one component is scaled: to decide, and to inform."""
 
 MOST_WATCHED, WALK_STEPS, N_BATCHES = 64, 8_000_000, 12
 
@@ -160,12 +160,17 @@ def components_of(people: People, edges: Edges) -> Components:
 
 
 def believe(
-    people: People, bounds: Bounds, edges: Edges, walk_seed: int | None = None
+    people: People,
+    bounds: Bounds,
+    edges: Edges,
+    *,
+    walk_seed: int | None = None,
+    informs_only: bool = False,
 ) -> Posterior:
     """Return everybody's posterior, exactly where that is possible and estimated elsewhere.
 
     Whatever is estimated is never above the closed form's bound. With a seed, a walk over
-    matchings is held against the estimates.
+    matchings is held against the estimates. Where the result only informs, less work is done.
     """
     components = components_of(people, edges)
     belief, is_exact = bounds.posterior.copy(), bounds.is_exact.copy()
@@ -181,7 +186,8 @@ def believe(
         return Posterior(belief, is_exact, is_estimated, is_open, figures)
     profile, pattern = _places(people, components, masked)
     component = np.searchsorted(components.pattern_start, pattern, side="right") - 1
-    among_rest, way = _beliefs(components, component, profile, pattern, figures)
+    most_scaled = LITTLE_SCALED if informs_only else MOST_SCALED
+    among_rest, way = _beliefs(components, component, profile, pattern, most_scaled, figures)
     # of z people with this original, only those without a whole row take part
     z = people.profiles.counts[people.profiles.of_row[masked]]
     share = among_rest * components.n_people[profile] / z
@@ -207,6 +213,7 @@ def _beliefs(
     component: NDArray[np.int64],
     profile: NDArray[np.int64],
     pattern: NDArray[np.int64],
+    most_scaled: int,
     figures: dict[str, int | float | None],
 ) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
     """Return each person's belief within their component, and how each component was settled."""
@@ -231,7 +238,7 @@ def _beliefs(
                 pattern[members] - components.pattern_start[number],
             ]
             continue
-        of_profile, of_pattern, residual, n_done = _scaled(components, number)
+        of_profile, of_pattern, residual, n_done = _scaled(components, number, most_scaled)
         n_iterations = max(n_iterations, n_done)
         way[number] = SCALED if residual <= RESIDUAL else OPEN
         if residual <= RESIDUAL:
@@ -270,7 +277,7 @@ def _enumerated(components: Components, number: int) -> NDArray[np.float64]:
 
 
 def _scaled(
-    components: Components, number: int
+    components: Components, number: int, most_scaled: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float, int]:
     profiles = slice(*components.profile_start[number : number + 2])
     patterns = slice(*components.pattern_start[number : number + 2])
@@ -286,7 +293,7 @@ def _scaled(
         int(profiles.start),
         of_profile,
         of_pattern,
-        max(200, min(100_000, MOST_SCALED // n_pairs)),
+        max(200, min(100_000, most_scaled // n_pairs)),
         RESIDUAL,
     )
     return of_profile, of_pattern, float(residual), int(n_done)
