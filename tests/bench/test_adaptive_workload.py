@@ -175,7 +175,9 @@ def test_crowds_by_comparing_texts(is_bit):
     problem = problems(is_bit)
     draw = np.random.default_rng(1)
     is_masked = draw.random((problem.n_rows, problem.n_cells)) < 0.6
-    cells = adaptive_runs.cells_of(problem).tolist()
+    columns = [adaptive_runs.cells_of(problem, cell) for cell in range(problem.n_cells)]
+    cells = np.column_stack(columns).tolist()
+    assert {sum(row) for row in cells} == {3} or not is_bit
 
     def fits(person, row):
         return all(
@@ -201,14 +203,16 @@ def test_a_release_in_which_somebody_is_short_does_not_count():
 
 def test_belief_in_a_release_that_shows_everything_or_nothing():
     problem = problems(False)
-    shown = adaptive_runs.believed(problem, np.zeros((12, 3), dtype=np.bool_))
-    profiles = {tuple(row) for row in problem.codes.T.tolist()}
-    assert shown["summed"] == pytest.approx(len(profiles))  # 1/z for each of z equal rows
-    assert shown["n_over"] > 0
+    with pytest.raises(RuntimeError, match="without their crowd"):
+        adaptive_runs.believed(problem, np.zeros((12, 3), dtype=np.bool_))
     hidden = adaptive_runs.believed(problem, np.ones((12, 3), dtype=np.bool_))
-    assert hidden["summed"] == pytest.approx(1.0, abs=0.01)
+    assert hidden["sum_p"] == pytest.approx(1.0)
     assert hidden["n_over"] == 0
-    assert hidden["worst"] == pytest.approx(problem.k.max() / 12, abs=1e-3)
+    assert hidden["worst_p_times_k"] == pytest.approx(problem.k.max() / 12)
+    content = Problem(problem.codes, problem.n_values, np.ones(12, dtype=np.int32))
+    shown = adaptive_runs.believed(content, np.zeros((12, 3), dtype=np.bool_))
+    profiles = {tuple(row) for row in problem.codes.T.tolist()}
+    assert shown["sum_p"] == pytest.approx(len(profiles))  # 1/z for each of z equal rows
 
 
 def test_a_problem_travels_between_processes(tmp_path):

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from incrowd.bench.adaptive_data import Wished, few
 from incrowd.bench.measured import forked
 
 if TYPE_CHECKING:
+    from incrowd.guarantees.evidence import Evidence
     from incrowd.methods.adaptive.problem import Found, Problem
 
 Case = dict[str, Any]
@@ -159,42 +160,70 @@ def recounted(problem: Problem, is_masked: NDArray[np.bool_]) -> dict[str, Any]:
 
 
 def believed(problem: Problem, is_masked: NDArray[np.bool_]) -> dict[str, Any]:
-    """Return what the audit finds of an attacker's belief: summed, worst, and who is over 1/k."""
-    from incrowd.guarantees.compatibility import Bounds, compatible_pairs
-    from incrowd.guarantees.people import MASKED, People
-    from incrowd.guarantees.posterior import Posterior, believe
+    """Return what the audit says of belief, with its promise as compatibility.
+
+    Raises where it finds somebody without their crowd.
+    """
+    from incrowd.errors import InputError
+    from incrowd.guarantees.adaptive import AdaptiveAnonymity
 
     started = time.perf_counter()
-    original = cells_of(problem)
-    released = np.where(is_masked, np.int32(MASKED), original)
-    people = People(original, released, problem.k.astype(np.int64))
-    bounds = Bounds.of(people)
-    pairs = compatible_pairs(people)
-    if pairs.edges is None:
-        posterior = Posterior.bounded(bounds)
-    else:
-        posterior = believe(people, bounds, pairs.edges)
-    over = posterior.belief * problem.k
-    is_settled = pairs.edges is not None
-    return {
-        "is_settled": bool(is_settled and not posterior.is_open.any()),
-        "summed": round(float(posterior.belief.sum()), 2),
-        "summed_wish": round(float((1.0 / problem.k).sum()), 2),
-        "n_over": int((over > 1 + 1e-6).sum()),
-        "worst": round(float(over.max()), 4),
-        "n_estimated": int(posterior.is_estimated.sum()),
-        "seconds": round(time.perf_counter() - started, 2),
-    }
+    guarantee = AdaptiveAnonymity(k_column="k", posterior="report")
+    try:
+        *crowds, posterior = guarantee.check(evidence_of(problem, is_masked))
+    except InputError as error:
+        return {"outcome": error.what, "seconds": round(time.perf_counter() - started, 2)}
+    if any(finding.figures["n_short"] for finding in crowds):
+        raise RuntimeError("the audit found people without their crowd")
+    said = {name: posterior.figures[name] for name in BELIEFS if name in posterior.figures}
+    return {**said, "seconds": round(time.perf_counter() - started, 2)}
 
 
-def cells_of(problem: Problem) -> NDArray[np.int32]:
-    """Return ``[row, cell]``: codes of attributes, or bits."""
+BELIEFS = (
+    "n_over",
+    "n_sampled",
+    "n_over_at_least",
+    "n_over_at_most",
+    "worst_p_times_k",
+    "sum_p",
+    "sum_1_over_k",
+    "n_certified",
+    "n_exact",
+    "n_estimated",
+    "n_close_estimates",
+)
+"""Which figures of the audit are kept; ``n_sampled`` where pairs were too many to keep."""
+
+
+def evidence_of(problem: Problem, is_masked: NDArray[np.bool_]) -> Evidence:
+    """Return the release as the audit reads it, beside what it was made of."""
+    import pyarrow as pa
+
+    from incrowd.data.hierarchy import STAR
+    from incrowd.guarantees.evidence import Evidence
+
+    n_values = np.repeat(2, problem.n_cells) if problem.is_bit else problem.n_values
+    names = tuple(str(cell) for cell in range(problem.n_cells))
+    before, after = {}, {}
+    for cell, name in enumerate(names):
+        n_texts = int(n_values[cell])
+        texts = [str(value) for value in range(n_texts)]
+        codes = cells_of(problem, cell)
+        shown = np.where(is_masked[:, cell], np.int32(n_texts), codes)
+        before[name] = pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(texts))
+        after[name] = pa.DictionaryArray.from_arrays(pa.array(shown), pa.array([*texts, STAR]))
+    released = pa.table({**after, "k": pa.array(problem.k)})
+    evidence = Evidence.from_table(released, names, k_column="k")
+    return replace(evidence, original=pa.table(before))
+
+
+def cells_of(problem: Problem, cell: int) -> NDArray[np.int32]:
+    """Return a cell's codes, row by row: those of an attribute, or of a bit."""
     if not problem.is_bit:
-        return np.ascontiguousarray(problem.codes.T)
-    cells = np.zeros((problem.n_rows, problem.n_cells), dtype=np.int32)
-    for codes, first in zip(problem.codes, problem.first_cell[:-1].tolist(), strict=True):
-        cells[np.arange(problem.n_rows), first + codes] = 1
-    return cells
+        return problem.codes[cell]
+    attribute = int(np.searchsorted(problem.first_cell, cell, side="right")) - 1
+    value = cell - int(problem.first_cell[attribute])
+    return (problem.codes[attribute] == value).astype(np.int32)
 
 
 # ── inside the processes ────────────────────────────────────────────────────────────────────────

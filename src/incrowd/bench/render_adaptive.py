@@ -218,13 +218,11 @@ def _searches(cases: dict[str, list[Result]]) -> str:
     for name, runs in cases.items():
         cells, search = SEARCHES[name]
         for run in runs:
-            believed = run["posterior"]
             first = _percent(run["iterations"][0]["shown"]) if run["iterations"] else "–"
             rows.append(
                 f"| {cells} | {search} | {first} | {_percent(run['shown'])} | "
                 f"{_time(run['seconds'])} | {_memory(run)} | "
-                f"{believed['summed']:,.0f} of {believed['summed_wish']:,.0f} | "
-                f"{_over(run)} | {believed['worst']:.2f} |"
+                f"{_summed(run)} | {_over(run)} | {_worst(run)} |"
             )
     head = (
         "| masks | search | shown, first iteration | shown at the end | time | peak memory | "
@@ -244,10 +242,24 @@ def _over(run: Result) -> str:
     believed = run.get("posterior")
     if believed is None:
         return "not measured"
-    if not believed["is_settled"]:
-        return f"at most {believed['n_over']:,}"
-    share = 100 * believed["n_over"] / run["n_rows"]
-    return f"{believed['n_over']:,} ({share:.1f}%)" if believed["n_over"] else "0"
+    if "outcome" in believed:
+        return "could not check"
+    n_over, n_people = believed["n_over"], believed.get("n_sampled", run["n_rows"])
+    share = f" ({100 * n_over / n_people:.1f}%)" if n_over else ""
+    sampled = f" of {n_people:,} sampled" if "n_sampled" in believed else ""
+    return f"{n_over:,}{sampled}{share}"
+
+
+def _summed(run: Result) -> str:
+    believed = run["posterior"]
+    if "outcome" in believed:
+        return "–"
+    return f"{believed['sum_p']:,.0f} of {believed['sum_1_over_k']:,.0f}"
+
+
+def _worst(run: Result) -> str:
+    believed = run["posterior"]
+    return "–" if "outcome" in believed else f"{believed['worst_p_times_k']:.2f}"
 
 
 def _seconds(result: Result) -> str:
