@@ -53,6 +53,7 @@ def in_this_process(monkeypatch):
             if case.get("is_audited"):
                 result["posterior"] = adaptive_runs.believed(problem, found.is_masked)
             extra = {"compile_seconds": 0.0, "peak_memory_bytes": 9, "base_memory_bytes": 1}
+            extra["cpu_seconds"] = 1.0
             results.append({**case, "data": wished.name, **extra, **result})
             done()
         return results
@@ -146,6 +147,7 @@ def test_a_command_in_processes_of_their_own(data_folder, tmp_path, monkeypatch,
     kept = json.loads((results / "adaptive.json").read_text())
     (run,) = kept["parts"]["searches"]["results"]["cover"]["runs"]
     assert run["peak_memory_bytes"] >= run["base_memory_bytes"] > 10**7
+    assert run["cpu_seconds"] > 0
     problem = Wished("adult", *SMALL.k, SMALL.adult_rows, False).problem(data_folder)
     case = {"steps": [["cover", {}]], "threads": 1}
     assert adaptive_runs.measure(problem, case)["shown"] == run["shown"]

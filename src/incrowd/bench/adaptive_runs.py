@@ -273,7 +273,9 @@ def _main(words: list[str]) -> None:
 
 
 def _said(task: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    return {name: said for name, said in forked(task).items() if name != "peak_memory_bytes"}
+    """Return what a task in a child says, without the child's own figures."""
+    own = ("peak_memory_bytes", "cpu_seconds")
+    return {name: said for name, said in forked(task).items() if name not in own}
 
 
 def _looked_at(

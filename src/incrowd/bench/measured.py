@@ -123,7 +123,7 @@ def _few(rows: Rows) -> Rows:
 
 
 def forked(task: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Run a task in a child of this process; return what it says and the child's peak memory."""
+    """Run a task in a child of this process; return what it says, its peak memory and CPU time."""
     readable, writable = os.pipe()
     child = os.fork()
     if child == 0:
@@ -142,7 +142,11 @@ def forked(task: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     if status:
         raise RuntimeError(f"the measured run ended with status {status}")
     scale = 1 if sys.platform == "darwin" else 1024
-    result: dict[str, Any] = {**json.loads(text), "peak_memory_bytes": usage.ru_maxrss * scale}
+    result: dict[str, Any] = {
+        **json.loads(text),
+        "peak_memory_bytes": usage.ru_maxrss * scale,
+        "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 3),
+    }
     return result
 
 

@@ -138,14 +138,14 @@ def _large(cases: dict[str, list[Result]]) -> str:
                 f"| {TABLES_OF_DATA[name]} | {run['n_rows']:,} × {run['n_cells']} | "
                 f"{_percent(steps[0]['shown'])} | "
                 f"{_percent(run['shown'])} after {len(steps)} | {paper} | {_over(run)} | "
-                f"{_time(steps[0]['seconds'])} | {_time(weighted)} | {_time(run['seconds'])} | "
+                f"{_time(steps[0]['seconds'])} | {_time(weighted)} | {_both(run)} | "
                 f"{_per_pair(steps[0]['seconds'], run)} | {_per_pair(weighted, run)} | "
                 f"{_memory(run)} |"
             )
     head = (
         "| table | rows × cells | shown, first iteration | shown at the end | the paper | people "
-        "over 1/k | first iteration | a weighted one | in all | ns a pair, first | ns a pair, "
-        "weighted | peak memory |"
+        "over 1/k | first iteration | a weighted one | in all (CPU) | ns a pair, first | ns a "
+        "pair, weighted | peak memory |"
     )
     return _lines(head, rows)
 
@@ -159,13 +159,13 @@ def _growth(cases: dict[str, list[Result]]) -> str:
         for run in runs:
             own = run["peak_memory_bytes"] - run["base_memory_bytes"]
             rows.append(
-                f"| {run['n_rows']:,} | {_time(run['seconds'])} | "
+                f"| {run['n_rows']:,} | {_both(run)} | "
                 f"{_per_pair(run['seconds'], run)} | {_memory(run)} | "
                 f"{own / 2**20:.0f} MB | {own / run['n_rows']:,.0f} |"
             )
     head = (
-        "| rows | time | ns a pair | peak memory | of that by the search | bytes a row by the "
-        "search |"
+        "| rows | time (CPU) | ns a pair | peak memory | of that by the search | bytes a row by "
+        "the search |"
     )
     return _lines(head, rows)
 
@@ -195,12 +195,12 @@ def _working_sets(cases: dict[str, list[Result]]) -> str:
             paper = printed.SECONDS_BY_WORKING_SET[run["data"]][place]
             rows.append(
                 f"| {TABLES_OF_DATA[run['data']]} | {run['n_rows']:,} | {_set_name(run)} | "
-                f"{_time(run['seconds'])} | {own / 2**20:.0f} MB | "
+                f"{_both(run)} | {own / 2**20:.0f} MB | "
                 f"{'more than 24 h' if paper == 86_400 else _time(paper)} |"
             )
     head = (
-        "| table | rows | entries a row | time | memory of the search | the paper, all rows, 32 "
-        "cores, to convergence |"
+        "| table | rows | entries a row | time (CPU) | memory of the search | the paper, all rows, "
+        "32 cores, to convergence |"
     )
     return _lines(head, rows)
 
@@ -221,11 +221,11 @@ def _searches(cases: dict[str, list[Result]]) -> str:
             first = _percent(run["iterations"][0]["shown"]) if run["iterations"] else "–"
             rows.append(
                 f"| {cells} | {search} | {first} | {_percent(run['shown'])} | "
-                f"{_time(run['seconds'])} | {_memory(run)} | "
+                f"{_both(run)} | {_memory(run)} | "
                 f"{_summed(run)} | {_over(run)} | {_worst(run)} |"
             )
     head = (
-        "| masks | search | shown, first iteration | shown at the end | time | peak memory | "
+        "| masks | search | shown, first iteration | shown at the end | time (CPU) | peak memory | "
         "summed belief, of summed 1/k | people over 1/k | worst belief × k |"
     )
     return _lines(head, rows)
@@ -264,6 +264,11 @@ def _worst(run: Result) -> str:
 
 def _seconds(result: Result) -> str:
     return _time(result["seconds"])
+
+
+def _both(run: Result) -> str:
+    """Return the time on the clock and that of all cores together."""
+    return f"{_time(run['seconds'])} ({_time(run['cpu_seconds'])})"
 
 
 def _time(seconds: float | None) -> str:
