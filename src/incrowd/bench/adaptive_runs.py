@@ -220,10 +220,10 @@ def evidence_of(problem: Problem, is_masked: NDArray[np.bool_]) -> Evidence:
 def cells_of(problem: Problem, cell: int) -> NDArray[np.int32]:
     """Return a cell's codes, row by row: those of an attribute, or of a bit."""
     if not problem.is_bit:
-        return problem.codes[cell]
+        return np.asarray(problem.codes[cell], dtype=np.int32)
     attribute = int(np.searchsorted(problem.first_cell, cell, side="right")) - 1
     value = cell - int(problem.first_cell[attribute])
-    return (problem.codes[attribute] == value).astype(np.int32)
+    return np.asarray(problem.codes[attribute] == value, dtype=np.int32)
 
 
 # ── inside the processes ────────────────────────────────────────────────────────────────────────
