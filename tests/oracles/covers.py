@@ -161,9 +161,9 @@ def nearest_rows(rows, weights, rank, row, count):
 
 
 def ranks_of(rows, k):
-    """Return each row's need of rows of other profiles, and its rank: by falling need first."""
+    """Return each row's need of rows of other profiles, and its rank: by falling k, then row."""
     need = [max(0, wish - rows.count(row)) for row, wish in zip(rows, k, strict=True)]
-    order = sorted(range(len(rows)), key=lambda row: (-need[row], rows[row], k[row], row))
+    order = sorted(range(len(rows)), key=lambda row: (-k[row], rows[row], row))
     return need, {row: rank for rank, row in enumerate(order)}
 
 

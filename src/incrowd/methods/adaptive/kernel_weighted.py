@@ -274,7 +274,7 @@ def _sum_planes(
             _add(planes[values[n_attributes - 1], :n_places], to_place)
     else:
         for attribute in range(n_attributes):
-            code = cells.codes[rank, attribute]
+            code = cells.planes.dtype.type(cells.codes[rank, attribute])
             codes = cells.planes[attribute, first : first + n_places]
             _add_where_differing(planes[attribute, :n_places], codes, code, to_place)
 
@@ -314,7 +314,7 @@ def _add_where_differing(
     plane: NDArray[np.uint16], codes: NDArray[Any], code: Whole, to_place: NDArray[np.uint16]
 ) -> None:
     for place in range(len(to_place)):
-        to_place[place] += plane[place] * (codes[place] != code)
+        to_place[place] += plane[place] if codes[place] != code else np.uint16(0)
 
 
 @compiled_inner
