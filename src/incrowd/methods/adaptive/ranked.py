@@ -77,8 +77,8 @@ class Ranked:
         is_narrow = self.problem.n_values <= 256
         codes = self.problem.codes[:, self.row[first]]
         return Groups(
-            codes[is_narrow].astype(np.uint8),
-            codes[~is_narrow].astype(_code_type(self.problem)),
+            codes[is_narrow].astype(np.uint8, order="C"),
+            codes[~is_narrow].astype(_code_type(self.problem), order="C"),
             self.profile[first],
             first.astype(np.int32),
             np.diff(first, append=self.n_rows).astype(np.int32),
@@ -147,7 +147,9 @@ class Ranked:
         """The codes in the order of tiles, where attributes are compared one at a time."""
         if self.problem.is_bit:
             return np.empty((0, 0), dtype=np.uint8)
-        return self.problem.codes[:, self.row[self.tiles.rank]].astype(_code_type(self.problem))
+        return self.problem.codes[:, self.row[self.tiles.rank]].astype(
+            _code_type(self.problem), order="C"
+        )
 
 
 def _is_start(numbers: NDArray[Any]) -> NDArray[np.bool_]:
