@@ -63,25 +63,33 @@ def measured_cases(
 
 
 class Watch:
-    """Keeps what a search tells of its progress, with the seconds since it began."""
+    """Keeps what a search tells of its progress, with the clock's and the cores' seconds."""
 
     def __init__(self) -> None:
-        self._started = time.perf_counter()
-        self.told: list[tuple[str, int, int, float | None, float]] = []
+        self._started = (time.perf_counter(), time.process_time())
+        self.told: list[tuple[str, float | None, float, float]] = []
 
-    def __call__(self, stage: str, done: int, total: int, loss: float | None = None, /) -> None:
+    def __call__(self, stage: str, _: int, __: int, loss: float | None = None, /) -> None:
         """Take one report."""
-        self.told.append((stage, done, total, loss, time.perf_counter() - self._started))
+        seconds = time.perf_counter() - self._started[0]
+        cpu_seconds = time.process_time() - self._started[1]
+        self.told.append((stage, loss, seconds, cpu_seconds))
 
 
 def iterations(watch: Watch) -> list[dict[str, Any]]:
     """Return the cover's iterations: the best share shown so far, and how long each took."""
     found: list[dict[str, Any]] = []
-    last = 0.0
-    for stage, _, _, loss, at in watch.told:
+    last = (0.0, 0.0)
+    for stage, loss, seconds, cpu_seconds in watch.told:
         if stage.startswith("cover, iteration") and loss is not None:
-            found.append({"shown": round(1.0 - loss, 6), "seconds": round(at - last, 3)})
-            last = at
+            found.append(
+                {
+                    "shown": round(1.0 - loss, 6),
+                    "seconds": round(seconds - last[0], 3),
+                    "cpu_seconds": round(cpu_seconds - last[1], 3),
+                }
+            )
+            last = (seconds, cpu_seconds)
     return found
 
 

@@ -126,8 +126,7 @@ def _large(cases: dict[str, list[Result]]) -> str:
     for runs in cases.values():
         for run in runs:
             steps = run["iterations"]
-            later = [step["seconds"] for step in steps[1:]]
-            weighted = sum(later) / len(later) if later else None
+            weighted = _mean(steps[1:])
             name = run["data"]
             utility, took = printed.LARGE[name]
             is_whole = "most_iterations" not in run["steps"][0][1]
@@ -138,13 +137,13 @@ def _large(cases: dict[str, list[Result]]) -> str:
                 f"| {TABLES_OF_DATA[name]} | {run['n_rows']:,} × {run['n_cells']} | "
                 f"{_percent(steps[0]['shown'])} | "
                 f"{_percent(run['shown'])} after {len(steps)} | {paper} | {_over(run)} | "
-                f"{_time(steps[0]['seconds'])} | {_time(weighted)} | {_both(run)} | "
-                f"{_per_pair(steps[0]['seconds'], run)} | {_per_pair(weighted, run)} | "
+                f"{_both(steps[0])} | {_both(weighted)} | {_both(run)} | "
+                f"{_per_pair(steps[0], run)} | {_per_pair(weighted, run)} | "
                 f"{_memory(run)} |"
             )
     head = (
         "| table | rows × cells | shown, first iteration | shown at the end | the paper | people "
-        "over 1/k | first iteration | a weighted one | in all (CPU) | ns a pair, first | ns a "
+        "over 1/k | first iteration (CPU) | a weighted one | in all | ns a pair, first | ns a "
         "pair, weighted | peak memory |"
     )
     return _lines(head, rows)
@@ -160,7 +159,7 @@ def _growth(cases: dict[str, list[Result]]) -> str:
             own = run["peak_memory_bytes"] - run["base_memory_bytes"]
             rows.append(
                 f"| {run['n_rows']:,} | {_both(run)} | "
-                f"{_per_pair(run['seconds'], run)} | {_memory(run)} | "
+                f"{_per_pair(run, run)} | {_memory(run)} | "
                 f"{own / 2**20:.0f} MB | {own / run['n_rows']:,.0f} |"
             )
     head = (
@@ -181,7 +180,8 @@ def _plain(cases: dict[str, list[Result]]) -> str:
             name = f"{run['way']} {run['version']}" if run.get("version") else run["way"]
             rows.append(
                 f"| {run['n_rows']:,} | {name} | {run['seconds']:.2f} s | "
-                f"{_per_pair(run['seconds'], run)} | {run['seconds'] / ours['seconds']:.0f}× |"
+                f"{1e9 * run['seconds'] / (run['n_rows'] * (run['n_rows'] - 1)):.3f} | "
+                f"{run['seconds'] / ours['seconds']:.0f}× |"
             )
     return _lines("| rows | nearest rows by | time | ns a pair | against ours |", rows)
 
@@ -266,24 +266,32 @@ def _seconds(result: Result) -> str:
     return _time(result["seconds"])
 
 
-def _both(run: Result) -> str:
+def _both(taken: Result | None) -> str:
     """Return the time on the clock and that of all cores together."""
-    return f"{_time(run['seconds'])} ({_time(run['cpu_seconds'])})"
-
-
-def _time(seconds: float | None) -> str:
-    if seconds is None:
+    if taken is None:
         return "–"
+    return f"{_time(taken['seconds'])} ({_time(taken['cpu_seconds'])})"
+
+
+def _mean(steps: list[Result]) -> Result | None:
+    """Return what a step takes on average."""
+    if not steps:
+        return None
+    times = ("seconds", "cpu_seconds")
+    return {name: sum(step[name] for step in steps) / len(steps) for name in times}
+
+
+def _time(seconds: float) -> str:
     if seconds < 9.95:
         return f"{seconds:.2f} s"
     return f"{seconds:.0f} s" if seconds < 600 else f"{seconds / 60:.0f} min"
 
 
-def _per_pair(seconds: float | None, run: Result) -> str:
-    """Return the time of each row against each other one, in either direction."""
-    if seconds is None:
+def _per_pair(taken: Result | None, run: Result) -> str:
+    """Return the cores' time for each row against each other one, in either direction."""
+    if taken is None:
         return "–"
-    return f"{1e9 * seconds / (run['n_rows'] * (run['n_rows'] - 1)):.3f}"
+    return f"{1e9 * taken['cpu_seconds'] / (run['n_rows'] * (run['n_rows'] - 1)):.3f}"
 
 
 def _memory(result: Result) -> str:
