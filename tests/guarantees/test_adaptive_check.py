@@ -131,6 +131,9 @@ def test_groups_of_equal_rows_are_certified_without_pairs(monkeypatch):
     assert findings[MUTUAL].figures["n_certified"] == 10
     assert findings[POSTERIOR].figures["n_certified"] == 10
     assert findings[POSTERIOR].figures["n_p_at_most"] == 10
+    assert "the worst P·k is at most 1, ΣP at most 3.0 beside Σ1/k 3.0" in (
+        findings[POSTERIOR].summary
+    )
     assert "certified by closed forms for 10)" in findings[POSTERIOR].summary
     assert findings[POSTERIOR].figures["worst_p_times_k"] == pytest.approx(1.0)
 

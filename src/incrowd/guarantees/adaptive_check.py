@@ -266,8 +266,10 @@ def _posterior_finding(
 
 def _told(measured: _Measured) -> str:
     figures = measured.figures
+    most = "at most " if figures["n_p_at_most"] else ""
     told = (
-        f"the worst P·k is {figures['worst_p_times_k']:.4g}, ΣP {figures['sum_p']:.1f} beside "
+        f"the worst P·k is {most}{figures['worst_p_times_k']:.4g}, "
+        f"ΣP {most}{figures['sum_p']:.1f} beside "
         f"Σ1/k {figures['sum_1_over_k']:.1f} ({measured.how})"
     )
     if figures["n_close_estimates"]:

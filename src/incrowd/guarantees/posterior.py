@@ -52,7 +52,7 @@ class Components:
     Profiles and patterns are numbered anew by component: *places*. ``profiles[place]`` and
     ``patterns[place]`` are their numbers among the people's; component c has the places from
     ``profile_start[c]`` and ``pattern_start[c]``. ``kept[kept_start[pattern]:…]`` are the places of
-    the profiles that a pattern's place is paired with.
+    the profiles that a pattern's place is paired with, rising.
     """
 
     profiles: NDArray[np.int64]
@@ -330,12 +330,7 @@ def _walked(
     seen = np.zeros((N_BATCHES, len(watched)))
     generator = np.random.default_rng(seed)
     n_steps = min(WALK_STEPS, 20_000 * len(persons))
-    profile_cells = people.profiles.cells[components.profiles]
-    rarest_first = np.argsort([-len(np.unique(column)) for column in profile_cells.T])
     walk_matchings(
-        rarest_first.astype(np.int64),
-        profile_cells,
-        people.patterns.cells[components.patterns],
         profile.astype(np.int32),
         pattern.astype(np.int32),
         np.argsort(profile, kind="stable").astype(np.int64),
