@@ -19,7 +19,7 @@ MOST_ROUNDS, SETTLED = 20_000, 100.0
 MOST_PAIRS = 50_000_000
 """Compatible pairs of profiles and kinds of rows above which there is no scaling."""
 
-FEW_STATES = 17.0
+FEW_STATES = 20.0
 """Parts of fewer states than two to this can be counted exactly: no estimate will do there."""
 
 
