@@ -67,7 +67,7 @@ def test_findings_are_the_oracle_s(rows, data):
     above = [n - wish for n, wish in zip(mutual_crowds(*rows), wishes, strict=True)]
     assert findings[MUTUAL].figures["least_above_wish"] == min(above)
     figures = findings[POSTERIOR].figures
-    if not figures["n_bounded"]:
+    if figures["n_p_exact"] == len(originals):
         assert figures["sum_p"] == pytest.approx(float(sum(beliefs)))
     assert figures["sum_p"] >= float(sum(beliefs)) - 1e-9
     assert figures["sum_1_over_k"] == pytest.approx(sum(1 / wish for wish in wishes))
@@ -114,10 +114,11 @@ def test_estimates_that_are_only_just_within_are_told():
     assert finding.holds is True
     assert finding.figures["n_estimated"] == finding.figures["n_close_estimates"] == 30
     assert finding.figures["worst_p_times_k"] == pytest.approx(1, abs=1e-6)
-    assert "30 estimates would be over 1/k if they were 1.5 times too low" in finding.summary
+    assert "30 estimates would be over 1/k if they were 2.4 times too low" in finding.summary
     exact = by_name(AdaptiveAnonymity(2).check(evidence_from(*ring(12))))[POSTERIOR]
     assert exact.holds is True
     assert exact.figures["n_exact"] == 12
+    assert exact.figures["n_estimated"] == 0
     assert exact.figures["n_close_estimates"] == 0
 
 
@@ -129,8 +130,11 @@ def test_groups_of_equal_rows_are_certified_without_pairs(monkeypatch):
     assert verdicts(findings.values()) == {LITERAL: True, MUTUAL: True, POSTERIOR: True}
     assert findings[MUTUAL].figures["n_certified"] == 10
     assert findings[POSTERIOR].figures["n_certified"] == 10
-    assert findings[POSTERIOR].figures["n_bounded"] == 10
-    assert "certified for everybody" in findings[POSTERIOR].summary
+    assert findings[POSTERIOR].figures["n_p_at_most"] == 10
+    assert "the worst P·k is at most 1, ΣP at most 3.0 beside Σ1/k 3.0" in (
+        findings[POSTERIOR].summary
+    )
+    assert "certified by closed forms for 10)" in findings[POSTERIOR].summary
     assert findings[POSTERIOR].figures["worst_p_times_k"] == pytest.approx(1.0)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -243,3 +245,19 @@ def test_pairs_of_a_larger_table_are_compatible_by_definition():
     assert (np.argwhere(expected) == np.column_stack([of_edge, edges.profile_of_edge])).all()
     of_edge = np.repeat(np.arange(len(profiles)), np.diff(edges.out_start))
     assert (np.argwhere(expected.T) == np.column_stack([of_edge, edges.pattern_of_edge])).all()
+
+
+def test_a_walk_tells_who_is_over_though_the_estimate_is_not(monkeypatch):
+    originals, released, _ = hosted(n_guests=10, n_hosts=4)
+    people = people_from(originals, released)
+    exact = settled(people)
+    monkeypatch.setattr(posterior_module, "MOST_STATES", 0)
+    scaled = settled(people)
+    ratio = exact.belief / scaled.belief
+    # a wish between the two, where the estimate is too low
+    person = int(ratio.argmax())
+    assert ratio[person] > 1.02
+    far = replace(people, k=np.where(ratio > 1.02, 1 / np.sqrt(exact.belief * scaled.belief), 1.0))
+    told = believe(far, Bounds.of(far), compatible_pairs(far).edges, walk_seed=0).figures
+    assert told["walk_n_over"] > 0
+    assert settled(people, walk_seed=0).figures["walk_n_over"] == 0

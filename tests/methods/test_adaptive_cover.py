@@ -70,7 +70,8 @@ def lists_of_rows(by_rank, lists):
 
 
 def oracle_lists(problem, counts_of_row, weights):
-    cells, (need, rank) = cells_of(problem), oracle.ranks_of(rows_of(problem), problem.k.tolist())
+    cells = cells_of(problem)
+    need, rank = oracle.ranks_of(rows_of(problem), problem.k.tolist(), problem.is_bit)
     weighed = [[weights[count] for count in line] for line in counts_of_row]
     found = {}
     for row in range(problem.n_rows):
@@ -168,7 +169,8 @@ def test_unweighted_neighbours_across_tiles():
 def test_the_search_is_algorithm_1_on_the_whole_graph(problem, n_iterations):
     weights = cover.weights_of_counts(problem, 3.0).tolist()
     rows, k = rows_of(problem), problem.k.tolist()
-    masks = oracle.algorithm_1(rows, cells_of(problem), k, weights.__getitem__, n_iterations)
+    cells = cells_of(problem) if problem.is_bit else rows
+    masks = oracle.algorithm_1(rows, cells, k, weights.__getitem__, n_iterations)
     n_shown = [sum(not masked for line in mask for masked in line) for mask in masks]
     expected = masks[n_shown.index(max(n_shown))]
     found = cover.search(problem, most_iterations=n_iterations, engine=ONE)

@@ -223,6 +223,7 @@ def test_the_same_seed_gives_the_same_masks(grouped):
 def test_large_tables_are_swept_inside_groups(grouped, monkeypatch):
     problem, masks = grouped
     monkeypatch.setattr(sweeps, "MOST_PAIRS", 10)
+    monkeypatch.setattr(sweeps, "MOST_BOUND_PAIRS", 10)
     found = sweeps.improve(problem, masks, n_sweeps=2, is_bound=False, seed=0)
     assert found.figures["unmasked_cells"] > 0
     assert np.all(found.is_masked <= masks)
@@ -236,6 +237,15 @@ def test_large_tables_are_swept_inside_groups(grouped, monkeypatch):
     # crowds that reach beyond groups are not touched
     found = sweeps.improve(problem, found.is_masked, n_sweeps=2, is_bound=False, seed=0)
     assert found.figures["unmasked_cells"] == 0
+
+
+def test_where_beliefs_cannot_be_computed_bound_masks_stay_certified(grouped, monkeypatch):
+    problem, masks = grouped
+    monkeypatch.setattr(sweeps_posterior, "MOST_PAIRS", 10)
+    found = sweeps.improve(problem, masks, n_sweeps=2, is_bound=True, seed=0)
+    rows = [tuple(row) for row in problem.codes.T.tolist()]
+    n_values = problem.n_values.tolist()
+    assert all(oracle.certified(rows, found.is_masked.tolist(), problem.k.tolist(), n_values))
 
 
 def test_a_wish_to_end_leaves_valid_masks(grouped):

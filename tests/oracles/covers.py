@@ -160,20 +160,24 @@ def nearest_rows(rows, weights, rank, row, count):
     return others[:count]
 
 
-def ranks_of(rows, k):
-    """Return each row's need of rows of other profiles, and its rank: by falling k, then row."""
+def ranks_of(rows, k, is_bit):
+    """Return each row's need of rows of other profiles, and its rank among all.
+
+    Ranks go by falling k where bits are masked, else by falling need; then by profile.
+    """
     need = [max(0, wish - rows.count(row)) for row, wish in zip(rows, k, strict=True)]
-    order = sorted(range(len(rows)), key=lambda row: (-k[row], rows[row], row))
+    first = k if is_bit else need
+    order = sorted(range(len(rows)), key=lambda row: (-first[row], rows[row], k[row], row))
     return need, {row: rank for rank, row in enumerate(order)}
 
 
 def algorithm_1(rows, cells, k, weight_of_count, n_iterations):
     """Return the masks of Algorithm 1 after each iteration, on the whole graph.
 
-    ``cells`` are the rows as they are shown: their codes, or bits. Rows with equal cells have no
+    ``cells`` are the rows as they are shown: themselves, or bits. Rows with equal cells have no
     edge between them and lower each other's need.
     """
-    need, rank = ranks_of(rows, k)
+    need, rank = ranks_of(rows, k, is_bit=cells is not rows)
     order = sorted(rank, key=rank.get)
     weights = [[weight_of_count(0)] * len(cells[0]) for _ in rows]
     masks = []

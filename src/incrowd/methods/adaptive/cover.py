@@ -25,7 +25,7 @@ COVERS = ("mce", "lse", "nearest")
 EPSILON = 3.0
 """On Adult large values were better; the paper names none."""
 
-MOST_ITERATIONS = 30
+MOST_ITERATIONS = 20
 PATIENCE = 3
 """So many iterations in a row without a better utility end the search (the paper's rule)."""
 
@@ -66,9 +66,9 @@ def search(
     Every iteration covers the rows by edges to near rows and masks, on both sides of an edge,
     where the rows differ; cells that are masked already then weigh less. The best iteration is
     kept. Deviations from the paper: rows of one profile need no edge between them; ties go by
-    falling need; LSE sees the nearest ``2 · need`` rows of each row, not all. Linear memory;
-    the result does not depend on ``memory_bytes``, threads or engine. O(iterations · rows² ·
-    attributes).
+    falling k (bits) or need (attributes); LSE sees the ``2 · need`` nearest rows of each row, not
+    all. Linear memory; the result does not depend on ``memory_bytes``, threads or engine.
+    O(iterations · rows² · attributes).
     """
     _require(problem, cover, epsilon, most_iterations)
     ranked = Ranked.of(problem)

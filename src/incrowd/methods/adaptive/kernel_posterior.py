@@ -43,8 +43,11 @@ def compatible_kinds(
     is_masked: NDArray[np.bool_],
     first_cell: NDArray[np.int64],
     is_bit: Flag,
+    most: Whole,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return the kinds of rows that each profile is compatible with, profile by profile.
+
+    Nothing at all where there are more than ``most`` pairs.
 
     ``codes[profile, attribute]``; a kind of row is known by the codes of one owner and its masked
     cells. O(profiles · kinds · attributes), most of it left early.
@@ -64,6 +67,8 @@ def compatible_kinds(
                     kinds = larger
                 kinds[n_found] = kind
                 n_found += 1
+        if n_found > most:
+            return start[:0].copy(), kinds[:0].copy()
         start[profile + 1] = n_found
     return start, kinds[:n_found].copy()
 

@@ -27,7 +27,7 @@ MOST_COMBINATIONS = 1024
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """Rows by falling k, then by profile: ties between rows go to the lower rank.
+    """Rows by falling k or need, then by profile: ties between rows go to the lower rank.
 
     ``need[rank]`` is how many rows of other profiles its crowd lacks: those of its own profile
     are compatible as they are. ``row[rank]`` is the row's number in the problem.
@@ -45,7 +45,9 @@ class Ranked:
         key = sort_key(list(problem.codes), n_values, problem.n_rows)
         _, profile, size = np.unique(key, return_inverse=True, return_counts=True)
         need = np.maximum(0, problem.k - size[profile])
-        row = np.lexsort((profile, -problem.k))
+        # measured: bits are masked less in the order of k, attributes in that of need
+        first = problem.k if problem.is_bit else need
+        row = np.lexsort((problem.k, profile, -first))
         return cls(problem, row, profile[row].astype(np.int32), need[row].astype(np.int32))
 
     @property
@@ -77,8 +79,8 @@ class Ranked:
         is_narrow = self.problem.n_values <= 256
         codes = self.problem.codes[:, self.row[first]]
         return Groups(
-            codes[is_narrow].astype(np.uint8),
-            codes[~is_narrow].astype(_code_type(self.problem)),
+            codes[is_narrow].astype(np.uint8, order="C"),
+            codes[~is_narrow].astype(_code_type(self.problem), order="C"),
             self.profile[first],
             first.astype(np.int32),
             np.diff(first, append=self.n_rows).astype(np.int32),
@@ -147,7 +149,9 @@ class Ranked:
         """The codes in the order of tiles, where attributes are compared one at a time."""
         if self.problem.is_bit:
             return np.empty((0, 0), dtype=np.uint8)
-        return self.problem.codes[:, self.row[self.tiles.rank]].astype(_code_type(self.problem))
+        return self.problem.codes[:, self.row[self.tiles.rank]].astype(
+            _code_type(self.problem), order="C"
+        )
 
 
 def _is_start(numbers: NDArray[Any]) -> NDArray[np.bool_]:

@@ -7,14 +7,15 @@ from numpy.typing import NDArray
 
 from incrowd.interrupts import is_end_wished
 from incrowd.methods.adaptive.problem import Found, Problem
-from incrowd.methods.adaptive.sweeps_crowds import Sorted, crowds_of, sweep_groups
-from incrowd.methods.adaptive.sweeps_posterior import Posterior, posterior_of
+from incrowd.methods.adaptive.sweeps_crowds import Sorted, crowds_of, equal_released, sweep_groups
+from incrowd.methods.adaptive.sweeps_posterior import FINE, ROUGH, Posterior, posterior_of
 from incrowd.progress import Progress, silent
 
 STAGE = "unmasking cells"
 
-MOST_PAIRS = 6_000_000_000
-"""Pairs of profiles above which only rows of one group are held against each other."""
+MOST_PAIRS, MOST_BOUND_PAIRS = 6_000_000_000, 1_000_000_000
+"""Pairs of profiles above which only rows of one group are held against each other; and above
+which beliefs are not computed."""
 
 MARGIN = 1e-3
 """How far below 1/k beliefs are kept that no closed form settles: a check scales them anew."""
@@ -22,8 +23,9 @@ MARGIN = 1e-3
 ASK_MORE, ASK_OVER = 1.2, 1.05
 """How much larger a crowd a row must find whose change was undone; also by how far it was over."""
 
-LOSERS_AT_ONCE = 2
-"""One in so many of the rows that left somebody is undone before beliefs are computed anew."""
+LOSERS_AT_ONCE, NEAR_AT_ONCE = 2, 8
+"""One in so many of the rows that left somebody, or are merely like them, is undone before beliefs
+are computed anew."""
 
 ROUNDING = 1e-6
 """How far a belief may seem to rise that did not: scaling ends a little short."""
@@ -53,7 +55,7 @@ def improve(
     before = int(masks.sum())
     notes: tuple[str, ...] = ()
     n_changed = n_undone = n_done = 0
-    if len(people.codes) ** 2 <= MOST_PAIRS:
+    if len(people.codes) ** 2 <= (MOST_BOUND_PAIRS if is_bound else MOST_PAIRS):
         swept = _Sweeps(people, masks, is_bound, seed)
         n_done = swept.run(n_sweeps, progress)
         masks, n_changed, n_undone = swept.masks, swept.n_changed, swept.n_undone
@@ -89,7 +91,7 @@ class _Sweeps:
         self._is_bound = is_bound
         self._most = np.full(len(people.k), 1.0 - MARGIN)
         if is_bound:
-            self._posterior = self._believe(None)
+            self._posterior = self._believe(None, FINE)
             given = self._posterior.belief * people.k * (1.0 + ROUNDING)
             is_open = ~self._posterior.is_certain
             self._most[is_open] = np.maximum(self._most, given)[is_open]
@@ -115,18 +117,19 @@ class _Sweeps:
         more = np.ceil(np.maximum(self._asked * ASK_MORE, self.people.k * over * ASK_OVER))
         self._asked[is_undone] = more[is_undone].astype(np.int64)
 
-    def _believe(self, before: Posterior | None) -> Posterior:
+    def _believe(self, before: Posterior | None, residual: float) -> Posterior:
         people = self.people
-        return posterior_of(people.problem, self.masks, people.profile_of_row, people.k, before)
+        return posterior_of(
+            people.problem, self.masks, people.profile_of_row, people.k, before, residual
+        )
 
     def _undo(self, before: NDArray[np.bool_]) -> None:
         """Undo changes until nobody is over, and nobody lost their crowd by that.
 
-        Whoever is over or alone gets their own mask back. If all of them have it, some of the
-        rows that they could be before get theirs; if there are none, all of the part in which
-        they can be exchanged, at last all rows. With all masks back nobody is over, so it ends.
+        Whoever is over or alone gets their own mask back; if all of them have it, rows that can
+        help them get theirs. With all masks back nobody is over, so it ends.
         """
-        people = self.people
+        people, residual = self.people, ROUGH
         while True:
             is_changed = (before != self.masks).any(axis=1)
             if is_end_wished() or not is_changed.any():
@@ -135,19 +138,17 @@ class _Sweeps:
                 return
             is_bad = self._crowds.crowd < people.k
             if not is_bad.any():
-                self._posterior = posterior = self._believe(self._posterior)
+                self._posterior = posterior = self._believe(self._posterior, residual)
                 is_bad = ~posterior.is_certain & (posterior.belief * people.k > self._most)
             if not is_bad.any():
-                return
+                if residual == FINE:
+                    return
+                residual = FINE
+                continue
             is_undone = is_bad & is_changed
             if not is_undone.any():
                 is_undone = self._losers(is_bad, is_changed, before)
                 self._asked[is_bad] = len(people.k) + 1  # nobody may leave them any more
-            if not is_undone.any():
-                parts = self._posterior.part_of_row
-                is_undone = is_changed & np.isin(parts, parts[is_bad])
-            if not is_undone.any():
-                is_undone = is_changed
             self.masks = np.where(is_undone[:, None], before, self.masks)
             self._crowds.masks = self.masks
             self._ask_more(is_undone)
@@ -156,11 +157,29 @@ class _Sweeps:
     def _losers(
         self, is_bad: NDArray[np.bool_], is_changed: NDArray[np.bool_], before: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        """Return a part of the rows that left people, those first that left most of them."""
+        """Return some of the changed rows whose old masks help people who are over or alone.
+
+        Those that were shown like one of them: back together they are certified again, if they
+        were. If there are none, half of those that left them, those first that left most of them;
+        if there are none, some that differ from them least.
+        """
+        people = self.people
+        _, group = equal_released(people.problem, before, np.arange(len(is_bad)))
+        is_mate = is_changed & np.isin(group, group[is_bad])
+        if is_mate.any():
+            return is_mate
         changed = np.flatnonzero(is_changed)
-        profiles = np.unique(self.people.profile_of_row[is_bad])
-        n_lost = self.people.count_lost(profiles, changed, before, self.masks)
+        profiles = np.unique(people.profile_of_row[is_bad])
+        n_lost = people.count_lost(profiles, changed, before, self.masks)
         losers = changed[np.argsort(-n_lost, kind="stable")][: int((n_lost > 0).sum())]
+        n_undone = -(-len(losers) // LOSERS_AT_ONCE)
+        if not len(losers):
+            away = np.full(len(changed), people.problem.n_attributes)
+            for profile in profiles:
+                differs = people.problem.codes[:, changed] != people.codes[profile][:, None]
+                away = np.minimum(away, differs.sum(axis=0))
+            losers = changed[np.argsort(away, kind="stable")]
+            n_undone = -(-len(losers) // NEAR_AT_ONCE)
         is_loser = np.zeros(len(is_bad), dtype=np.bool_)
-        is_loser[losers[: -(-len(losers) // LOSERS_AT_ONCE)]] = True
+        is_loser[losers[:n_undone]] = True
         return is_loser

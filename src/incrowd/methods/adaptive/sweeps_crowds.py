@@ -199,7 +199,7 @@ def sweep_groups(
     is_full = ~masks.any(axis=1)
     n_full = np.bincount(profile[is_full], minlength=len(people.codes))[profile]
     k = np.maximum(1, people.k - n_full)
-    group = _groups(problem, masks)
+    _, group = equal_released(problem, masks, np.arange(problem.n_rows))
     size = np.bincount(group)
     if problem.is_bit or np.any(~is_full & (size[group] < k)):
         return masks, 0
@@ -231,8 +231,18 @@ def sweep_groups(
     return swept, int((swept != masks).any(axis=1).sum())
 
 
-def _groups(problem: Problem, masks: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return every row's group of equal released rows, of masks per attribute."""
-    shown = np.where(masks.T, problem.n_values[:, None], problem.codes)
-    key = sort_key(list(shown), (problem.n_values + 1).tolist(), problem.n_rows)
-    return np.unique(key, return_inverse=True)[1].astype(np.int64)
+def equal_released(
+    problem: Problem, masks: NDArray[np.bool_], rows: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first of each kind of equal released rows, and the kind of each of these rows."""
+    columns, n_values = [], []
+    for attribute in range(problem.n_attributes):
+        codes = problem.codes[attribute, rows]
+        cells = range(problem.first_cell[attribute], problem.first_cell[attribute + 1])
+        for value, cell in enumerate(cells):
+            shown = codes == value if problem.is_bit else codes
+            columns.append(np.where(masks[rows, cell], 0, shown + 1))
+            n_values.append(3 if problem.is_bit else int(problem.n_values[attribute]) + 1)
+    key = sort_key(columns, n_values, len(rows))
+    _, first, kind = np.unique(key, return_index=True, return_inverse=True)
+    return rows[first], kind.astype(np.int64)

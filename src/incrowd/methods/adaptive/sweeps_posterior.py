@@ -8,12 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.methods.adaptive.problem import Problem
-from incrowd.methods.distinct import sort_key
+from incrowd.methods.adaptive.sweeps_crowds import equal_released
 
-RESIDUAL, MOST_ROUNDS, SETTLED = 1e-8, 20_000, 1e-6
-"""The goal of a scaling, its most rounds, and up to which residual it is believed."""
+ROUGH, FINE = 1e-4, 1e-8
+"""By how much sums may be off at the end of a scaling: a first look, and one to rely on."""
 
-FEW_STATES = 17.0
+MOST_ROUNDS, SETTLED = 20_000, 100.0
+"""The most rounds, and how much more than asked for the residual may be to be relied on."""
+
+MOST_PAIRS = 50_000_000
+"""Compatible pairs of profiles and kinds of rows above which there is no scaling."""
+
+FEW_STATES = 20.0
 """Parts of fewer states than two to this can be counted exactly: no estimate will do there."""
 
 
@@ -40,13 +46,15 @@ def posterior_of(
     profile_of_row: NDArray[np.int64],
     k: NDArray[np.int64],
     before: Posterior | None = None,
+    residual: float = FINE,
 ) -> Posterior:
     """Return everybody's belief: the closed form where it serves, else pruned and scaled.
 
     A row that is shown in full leaves with one person of its profile, and is believed with 1 over
     the profile's people. Any other belief is at most (z − n_full) / (z · s), with z people of the
     profile, n_full of them shown in full, and s equal rows. Scaling is for parts in which that is
-    above 1/k for somebody. ``before``: scales to begin with, of nearly the same rows.
+    above 1/k for somebody, and where pairs are not too many. ``before``: scales to begin with, of
+    nearly the same rows.
     """
     from incrowd.methods.adaptive.kernel_posterior import compatible_kinds, exchangeable, scale
 
@@ -62,7 +70,7 @@ def posterior_of(
     row_scale, person_scale = np.ones(n_rows), np.ones(len(z))
     if not len(rows):
         return Posterior(belief, is_certain, part_of_row, row_scale, person_scale)
-    first, kind = _kinds(problem, is_masked, rows)
+    first, kind = equal_released(problem, is_masked, rows)
     s = np.bincount(kind)
     profiles, profile = np.unique(profile_of_row[rows], return_inverse=True)
     share_left = n_left[profile_of_row[rows]] / z[profile_of_row[rows]]
@@ -75,7 +83,13 @@ def posterior_of(
         is_masked[first],
         problem.first_cell,
         problem.is_bit,
+        MOST_PAIRS,
     )
+    is_certain[rows] = k[rows] * n_left[profile_of_row[rows]] <= z[profile_of_row[rows]] * s[kind]
+    belief[rows] = bound
+    part_of_row[rows] = 0
+    if not len(start):
+        return Posterior(belief, is_certain, part_of_row, row_scale, person_scale)
     owned = np.unique(kind * len(profiles) + profile)
     owner_start = np.searchsorted(owned, np.arange(len(s) + 1) * len(profiles)).astype(np.int64)
     part = exchangeable(start, linked, owner_start, owned % len(profiles))
@@ -83,7 +97,6 @@ def posterior_of(
     part_of_profile, part_of_kind = part[: len(profiles)], part[len(profiles) :]
     # parts that need no scaling: everybody is safe by the closed form
     is_doubtful = np.zeros(int(part.max()) + 1, dtype=np.bool_)
-    is_certain[rows] = k[rows] * n_left[profile_of_row[rows]] <= z[profile_of_row[rows]] * s[kind]
     is_doubtful[part_of_kind[kind[~is_certain[rows]]]] = True
     is_pair = (part_of_profile[person] == part_of_kind[linked]) & is_doubtful[part_of_kind[linked]]
     person, linked = person[is_pair], np.ascontiguousarray(linked[is_pair])
@@ -93,34 +106,19 @@ def posterior_of(
     of_kind, of_profile = row_scale[first], person_scale[profiles]
     n_people = n_left[profiles].astype(np.float64)
     off = scale(
-        start, linked, n_people, s.astype(np.float64), of_profile, of_kind, RESIDUAL, MOST_ROUNDS
+        start, linked, n_people, s.astype(np.float64), of_profile, of_kind, residual, MOST_ROUNDS
     )
     scaled = of_profile[profile] * of_kind[kind] * share_left
     worst = np.zeros(len(is_doubtful))
     np.maximum.at(worst, part_of_profile, off)
-    is_reliable = is_doubtful & (worst <= SETTLED) & (_log_states(part, n_people, s) > FEW_STATES)
+    is_reliable = (
+        is_doubtful & (worst <= SETTLED * residual) & (_log_states(part, n_people, s) > FEW_STATES)
+    )
     belief[rows] = np.where(is_reliable[part_of_kind[kind]], np.minimum(bound, scaled), bound)
     part_of_row[rows] = part_of_kind[kind]
     row_scale, person_scale = row_scale.copy(), person_scale.copy()
     row_scale[rows], person_scale[profiles] = of_kind[kind], of_profile
     return Posterior(belief, is_certain, part_of_row, row_scale, person_scale)
-
-
-def _kinds(
-    problem: Problem, is_masked: NDArray[np.bool_], rows: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the first of each kind of equal released rows, and the kind of each of these rows."""
-    columns, n_values = [], []
-    for attribute in range(problem.n_attributes):
-        codes = problem.codes[attribute, rows]
-        cells = range(problem.first_cell[attribute], problem.first_cell[attribute + 1])
-        for place, cell in enumerate(cells):
-            shown = codes == place if problem.is_bit else codes
-            columns.append(np.where(is_masked[rows, cell], 0, shown + 1))
-            n_values.append(3 if problem.is_bit else int(problem.n_values[attribute]) + 1)
-    key = sort_key(columns, n_values, len(rows))
-    _, first, kind = np.unique(key, return_index=True, return_inverse=True)
-    return rows[first], kind.astype(np.int64)
 
 
 def _log_states(
