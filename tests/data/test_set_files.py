@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import tempfile
 import zipfile
 from pathlib import Path
@@ -232,13 +233,13 @@ def test_entries_that_occur_again_are_one_and_noted(tmp_path, name, content):
 
 
 def test_loops_and_missing_directions_are_noted(tmp_path):
-    path = put(tmp_path, "g.txt", "0 0\n0 1\n1 0\n1 2\n3 3\n")
+    path = put(tmp_path, "g.txt", "0 0\n0 1\n1 0\n1 2\n2 0\n3 3\n")
     directed = read_set_file(path, SetOptions("directed"))
-    assert oracle.as_dict(directed.sets) == {0: [0, 1], 1: [0, 2], 2: [], 3: [3]}
+    assert oracle.as_dict(directed.sets) == {0: [0, 1], 1: [0, 2], 2: [0], 3: [3]}
     assert ["2 nodes" in note for note in directed.notes] == [True]
     undirected = read_set_file(path, SetOptions("undirected"))
-    assert oracle.as_dict(undirected.sets) == {0: [0, 1], 1: [0, 2], 2: [1], 3: [3]}
-    assert "1 edges" in undirected.notes[1]
+    assert oracle.as_dict(undirected.sets) == {0: [0, 1, 2], 1: [0, 2], 2: [0, 1], 3: [3]}
+    assert "2 edges" in undirected.notes[1]
     assert read_set_file(path).notes == []
 
 
@@ -248,6 +249,12 @@ def test_comments_above_an_edge_list(tmp_path):
     assert oracle.as_dict(found.sets) == {0: [1], 1: [], 5: [1]}
     assert "2 lines of comments" in found.notes[0]
     assert found.format.delimiter == "\t"
+
+
+@pytest.mark.parametrize("name", ["#a", "%b"])
+def test_names_that_look_like_comments(tmp_path, name):
+    sets = made([[0], [0]], 1, [name, "z"], ["i"])
+    assert oracle.as_dict(there_and_back(sets, tmp_path, "o.txt")) == {name: ["i"], "z": ["i"]}
 
 
 @pytest.mark.parametrize(
@@ -461,3 +468,26 @@ def test_where_names_stand_in_a_list():
         names = pa.array([5, 9, 2, 7], pa.int64()).cast(kind)
         assert places_in(names, pa.array([9, 5, 8, 2])).tolist() == [1, 0, 3, -1]
     assert places_in(pa.array([1]), pa.array([], pa.int64())).tolist() == [-1]
+
+
+# ── real files ──────────────────────────────────────────────────────────────────────────────
+
+REAL = {
+    "transactions/groceries.dat.gz": ("bipartite", 9_835, 169, 43_367),
+    "transactions/bms_webview1.dat.gz": ("bipartite", 59_602, 497, 149_639),
+    "graphs/ca_condmat_lcc.txt.gz": ("undirected", 21_363, 21_363, 2 * 91_342 - 56),
+    "graphs/cit_hepph_directed.txt.gz": ("directed", 34_546, 34_546, 421_578),
+}
+
+
+@pytest.mark.skipif("INCROWD_DATA" not in os.environ, reason="INCROWD_DATA names no folder")
+@pytest.mark.parametrize("name", REAL)
+def test_real_files_have_the_sizes_that_were_published(name, tmp_path):
+    graph, *sizes = REAL[name]
+    found = read_set_file(Path(os.environ["INCROWD_DATA"]) / name, SetOptions(graph))
+    assert [found.sets.n_rows, found.sets.n_items, found.sets.n_entries] == sizes
+    ending = ".dat.gz" if ".dat" in name else ".txt.gz"
+    written = write_sets(found.sets, tmp_path / f"o{ending}", found.format)
+    again = read_sets(written[0], found.format.options(graph))
+    assert (again.starts == found.sets.starts).all()
+    assert (again.items == found.sets.items).all()
