@@ -2,8 +2,8 @@
 
 Smooth k-anonymity (Esfandiari et al. 2022, Definition 3.5), k-majority-anonymity (Esfandiari et
 al., "Anonymizing List Data", Definition 1.2) and k-anonymity by suppression (Definition 3.4 of the
-former). Definition 3.5 prints the released entries where the original ones are meant, as which it says nothing: here
-holders are always counted in the original.
+former). Definition 3.5 prints the released entries where the original ones are meant, as which it
+says nothing: here holders are always counted in the original.
 """
 
 from __future__ import annotations
