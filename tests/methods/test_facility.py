@@ -27,6 +27,7 @@ from incrowd.methods.facility.location import (
     nearest_facilities,
     nearest_sums,
 )
+from incrowd.methods.facility.merge import merge_small
 from incrowd.methods.facility.search import search
 from incrowd.methods.sets.promise import SetPromise
 from incrowd.metrics.sets import set_losses
@@ -98,6 +99,52 @@ def test_too_few_rows_are_infeasible(variant):
     own = np.asarray([1, 4, 1], dtype=np.int32)
     with pytest.raises(InfeasibleError):
         search(to_sets([{0}, {1}, {2}]), SetPromise("smooth", 2, k_of_row=own), variant=variant)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    ("rows", "wishes"),
+    [
+        # a star around {5} would take {5, 6}, who asks for more rows than are left
+        ([{0}, {0, 1}, {5}, {5, 6}, {6}], [2, 2, 2, 5, 2]),
+        # {9} is left over and asks for more rows than its nearest star has
+        ([{0}, {0, 1}, {5}, {5, 6}, {9}], [2, 2, 2, 2, 5]),
+    ],
+)
+def test_stars_meet_demands_of_newcomers(rows, wishes, seed):
+    promise = SetPromise("smooth", 2, k_of_row=np.asarray(wishes, dtype=np.int32))
+    found = search(to_sets(rows, 10), promise, variant="alg1", cut=False, seed=seed)
+    assert found.group_of_row.tolist() == [0] * 5
+
+
+def merged(rows, number_of_atom, facility, k=4):
+    atoms = atoms_of(to_sets(rows, N_ITEMS), SetPromise("smooth", k))
+    group_of_atom = merge_small(
+        atoms,
+        np.asarray(number_of_atom, dtype=np.int32),
+        np.asarray(facility, dtype=np.int32),
+        working(),
+    )
+    return np.unique(group_of_atom[atoms.atom_of_row], return_inverse=True)[1].tolist()
+
+
+def test_what_is_left_over_takes_rows_that_can_be_spared():
+    # three rows lack one; of the five others {0, 1} is the nearest
+    rows = [{0}, {0}, {0}, {1}, {0, 1}, {1, 2}, {1, 3}, {1, 4}]
+    groups = merged(rows, [0, 1, 1, 1, 1, 1], [0, 1])
+    assert groups == [0, 0, 0, 1, 0, 1, 1, 1]
+
+
+def test_what_is_left_over_joins_where_nothing_can_be_spared():
+    # the nearest rows are four equal ones, and without them the other group would be one row
+    groups = merged([{0}] * 3 + [{1}] * 4 + [{2}], [0, 1, 1], [0, 1])
+    assert groups == [0] * 8
+
+
+def test_small_clusters_are_merged_to_under_2k():
+    rows = [{0}] * 3 + [{1}] * 3 + [{2}] * 3 + [{3}] * 3
+    groups = merged(rows, [0, 1, 2, 3], [0, 1, 2, 3])
+    assert sorted(np.bincount(groups).tolist()) == [6, 6]
 
 
 @settings(max_examples=60, deadline=None)

@@ -1,9 +1,9 @@
 """Promises about lists, sparse matrices and graphs: equal sets, and what a set may show.
 
 Smooth k-anonymity (Esfandiari et al. 2022, Definition 3.5), k-majority-anonymity (Esfandiari et
-al. 2021, Definition 1.2) and k-anonymity by suppression (Definition 3.4 of the former). Definition
-3.5 prints the released entries where the original ones are meant, as which it says nothing: here
-holders are always counted in the original.
+al., "Anonymizing List Data", Definition 1.2) and k-anonymity by suppression (Definition 3.4 of the
+former). Definition 3.5 prints the released entries where the original ones are meant, as which it
+says nothing: here holders are always counted in the original.
 """
 
 from __future__ import annotations

@@ -169,7 +169,7 @@ def meet_rows(
             opened.known_distance[atom] = _distance_to_opened(atom, starts, items, opened)
             opened.known_at[atom] = n_open
         distance = opened.known_distance[atom]
-        if distance == 0 or chance[place] * cost[atom] >= distance:
+        if chance[place] * cost[atom] >= distance:
             continue
         opened.facility[n_open] = atom
         opened.number_of_atom[atom] = n_open

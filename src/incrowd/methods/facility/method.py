@@ -22,10 +22,10 @@ VARIANTS = ("practical", "alg1", "alg2")
 class Facility:
     """Open some rows as facilities, each at the price of its nearest rows; clients are groups.
 
-    Follows Esfandiari et al. 2022 (Alg. 1, Alg. 2 and the practical variant of Appendix D) and
-    2021 (Alg. 2 with α = 1/2). Deviation: their approximation algorithms for medians and facility
-    location are replaced by greedy and online ones, so no factor is claimed. About O(rows · holders
-    of a row's items) per order.
+    Follows Esfandiari et al. 2022 (Alg. 1, Alg. 2 and the practical variant of Appendix D); their
+    "Anonymizing List Data" is Alg. 2 with α = 1/2. Deviation: their approximation algorithms for
+    medians and facility location are replaced by greedy and online ones, so no factor is claimed.
+    About O(rows · holders of a row's items) per order.
     """
 
     name: ClassVar[str] = "facility"
