@@ -252,7 +252,7 @@ def test_rounds_spend_all_passes():
     for n_passes in range(1, 50):
         rounds = rounds_of(n_passes)
         assert min(rounds) >= 1
-        assert sum(rounds) == n_passes or n_passes < 4
+        assert sum(rounds) == n_passes
 
 
 def test_wide_rows_and_narrow_ones_go_through_lists_and_bitsets(monkeypatch):
