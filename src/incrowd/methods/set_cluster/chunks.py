@@ -26,9 +26,6 @@ from incrowd.methods.sets.vote import rule_of
 N_HASHES = 8
 """How many minhashes a row is sorted by."""
 
-LOOSE_SHARE = 0.12
-"""Up to which share of all entries, those kept worst, rows are regrouped in a round of repair."""
-
 _SCHEMA = pa.schema([("row", pa.int64()), ("group", pa.int32())])
 
 
@@ -48,12 +45,16 @@ def chunks_of_rows(
 
 
 def loose_rows(
-    sets: Sets, group_of_row: NDArray[np.int32], promise: SetPromise, price: float
+    sets: Sets,
+    group_of_row: NDArray[np.int32],
+    promise: SetPromise,
+    price: float,
+    most: float,
 ) -> NDArray[np.bool_]:
     """Return which rows are in groups that keep so little that they are better made anew.
 
     Groups are sorted by the share of their entries that they are worth at this price; the worst
-    are loose, up to a share of all entries.
+    are loose, up to this share of all entries.
     """
     from incrowd.methods.sets import kernel_vote
 
@@ -70,7 +71,7 @@ def loose_rows(
     order = np.argsort(share, kind="stable")
     is_loose = np.zeros(n_groups, dtype=np.bool_)
     before = np.cumsum(n_entries[order]) - n_entries[order]
-    is_loose[order] = before < LOOSE_SHARE * sets.n_entries
+    is_loose[order] = before < most * sets.n_entries
     is_loose &= share < 1.0
     loose: NDArray[np.bool_] = is_loose[group_of_row]
     return loose

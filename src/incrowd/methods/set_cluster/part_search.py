@@ -136,8 +136,10 @@ class _State:
         return self.n_idle >= 2
 
     def next_pass(self) -> None:
-        """Pair all groups after cutting large ones; every other time those that changed, and
-        dissolve."""
+        """Cut large groups, pair groups with near ones, and dissolve those that are worth less.
+
+        Every other pass cuts none and pairs only groups that the one before has changed.
+        """
         from incrowd.methods.set_cluster.kernel_pass import dissolve_groups, pair_groups
 
         rule = self.rule
@@ -161,19 +163,18 @@ class _State:
                 N_HOLDERS,
                 self.random,
             )
-        if is_odd:
-            for some in _slices(self.order.permutation(n_groups)):
-                n_changes += dissolve_groups(
-                    self.kinds,
-                    self.groups,
-                    self.scratch,
-                    rule,
-                    some,
-                    self.is_changed,
-                    N_TARGETS,
-                    N_HOLDERS_OF_TARGETS,
-                    self.random,
-                )
+        for some in _slices(self.order.permutation(n_groups)):
+            n_changes += dissolve_groups(
+                self.kinds,
+                self.groups,
+                self.scratch,
+                rule,
+                some,
+                self.is_changed,
+                N_TARGETS,
+                N_HOLDERS_OF_TARGETS,
+                self.random,
+            )
         n_changes += int(self.is_changed.sum())
         self.placed = placed_groups(self.groups)
         self._lay_out()

@@ -31,6 +31,10 @@ CHUNK_ROWS = 100_000
 REPAIRS = 4
 """In how many rounds groups of different chunks meet."""
 
+LOOSE_SHARE = 0.12
+"""The share of all entries, those kept worst, whose rows the first repair groups anew; the nth
+an nth of it."""
+
 _WHOLE = 1_000_000
 
 
@@ -149,7 +153,7 @@ def _in_chunks(
             break
         # One price for all chunks: what one of them gains is gained by the whole.
         price = best_utility.jaccard
-        is_loose = loose_rows(sets, best, promise, price)
+        is_loose = loose_rows(sets, best, promise, price, LOOSE_SHARE / turn)
         chunk_of_row = chunks_of_groups(sets, best, is_loose, promise, chunk_rows, seed + turn)
         begun = np.where(is_loose, np.int32(-1), best)
         found = search_chunks(
