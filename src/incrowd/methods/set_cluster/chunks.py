@@ -149,7 +149,7 @@ def search_chunks(
     columns = {
         "row": pa.array(np.arange(sets.n_rows)),
         "part": pa.array(chunk_of_row),
-        "items": pa.LargeListArray.from_arrays(pa.array(sets.starts), pa.array(sets.items)),
+        "items": _lists(sets),
     }
     if search.promise.k_of_row is not None:
         columns["k"] = pa.array(search.promise.needs(sets.n_rows))
@@ -174,6 +174,14 @@ def search_chunks(
     np.maximum.at(n_groups, chunk_of_row, in_chunk + 1)
     first = np.cumsum(n_groups) - n_groups
     return numbered_by_first_row((first[chunk_of_row] + in_chunk).astype(np.int32))
+
+
+def _lists(sets: Sets) -> pa.Array:
+    """Return the rows' items as a column of lists, with small offsets where they are enough."""
+    items = pa.array(sets.items)
+    if sets.n_entries < 1 << 31:
+        return pa.ListArray.from_arrays(pa.array(sets.starts.astype(np.int32)), items)
+    return pa.LargeListArray.from_arrays(pa.array(sets.starts), items)
 
 
 @dataclass(frozen=True, eq=False)

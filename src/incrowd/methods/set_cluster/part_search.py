@@ -138,7 +138,7 @@ class _State:
     def next_pass(self) -> None:
         """Cut large groups, pair groups with near ones, and dissolve those that are worth less.
 
-        Every other pass cuts none and pairs only groups that the one before has changed.
+        Every other pass cuts none and visits only groups that the one before has changed.
         """
         from incrowd.methods.set_cluster.kernel_pass import dissolve_groups, pair_groups
 
@@ -163,7 +163,7 @@ class _State:
                 N_HOLDERS,
                 self.random,
             )
-        for some in _slices(self.order.permutation(n_groups)):
+        for some in _slices(self.order.permutation(visited)):
             n_changes += dissolve_groups(
                 self.kinds,
                 self.groups,

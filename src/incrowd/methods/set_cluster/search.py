@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +22,8 @@ from incrowd.progress import Progress, silent
 STAGE = "grouping sets"
 
 PASSES = {QUICK: 2, AUTO: 8, FULL: 60}
-"""How many passes the words for an effort come to."""
+PASSES_IN_CHUNKS = {QUICK: 2, AUTO: 4, FULL: 20}
+"""How many passes the words for an effort come to, for one part and for chunks."""
 
 MOST_PASSES = 100_000
 
@@ -86,7 +88,7 @@ def _as_one(
 ) -> tuple[NDArray[np.int32], int, int]:
     """Search all rows as one part; a time ends after the pass in which it is over."""
     seconds = seconds_of(effort)
-    n_passes = MOST_PASSES if seconds else _passes(effort)
+    n_passes = MOST_PASSES if seconds else _passes(effort, PASSES)
     begin = time.monotonic()
     n_done = 0
 
@@ -129,7 +131,7 @@ def _in_chunks(
         trial = _TrialOfChunk(sets, promise, chunk_of_row, seed)
         n_passes = trial.passes(seconds_of(effort), n_chunks / engine.n_workers)
     else:
-        n_passes = _passes(effort)
+        n_passes = _passes(effort, PASSES_IN_CHUNKS)
     first, *repairs = rounds_of(n_passes)
 
     def report(done: int, more: int) -> PartProgress:
@@ -180,8 +182,8 @@ def rounds_of(n_passes: int) -> list[int]:
     return [n_passes - n_rounds * n_repair, *[n_repair] * n_rounds]
 
 
-def _passes(effort: int | str) -> int:
-    return min(effort, MOST_PASSES) if isinstance(effort, int) else PASSES[effort]
+def _passes(effort: int | str, passes: Mapping[str, int]) -> int:
+    return min(effort, MOST_PASSES) if isinstance(effort, int) else passes[effort]
 
 
 @dataclass(frozen=True, eq=False)
