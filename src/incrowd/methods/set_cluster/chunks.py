@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.data.sets import Sets
@@ -20,7 +19,7 @@ from incrowd.errors import EngineError
 from incrowd.methods.part_progress import PartProgress, SilentParts
 from incrowd.methods.set_cluster.kinds import Part, numbered_by_first_row
 from incrowd.methods.set_cluster.part_search import PartSearch, Told
-from incrowd.methods.sets.promise import SMOOTH, SetPromise
+from incrowd.methods.sets.promise import SMOOTH, SUPPRESSION, SetPromise
 from incrowd.methods.sets.vote import rule_of
 
 N_HASHES = 8
@@ -36,7 +35,7 @@ def chunks_of_rows(
 
     O(rows · log rows + 8 · entries); empty rows are near each other.
     """
-    order = _by_minhashes(sets.starts, sets.items, seed)
+    order = np.lexsort(_minhashes(sets, promise, sets.starts, sets.items, seed)[::-1])
     largest_need = int(promise.needs(sets.n_rows).max(initial=1))
     n_chunks = max(1, min(round(sets.n_rows / chunk_rows), sets.n_rows // largest_need))
     chunk_of_row = np.empty(sets.n_rows, dtype=np.int32)
@@ -44,34 +43,97 @@ def chunks_of_rows(
     return chunk_of_row
 
 
-def chunks_of_groups(
-    sets: Sets, group_of_row: NDArray[np.int32], chunk_rows: int, seed: int
-) -> NDArray[np.int32]:
-    """Return every row's chunk, all rows of a group in one, near groups together.
+def loose_rows(
+    sets: Sets,
+    group_of_row: NDArray[np.int32],
+    promise: SetPromise,
+    price: float,
+    most: float,
+) -> NDArray[np.bool_]:
+    """Return which rows are in groups that keep so little that they are better made anew.
 
-    A group is hashed by the items that at least half of its rows hold, or by its first row's.
+    Groups are sorted by the share of their entries that they are worth at this price; the worst
+    are loose, up to this share of all entries.
     """
     from incrowd.methods.sets import kernel_vote
 
     n_groups = int(group_of_row.max()) + 1
     group_starts, rows = kernel_vote.rows_by_group(group_of_row, n_groups)
+    needs = promise.needs(sets.n_rows)
+    rule = rule_of(promise, price)
+    kept, created, _ = kernel_vote.tally_rows(
+        sets.starts, sets.items, sets.n_items, group_starts, rows, needs, rule
+    )
+    n_entries = np.bincount(group_of_row, weights=sets.sizes, minlength=n_groups)
+    share = (kept - price * created) / np.maximum(n_entries, 1)
+    share[n_entries == 0] = 1.0
+    order = np.argsort(share, kind="stable")
+    is_loose = np.zeros(n_groups, dtype=np.bool_)
+    before = np.cumsum(n_entries[order]) - n_entries[order]
+    is_loose[order] = before < most * sets.n_entries
+    is_loose &= share < 1.0
+    loose: NDArray[np.bool_] = is_loose[group_of_row]
+    return loose
+
+
+def chunks_of_groups(
+    sets: Sets,
+    group_of_row: NDArray[np.int32],
+    is_loose: NDArray[np.bool_],
+    promise: SetPromise,
+    chunk_rows: int,
+    seed: int,
+) -> NDArray[np.int32]:
+    """Return every row's chunk, all rows of a group in one, near groups together.
+
+    A group is hashed by the items that at least half of its rows hold, or by its first row's.
+    Loose rows go by themselves. No chunk has fewer rows than any row needs.
+    """
+    from incrowd.methods.sets import kernel_vote
+
+    # what is sorted: whole groups, then loose rows as groups of one
+    loose = np.flatnonzero(is_loose)
+    thing_of_row = np.empty(sets.n_rows, dtype=np.int32)
+    thing_of_row[~is_loose] = numbered_by_first_row(group_of_row[~is_loose])
+    n_groups = int(thing_of_row[~is_loose].max(initial=-1)) + 1
+    thing_of_row[loose] = n_groups + np.arange(len(loose), dtype=np.int32)
+    n_things = n_groups + len(loose)
+    starts_of_thing, rows = kernel_vote.rows_by_group(thing_of_row, n_things)
     half = rule_of(SetPromise(SMOOTH, 1), 0.0)
     needs = np.ones(sets.n_rows, dtype=np.int32)
-    given = (sets.starts, sets.items, sets.n_items, group_starts, rows, needs, half)
+    given = (sets.starts, sets.items, sets.n_items, starts_of_thing, rows, needs, half)
     *_, n_shown = kernel_vote.tally_rows(*given)
-    starts, items = kernel_vote.shown_items(*given, n_shown)
-    hashes = _hashes(starts, items, seed)
+    starts, items = kernel_vote.shown_items(*given, int(n_shown.sum()))
+    hashes = _minhashes(sets, promise, starts, items, seed)
     is_empty = starts[1:] == starts[:-1]
-    first_rows = sets.take(rows[group_starts[:-1]][is_empty])
-    hashes[:, is_empty] = _hashes(first_rows.starts, first_rows.items, seed)
+    first_rows = sets.take(rows[starts_of_thing[:-1]][is_empty])
+    hashes[:, is_empty] = _minhashes(sets, promise, first_rows.starts, first_rows.items, seed)
     order = np.lexsort(hashes[::-1])
-    sizes = np.diff(group_starts)[order]
-    n_chunks = max(1, round(sets.n_rows / chunk_rows))
+    sizes = np.diff(starts_of_thing)[order]
+    largest_need = int(promise.needs(sets.n_rows).max())
+    size_of_chunk = max(chunk_rows, largest_need)
     before = np.cumsum(sizes) - sizes
-    chunk_of_group = np.empty(n_groups, dtype=np.int32)
-    chunk_of_group[order] = before * n_chunks // sets.n_rows
-    _, chunk_of_group = np.unique(chunk_of_group, return_inverse=True)
-    return chunk_of_group.reshape(-1).astype(np.int32)[group_of_row]
+    chunk = before * max(1, round(sets.n_rows / size_of_chunk)) // sets.n_rows
+    chunk_of_thing = np.empty(n_things, dtype=np.int32)
+    chunk_of_thing[order] = _large_enough(chunk, sizes, largest_need)
+    return chunk_of_thing[thing_of_row]
+
+
+def _large_enough(
+    chunk: NDArray[np.int64], sizes: NDArray[np.int64], least: int
+) -> NDArray[np.int32]:
+    """Return chunks numbered from 0, small ones joined with the next or with the one before."""
+    n_rows = np.bincount(chunk, weights=sizes).astype(np.int64)
+    number = np.empty(len(n_rows), dtype=np.int32)
+    n_chunks, size = 0, 0
+    for place, more in enumerate(n_rows.tolist()):
+        number[place] = n_chunks
+        size += more
+        if size >= least:
+            n_chunks, size = n_chunks + 1, 0
+    if size:
+        number[number == n_chunks] = max(0, n_chunks - 1)
+    return number[chunk]
 
 
 def search_chunks(
@@ -86,7 +148,7 @@ def search_chunks(
     columns = {
         "row": pa.array(np.arange(sets.n_rows)),
         "part": pa.array(chunk_of_row),
-        "items": pa.LargeListArray.from_arrays(pa.array(sets.starts), pa.array(sets.items)),
+        "items": _packed(sets),
     }
     if search.promise.k_of_row is not None:
         columns["k"] = pa.array(search.promise.needs(sets.n_rows))
@@ -113,6 +175,33 @@ def search_chunks(
     return numbered_by_first_row((first[chunk_of_row] + in_chunk).astype(np.int32))
 
 
+def _packed(sets: Sets) -> pa.Array:
+    """Return the rows' items as a column of bytes, which every engine takes; items are not copied.
+
+    Four bytes an item; small offsets where they are enough.
+    """
+    starts = 4 * sets.starts
+    is_small = starts[-1] < 1 << 31
+    offsets = pa.py_buffer(np.ascontiguousarray(starts.astype(np.int32) if is_small else starts))
+    content = pa.py_buffer(np.ascontiguousarray(sets.items))
+    kind = pa.binary() if is_small else pa.large_binary()
+    return pa.Array.from_buffers(kind, sets.n_rows, [None, offsets, content])
+
+
+def _unpacked(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return where the rows' items start, and the items, of a column of bytes."""
+    starts, items = [np.zeros(1, dtype=np.int64)], [np.empty(0, dtype=np.int32)]
+    for chunk in column.chunks:
+        _, offsets, content = chunk.buffers()
+        width = np.int64 if pa.types.is_large_binary(chunk.type) else np.int32
+        ends = np.frombuffer(offsets, width)[chunk.offset : chunk.offset + len(chunk) + 1]
+        ends = ends.astype(np.int64) // 4
+        if ends[-1] > ends[0]:
+            items.append(np.frombuffer(content, np.int32)[ends[0] : ends[-1]])
+        starts.append(starts[-1][-1] + ends[1:] - ends[0])
+    return np.concatenate(starts), np.concatenate(items)
+
+
 @dataclass(frozen=True, eq=False)
 class _SearchChunk:
     """Search the rows of one chunk: numbers and items in, numbers and groups of the chunk out."""
@@ -124,11 +213,7 @@ class _SearchChunk:
     def __call__(self, block: pa.Table) -> pa.Table:
         """Return the groups; an engine may hand rows over in any order."""
         block = block.sort_by("row")
-        items = block.column("items").combine_chunks()
-        if isinstance(items, pa.ChunkedArray):
-            items = pa.concat_arrays(items.chunks)
-        sizes = pc.list_value_length(items).to_numpy()
-        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        starts, items = _unpacked(block.column("items"))
         needs = (
             block.column("k").to_numpy()
             if "k" in block.column_names
@@ -136,7 +221,8 @@ class _SearchChunk:
         )
         given = None
         if "group" in block.column_names:
-            given = numbered_by_first_row(block.column("group").to_numpy())
+            given = block.column("group").to_numpy().copy()
+            given[given >= 0] = numbered_by_first_row(given[given >= 0])
         number = int(block.column("part")[0].as_py())
         progress = self.report.of(number)
 
@@ -144,22 +230,25 @@ class _SearchChunk:
             progress("", told.n_passes, self.search.n_passes, 1.0 - told.utility.jaccard)
             return True
 
-        part = Part(starts, items.flatten().to_numpy(), self.n_items, needs)
+        part = Part(starts, items, self.n_items, needs)
         group_of_row = self.search(part, number, given, tell)
         return pa.table({"row": block.column("row"), "group": group_of_row}, schema=_SCHEMA)
 
 
-def _by_minhashes(
-    starts: NDArray[np.int64], items: NDArray[np.int32], seed: int
-) -> NDArray[np.int64]:
-    """Return rows in the lexicographic order of their minhashes."""
-    hashes = _hashes(starts, items, seed)
-    order: NDArray[np.int64] = np.lexsort(hashes[::-1])
-    return order
+def _minhashes(
+    sets: Sets,
+    promise: SetPromise,
+    starts: NDArray[np.int64],
+    items: NDArray[np.int32],
+    seed: int,
+) -> NDArray[np.uint32]:
+    """Return ``hashes[place, thing]`` of rows or groups with these items of ``sets``."""
+    from incrowd.methods.set_cluster.kernel_kinds import keys_of_items, least_keys
 
-
-def _hashes(starts: NDArray[np.int64], items: NDArray[np.int32], seed: int) -> NDArray[np.uint32]:
-    from incrowd.methods.set_cluster.kernel_kinds import minhashes
-
+    n_holders = np.bincount(sets.items, minlength=sets.n_items)
+    least = promise.k if promise.kind == SUPPRESSION else (promise.k + 1) // 2
     salts = np.random.default_rng(seed).integers(0, 1 << 63, size=N_HASHES, dtype=np.uint64)
-    return minhashes(starts, items, salts)
+    hashes = np.empty((N_HASHES, len(starts) - 1), dtype=np.uint32)
+    for place, salt in enumerate(salts):
+        hashes[place] = least_keys(starts, items, keys_of_items(n_holders, least, salt))
+    return hashes

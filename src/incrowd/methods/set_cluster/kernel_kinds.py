@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from incrowd.compiling import Whole, compiled, compiled_into_callers
 
+LARGEST_KEY = np.uint32(0xFFFFFFFF)
+
 
 @compiled_into_callers
 def mixed(number: np.uint64) -> np.uint64:
@@ -56,19 +58,34 @@ def transposed(
 
 
 @compiled
-def minhashes(
-    starts: NDArray[np.int64], items: NDArray[np.int32], salts: NDArray[np.uint64]
+def keys_of_items(
+    n_holders: NDArray[np.int64], least: Whole, salt: np.uint64
 ) -> NDArray[np.uint32]:
-    """Return ``hashes[place, row]``: the least hash of a row's items, for each salt.
+    """Return a random key per item: rare items tend to have small ones, useless ones the largest.
 
-    Two rows share it with the probability of their Jaccard similarity. Empty rows have the
-    largest number of all.
+    An item that fewer than ``least`` rows hold can be shown by no group.
     """
-    hashes = np.full((len(salts), len(starts) - 1), np.uint32(0xFFFFFFFF), dtype=np.uint32)
-    for row in range(len(starts) - 1):
+    n_most = 1
+    for number in n_holders:
+        n_most = max(n_most, number)
+    keys = np.full(len(n_holders), LARGEST_KEY, dtype=np.uint32)
+    for item in range(len(n_holders)):
+        if n_holders[item] >= least:
+            weight = 1
+            while n_holders[item] << weight <= n_most:
+                weight += 1
+            number = mixed(np.uint64(item) ^ salt) >> np.uint64(32)
+            keys[item] = np.uint32(number // np.uint64(weight * weight))
+    return keys
+
+
+@compiled
+def least_keys(
+    starts: NDArray[np.int64], items: NDArray[np.int32], key_of_item: NDArray[np.uint32]
+) -> NDArray[np.uint32]:
+    """Return the least key of each row's items; the largest key for a row without any."""
+    keys = np.full(len(starts) - 1, LARGEST_KEY, dtype=np.uint32)
+    for row in range(len(keys)):
         for entry in range(starts[row], starts[row + 1]):
-            for place in range(len(salts)):
-                number = mixed(np.uint64(items[entry]) ^ salts[place]) >> np.uint64(32)
-                if number < hashes[place, row]:
-                    hashes[place, row] = np.uint32(number)
-    return hashes
+            keys[row] = min(keys[row], key_of_item[items[entry]])
+    return keys

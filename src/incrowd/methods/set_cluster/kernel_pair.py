@@ -103,6 +103,16 @@ def _best_move(
 
 
 @compiled_inner
+def _bend(n_holders: Whole, least: Whole, size: Whole, price: float) -> float:
+    """Return what adding and taking away one holder changes if they are counted apart."""
+    return (
+        worth(n_holders - 1, least, size, price)
+        + worth(n_holders + 1, least, size, price)
+        - 2.0 * worth(n_holders, least, size, price)
+    )
+
+
+@compiled_inner
 def _changes(
     kinds: Kinds,
     groups: Groups,
@@ -114,29 +124,38 @@ def _changes(
     size: NDArray[np.int64],
     least: NDArray[np.int64],
 ) -> None:
-    """Note for each slot looked at what its leaving for the other side changes at equal sizes."""
+    """Note for each slot looked at what its leaving for the other side changes at equal sizes.
+
+    And how much more a swap may gain at most, since both rows can hold an item: then nothing
+    changes for it, whatever the change of either row alone.
+    """
     other = 1 - side
     for place in range(n_looked_at):
         kind = groups.kind[start + place]
         change = 0.0
+        at_most = 0.0
         for entry in range(kinds.starts[kind], kinds.starts[kind + 1]):
             item = kinds.items[entry]
             here, there = scratch.counted[side, item], scratch.counted[other, item]
-            change += worth(here - 1, least[side], size[side], price)
-            change -= worth(here, least[side], size[side], price)
-            change += worth(there + 1, least[other], size[other], price)
-            change -= worth(there, least[other], size[other], price)
+            now = worth(here, least[side], size[side], price)
+            now_there = worth(there, least[other], size[other], price)
+            change += worth(here - 1, least[side], size[side], price) - now
+            change += worth(there + 1, least[other], size[other], price) - now_there
+            if there > 0:  # a row of the other side may hold it
+                bend = _bend(here, least[side], size[side], price)
+                bend += _bend(there, least[other], size[other], price)
+                at_most += max(0.0, -bend)
         scratch.change[side, place] = change
+        scratch.at_most[side, place] = at_most
 
 
 @compiled_inner
-def _bend(n_holders: Whole, least: Whole, size: Whole, price: float) -> float:
-    """Return what adding and taking away one holder changes if they are counted apart."""
-    return (
-        worth(n_holders - 1, least, size, price)
-        + worth(n_holders + 1, least, size, price)
-        - 2.0 * worth(n_holders, least, size, price)
-    )
+def marked(kinds: Kinds, scratch: Scratch, kind: Whole) -> Whole:
+    """Mark the items of a kind; return the mark, which no other item has."""
+    scratch.last_mark[0] += 1
+    for entry in range(kinds.starts[kind], kinds.starts[kind + 1]):
+        scratch.mark[kinds.items[entry]] = scratch.last_mark[0]
+    return scratch.last_mark[0]
 
 
 @compiled_inner
@@ -207,10 +226,7 @@ def improve_pair(
                 continue
             if not has_room(groups, partner, kind):
                 continue
-            scratch.last_mark[0] += 1
-            mark = scratch.last_mark[0]
-            for entry in range(kinds.starts[kind], kinds.starts[kind + 1]):
-                scratch.mark[kinds.items[entry]] = mark
+            mark = -1
             for place_there in range(n_looked_at[1]):
                 other = groups.kind[start[1] + place_there]
                 if other == kind:
@@ -220,6 +236,10 @@ def improve_pair(
                 ):
                     continue
                 gain = scratch.change[0, place] + scratch.change[1, place_there]
+                if gain + min(scratch.at_most[0, place], scratch.at_most[1, place_there]) <= best:
+                    continue
+                if mark < 0:
+                    mark = marked(kinds, scratch, kind)
                 for entry in range(kinds.starts[other], kinds.starts[other + 1]):
                     item = kinds.items[entry]
                     if scratch.mark[item] == mark:

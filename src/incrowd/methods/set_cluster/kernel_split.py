@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from incrowd.compiling import Whole, compiled, compiled_inner
 from incrowd.kernels.sorting import shell_sort
 from incrowd.methods.cluster.kernel_draw import below
-from incrowd.methods.set_cluster.kernel_pair import LEAST_GAIN
+from incrowd.methods.set_cluster.kernel_pair import LEAST_GAIN, marked
 from incrowd.methods.set_cluster.kernel_state import (
     Groups,
     Kinds,
@@ -39,11 +39,8 @@ def _distances(
     kinds: Kinds, groups: Groups, scratch: Scratch, group: Whole, kind: Whole
 ) -> NDArray[np.int64]:
     """Return how far each slot of a group is from a kind (Hamming)."""
-    scratch.last_mark[0] += 1
-    mark = scratch.last_mark[0]
+    mark = marked(kinds, scratch, kind)
     n_items = kinds.starts[kind + 1] - kinds.starts[kind]
-    for entry in range(kinds.starts[kind], kinds.starts[kind + 1]):
-        scratch.mark[kinds.items[entry]] = mark
     first = groups.first[group]
     distance = np.empty(groups.n_slots[group], dtype=np.int64)
     for place in range(len(distance)):

@@ -59,6 +59,7 @@ class Scratch(NamedTuple):
     mark: NDArray[np.int64]
     last_mark: NDArray[np.int64]
     change: NDArray[np.float64]
+    at_most: NDArray[np.float64]
     need_without: NDArray[np.int32]
     nearness: NDArray[np.float32]
     near: NDArray[np.int32]
@@ -74,6 +75,7 @@ def new_scratch(n_items: Whole, n_groups: Whole, n_looked_at: Whole) -> Scratch:
         np.zeros(2, dtype=np.int64),
         np.zeros(n_items, dtype=np.int64),
         np.zeros(1, dtype=np.int64),
+        np.empty((2, n_looked_at), dtype=np.float64),
         np.empty((2, n_looked_at), dtype=np.float64),
         np.empty((2, n_looked_at), dtype=np.int32),
         np.zeros(n_groups, dtype=np.float32),

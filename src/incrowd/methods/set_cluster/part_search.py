@@ -74,20 +74,23 @@ class PartSearch:
         group_of_row: NDArray[np.int32] | None = None,
         tell: Tell = lambda _told: True,
     ) -> NDArray[np.int32]:
-        """Return valid groups of a part's rows, better than ``group_of_row`` where those are given.
+        """Return valid groups of a part's rows.
 
-        The result depends on the rows, the seed and the part's number alone. An end that is
-        wished for returns the groups as they are.
+        The search begins with the groups of ``group_of_row``, numbered from 0, and never makes
+        them worse; rows of group −1 are in none yet. Without it no row is in one. The result
+        depends on the rows, the seed and the part's number alone. An end that is wished for
+        returns the groups as they are.
         """
         part = part.compact()
         kinds, kind_of_row = kinds_of(part)
         order = np.random.default_rng([self.seed, number])
         random = order.integers(1, 1 << 62, size=1)
-        if group_of_row is None:
-            first = FIRST_PRICE if self.price is None else self.price
-            placed = first_groups(kinds, rule_of(self.promise, first), order, random)
-        else:
-            placed = placed_rows(kind_of_row, group_of_row)
+        given = None
+        if group_of_row is not None:
+            is_placed = group_of_row >= 0
+            given = placed_rows(kind_of_row[is_placed], group_of_row[is_placed])
+        first = FIRST_PRICE if self.price is None else self.price
+        placed = first_groups(kinds, rule_of(self.promise, first), order, random, given)
         state = _State(self, kinds, placed, len(part.items), order, random)
         tell_on = tell(Told(0, state.utility))
         while tell_on and state.n_passes < self.n_passes and not is_end_wished():
@@ -133,8 +136,10 @@ class _State:
         return self.n_idle >= 2
 
     def next_pass(self) -> None:
-        """Pair all groups after cutting large ones; every other time those that changed, and
-        dissolve."""
+        """Cut large groups, pair groups with near ones, and dissolve those that are worth less.
+
+        Every other pass cuts none and visits only groups that the one before has changed.
+        """
         from incrowd.methods.set_cluster.kernel_pass import dissolve_groups, pair_groups
 
         rule = self.rule
@@ -158,19 +163,18 @@ class _State:
                 N_HOLDERS,
                 self.random,
             )
-        if is_odd:
-            for some in _slices(self.order.permutation(n_groups)):
-                n_changes += dissolve_groups(
-                    self.kinds,
-                    self.groups,
-                    self.scratch,
-                    rule,
-                    some,
-                    self.is_changed,
-                    N_TARGETS,
-                    N_HOLDERS_OF_TARGETS,
-                    self.random,
-                )
+        for some in _slices(self.order.permutation(visited)):
+            n_changes += dissolve_groups(
+                self.kinds,
+                self.groups,
+                self.scratch,
+                rule,
+                some,
+                self.is_changed,
+                N_TARGETS,
+                N_HOLDERS_OF_TARGETS,
+                self.random,
+            )
         n_changes += int(self.is_changed.sum())
         self.placed = placed_groups(self.groups)
         self._lay_out()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +22,20 @@ from incrowd.progress import Progress, silent
 STAGE = "grouping sets"
 
 PASSES = {QUICK: 2, AUTO: 8, FULL: 60}
-"""How many passes the words for an effort come to."""
+PASSES_IN_CHUNKS = {QUICK: 2, AUTO: 4, FULL: 20}
+"""How many passes the words for an effort come to, for one part and for chunks."""
 
 MOST_PASSES = 100_000
 
 CHUNK_ROWS = 100_000
 """About how many rows a chunk has; up to half as many again are searched as one part."""
 
-REPAIRS = 2
+REPAIRS = 4
 """In how many rounds groups of different chunks meet."""
+
+LOOSE_SHARE = 0.12
+"""The share of all entries, those kept worst, whose rows the first repair groups anew; the nth
+an nth of it."""
 
 _WHOLE = 1_000_000
 
@@ -82,7 +88,7 @@ def _as_one(
 ) -> tuple[NDArray[np.int32], int, int]:
     """Search all rows as one part; a time ends after the pass in which it is over."""
     seconds = seconds_of(effort)
-    n_passes = MOST_PASSES if seconds else _passes(effort)
+    n_passes = MOST_PASSES if seconds else _passes(effort, PASSES)
     begin = time.monotonic()
     n_done = 0
 
@@ -112,7 +118,12 @@ def _in_chunks(
 ) -> tuple[NDArray[np.int32], int, int]:
     """Search chunks of near rows, then chunks of near groups."""
     from incrowd.methods.part_progress import PartProgress
-    from incrowd.methods.set_cluster.chunks import chunks_of_groups, chunks_of_rows, search_chunks
+    from incrowd.methods.set_cluster.chunks import (
+        chunks_of_groups,
+        chunks_of_rows,
+        loose_rows,
+        search_chunks,
+    )
 
     chunk_of_row = chunks_of_rows(sets, promise, chunk_rows, seed)
     n_chunks = int(chunk_of_row.max()) + 1
@@ -120,47 +131,59 @@ def _in_chunks(
         trial = _TrialOfChunk(sets, promise, chunk_of_row, seed)
         n_passes = trial.passes(seconds_of(effort), n_chunks / engine.n_workers)
     else:
-        n_passes = _passes(effort)
-    rounds = rounds_of(n_passes)
-    group_of_row: NDArray[np.int32] | None = None
-    done = 0
-    for turn, n_passes_of_round in enumerate(rounds):
-        search_of_round = PartSearch(promise, n_passes_of_round, seed + turn)
-        if group_of_row is not None:
-            if is_end_wished():
-                break
-            # One price for all chunks: what each gains is then gained by the whole.
-            price = utility(sets, group_of_row, promise).jaccard
-            search_of_round = replace(search_of_round, price=price)
-            chunk_of_row = chunks_of_groups(sets, group_of_row, chunk_rows, seed + turn)
-        entries = np.bincount(chunk_of_row, weights=sets.sizes)
-        report = PartProgress(
+        n_passes = _passes(effort, PASSES_IN_CHUNKS)
+    first, *repairs = rounds_of(n_passes)
+
+    def report(done: int, more: int) -> PartProgress:
+        return PartProgress(
             progress,
             STAGE,
             round(_WHOLE * done / n_passes),
-            round(_WHOLE * (done + n_passes_of_round) / n_passes),
+            round(_WHOLE * (done + more) / n_passes),
             _WHOLE,
             np.bincount(chunk_of_row).astype(np.float64),
-            entries,
+            np.bincount(chunk_of_row, weights=sets.sizes),
         )
-        group_of_row = search_chunks(
-            sets, search_of_round, chunk_of_row, group_of_row, engine, report
+
+    best = search_chunks(
+        sets, PartSearch(promise, first, seed), chunk_of_row, None, engine, report(0, first)
+    )
+    done = first
+    best_utility = utility(sets, best, promise)
+    for turn, more in enumerate(repairs, 1):
+        if is_end_wished():
+            break
+        # One price for all chunks: what one of them gains is gained by the whole.
+        price = best_utility.jaccard
+        is_loose = loose_rows(sets, best, promise, price, LOOSE_SHARE / turn)
+        chunk_of_row = chunks_of_groups(sets, best, is_loose, promise, chunk_rows, seed + turn)
+        begun = np.where(is_loose, np.int32(-1), best)
+        found = search_chunks(
+            sets,
+            PartSearch(promise, more, seed + turn, price),
+            chunk_of_row,
+            begun,
+            engine,
+            report(done, more),
         )
-        done += n_passes_of_round
-    assert group_of_row is not None
-    return group_of_row, n_passes, n_chunks
+        done += more
+        found_utility = utility(sets, found, promise)
+        if found_utility.jaccard > price:
+            best, best_utility = found, found_utility
+    return best, n_passes, n_chunks
 
 
 def rounds_of(n_passes: int) -> list[int]:
     """Return how many passes the first chunks get, and how many each round of repair."""
-    n_repair = n_passes // (REPAIRS + 2)
-    if n_repair == 0:
-        return [1] * min(n_passes, 2)
-    return [n_passes - REPAIRS * n_repair, *[n_repair] * REPAIRS]
+    n_rounds = min(REPAIRS, n_passes // 2)
+    if n_rounds == 0:
+        return [n_passes]
+    n_repair = n_passes // (2 * n_rounds)
+    return [n_passes - n_rounds * n_repair, *[n_repair] * n_rounds]
 
 
-def _passes(effort: int | str) -> int:
-    return min(effort, MOST_PASSES) if isinstance(effort, int) else PASSES[effort]
+def _passes(effort: int | str, passes: Mapping[str, int]) -> int:
+    return min(effort, MOST_PASSES) if isinstance(effort, int) else passes[effort]
 
 
 @dataclass(frozen=True, eq=False)

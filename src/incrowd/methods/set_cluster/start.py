@@ -26,30 +26,39 @@ SEEDS_PER_SLICE = 2_000
 
 
 def first_groups(
-    kinds: Kinds, rule: Rule, order: np.random.Generator, random: NDArray[np.int64]
+    kinds: Kinds,
+    rule: Rule,
+    order: np.random.Generator,
+    random: NDArray[np.int64],
+    given: Placed | None = None,
 ) -> Placed:
-    """Return valid groups of all rows.
+    """Return valid groups of all rows: those that are given, and first groups of the others.
 
     A kind with as many rows as it needs is a group of its own; what it has beyond may fill up
     others, and comes back if it does not. The rest grow from seeds, those with the largest needs
     first, at random among equals. Seeds without enough near ones are put in runs by need and
-    first item. An end that is wished for puts all that is left in runs.
+    first item; a last run that is too short joins the group before it, a given one if need be.
+    An end that is wished for puts all that is left in runs.
     """
     from incrowd.methods.set_cluster import kernel_near, kernel_start
     from incrowd.methods.set_cluster.kernel_state import new_scratch
 
     n_kinds = len(kinds.need)
-    n_rows = int(kinds.n_units.sum())
     n_left = kinds.n_units.copy()
+    if given is not None:
+        np.subtract.at(n_left, given.kind, given.units)
+        if not n_left.any():
+            return given
+    n_rows = int(n_left.sum())
     fragments = kernel_start.Fragments(
         np.empty(n_rows, dtype=np.int32),
         np.empty(n_rows, dtype=np.int32),
         np.empty(n_rows, dtype=np.int32),
         np.zeros(2, dtype=np.int64),
     )
-    is_enough = kinds.n_units >= kinds.need
+    is_enough = n_left >= kinds.need
     enough = np.flatnonzero(is_enough)
-    seeds = order.permutation(np.flatnonzero(~is_enough))
+    seeds = order.permutation(np.flatnonzero(~is_enough & (n_left > 0)))
     seeds = seeds[np.argsort(-kinds.need[seeds], kind="stable")]
     index = _index(kinds)
     n_found = N_FOUND + int(kinds.need.max())
@@ -76,9 +85,21 @@ def first_groups(
     fragments.units[: len(enough)] += surplus
     n_lines = int(fragments.n[0])
     placed = Placed(fragments.kind[:n_lines], fragments.units[:n_lines], fragments.group[:n_lines])
+    if given is not None:
+        placed = _after(given, placed)
     if not n_left.any():
         return placed
     return _with_rest(kinds, placed, n_left, n_kinds)
+
+
+def _after(given: Placed, placed: Placed) -> Placed:
+    """Return the given groups followed by others."""
+    n_given = np.int32(given.group.max(initial=-1) + 1)
+    return Placed(
+        np.concatenate([given.kind, placed.kind]),
+        np.concatenate([given.units, placed.units]),
+        np.concatenate([given.group, placed.group + n_given]),
+    )
 
 
 def _index(kinds: Kinds) -> Index:

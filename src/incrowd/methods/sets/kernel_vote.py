@@ -85,17 +85,18 @@ def tally_rows(
     rows: NDArray[np.int64],
     needs: NDArray[np.int32],
     rule: Rule,
-) -> tuple[Whole, Whole, Whole]:
-    """Return how many entries the groups keep, how many they create, and how many items they show.
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return per group how many entries it keeps, how many it creates, how many items it shows.
 
-    An item shown by two groups counts twice among the last. O(entries).
+    O(entries).
     """
     holders = np.zeros(n_items, dtype=np.int32)
     touched = np.empty(n_items, dtype=np.int32)
-    kept = 0
-    created = 0
-    n_shown = 0
-    for group in range(len(group_starts) - 1):
+    n_groups = len(group_starts) - 1
+    kept = np.zeros(n_groups, dtype=np.int64)
+    created = np.zeros(n_groups, dtype=np.int64)
+    n_shown = np.zeros(n_groups, dtype=np.int64)
+    for group in range(n_groups):
         members = rows[group_starts[group] : group_starts[group + 1]]
         size = len(members)
         bar = 0
@@ -107,9 +108,9 @@ def tally_rows(
             n_holders = holders[touched[place]]
             holders[touched[place]] = 0
             if n_holders >= least:
-                kept += n_holders
-                created += size - n_holders
-                n_shown += 1
+                kept[group] += n_holders
+                created[group] += size - n_holders
+                n_shown[group] += 1
     return kept, created, n_shown
 
 
@@ -124,7 +125,10 @@ def shown_items(
     rule: Rule,
     n_shown: Whole,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the items that every group shows, ascending, and where each group's start."""
+    """Return where each group's shown items start, and all of them, ascending in a group.
+
+    ``n_shown`` is how many there are in all groups together.
+    """
     holders = np.zeros(n_items, dtype=np.int32)
     touched = np.empty(n_items, dtype=np.int32)
     shown_starts = np.zeros(len(group_starts), dtype=np.int64)

@@ -50,7 +50,7 @@ def shown(sets: Sets, group_of_row: NDArray[np.int32], promise: SetPromise) -> S
     needs = promise.needs(sets.n_rows)
     given = (sets.starts, sets.items, sets.n_items, starts, rows, needs, rule)
     *_, n_shown = kernel_vote.tally_rows(*given)
-    shown_starts, items = kernel_vote.shown_items(*given, n_shown)
+    shown_starts, items = kernel_vote.shown_items(*given, int(n_shown.sum()))
     return sets.with_entries(*kernel_vote.spread(shown_starts, items, group_of_row))
 
 
@@ -91,7 +91,7 @@ def _settled(
         kept, created, _ = kernel_vote.tally_rows(
             sets.starts, sets.items, sets.n_items, starts, rows, needs, rule
         )
-        found = Utility(sets.n_entries, int(kept), int(created))
+        found = Utility(sets.n_entries, int(kept.sum()), int(created.sum()))
         if rule.code != MAJORITY_CODE:
             return rule, found
         if best is not None and found.jaccard <= best[1].jaccard:
