@@ -14,10 +14,13 @@ from incrowd.bench.render import TABLES, drawings, fill
 from incrowd.cli import run_with_status
 from incrowd.data.samples import write_sample
 from incrowd.engines.table import EngineChoice
+from incrowd.guarantees.set_table import SET_GUARANTEES
 from incrowd.guarantees.table import GUARANTEES
 from incrowd.job import InputOptions, Job, ReleaseOptions
+from incrowd.methods.set_table import SET_METHODS
 from incrowd.methods.table import METHODS
 from incrowd.metrics.table import METRICS
+from incrowd.set_job import SetInput, SetReleaseOptions
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -88,6 +91,7 @@ def test_every_page_is_linked_from_the_readme_or_start():
 def test_every_field_of_a_job_is_documented():
     text = (ROOT / "docs" / "job-file.md").read_text("utf-8")
     parts = [*GUARANTEES.values(), EngineChoice, InputOptions, ReleaseOptions, *METHODS.values()]
+    parts += [*SET_GUARANTEES.values(), SetInput, SetReleaseOptions, *SET_METHODS.values()]
     for part in parts:
         for item in fields(part):
             row = re.search(rf"^\| `{item.name}` \|.*$", text, re.M)
