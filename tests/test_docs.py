@@ -14,7 +14,7 @@ from incrowd.bench.render import TABLES, drawings, fill
 from incrowd.cli import run_with_status
 from incrowd.data.samples import write_sample
 from incrowd.engines.table import EngineChoice
-from incrowd.guarantees.k_anonymity import KAnonymity
+from incrowd.guarantees.table import GUARANTEES
 from incrowd.job import InputOptions, Job, ReleaseOptions
 from incrowd.methods.table import METHODS
 from incrowd.metrics.table import METRICS
@@ -87,7 +87,7 @@ def test_every_page_is_linked_from_the_readme_or_start():
 
 def test_every_field_of_a_job_is_documented():
     text = (ROOT / "docs" / "job-file.md").read_text("utf-8")
-    parts = [KAnonymity, EngineChoice, InputOptions, ReleaseOptions, *METHODS.values()]
+    parts = [*GUARANTEES.values(), EngineChoice, InputOptions, ReleaseOptions, *METHODS.values()]
     for part in parts:
         for item in fields(part):
             row = re.search(rf"^\| `{item.name}` \|.*$", text, re.M)
@@ -110,6 +110,7 @@ def test_docstring_examples_of_the_public_names():
     import incrowd.data.schema
     import incrowd.data.specs
     import incrowd.engines.table
+    import incrowd.guarantees.adaptive
     import incrowd.guarantees.k_anonymity
     import incrowd.job
 
@@ -121,6 +122,7 @@ def test_docstring_examples_of_the_public_names():
         incrowd.data.schema,
         incrowd.data.specs,
         incrowd.engines.table,
+        incrowd.guarantees.adaptive,
         incrowd.guarantees.k_anonymity,
     ]:
         result = doctest.testmod(module)

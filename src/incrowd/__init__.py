@@ -33,9 +33,11 @@ if TYPE_CHECKING:
     from incrowd.errors import IncrowdError as IncrowdError
     from incrowd.errors import InfeasibleError as InfeasibleError
     from incrowd.errors import InputError as InputError
+    from incrowd.guarantees.adaptive import AdaptiveAnonymity as AdaptiveAnonymity
     from incrowd.guarantees.evidence import Finding as Finding
     from incrowd.guarantees.k_anonymity import KAnonymity as KAnonymity
     from incrowd.job import Job as Job
+    from incrowd.methods.adaptive.method import Adaptive as Adaptive
     from incrowd.methods.cluster.method import Cluster as Cluster
     from incrowd.methods.full_domain.method import FullDomain as FullDomain
     from incrowd.methods.greedy.method import Greedy as Greedy
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
     from incrowd.pipeline import run as run
 
 _HOME = {
+    "Adaptive": "incrowd.methods.adaptive.method",
+    "AdaptiveAnonymity": "incrowd.guarantees.adaptive",
     "Audit": "incrowd.audit",
     "AuditError": "incrowd.errors",
     "Cluster": "incrowd.methods.cluster.method",
@@ -74,6 +78,8 @@ _HOME = {
 }
 
 __all__ = [
+    "Adaptive",
+    "AdaptiveAnonymity",
     "Audit",
     "AuditError",
     "Cluster",

@@ -14,9 +14,20 @@ def option(
     choices: tuple[str, ...] = (),
     minimum: float | None = None,
     maximum: float | None = None,
+    repeats: bool = False,
 ) -> Any:
-    """Return a dataclass field that carries its help, its flag (if not its name) and bounds."""
-    metadata = {"help": help, "flag": flag, "choices": choices, "min": minimum, "max": maximum}
+    """Return a dataclass field that carries its help, its flag (if not its name) and bounds.
+
+    With ``repeats`` the flag may be given several times, each a text of its own.
+    """
+    metadata = {
+        "help": help,
+        "flag": flag,
+        "choices": choices,
+        "min": minimum,
+        "max": maximum,
+        "repeats": repeats,
+    }
     if isinstance(default, (dict, list)):
         return field(default_factory=type(default), metadata=metadata)
     return field(default=default, metadata=metadata)

@@ -9,6 +9,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
+from incrowd.consistency import refuse_contradictions
 from incrowd.data.coding import Coding
 from incrowd.data.schema import Schema
 from incrowd.data.specs import HierarchySpec
@@ -16,10 +17,10 @@ from incrowd.engines.table import EngineChoice
 from incrowd.errors import JobError, unknown
 from incrowd.fields import option
 from incrowd.guarantees.k_anonymity import KAnonymity
+from incrowd.guarantees.table import GUARANTEES, Guarantee
 from incrowd.methods.means import with_means
-from incrowd.methods.table import DEFAULT_METHOD, METHODS
-
-GUARANTEES: dict[str, type[KAnonymity]] = {KAnonymity.name: KAnonymity}
+from incrowd.methods.shown import with_flat
+from incrowd.methods.table import DEFAULT_METHOD, DEFAULT_OF_GUARANTEE, METHODS
 
 
 @dataclass(frozen=True)
@@ -88,10 +89,11 @@ class Job:
     """
 
     schema: Schema
-    guarantee: KAnonymity
-    method: Any = field(default_factory=METHODS[DEFAULT_METHOD])
+    guarantee: Guarantee
+    method: Any = None
     hierarchies: Mapping[str, HierarchySpec] = field(default_factory=dict)
     coding: Mapping[str, Coding] = field(default_factory=dict)
+    bins: Mapping[str, int] = field(default_factory=dict)
     data: Path | None = None
     output: Path | None = None
     engine: EngineChoice = field(default_factory=EngineChoice)
@@ -100,94 +102,19 @@ class Job:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        if self.method is None:
+            object.__setattr__(self, "method", METHODS[default_method(self.guarantee.name)]())
         specs = {
             column: HierarchySpec.parse(spec) if isinstance(spec, str) else spec
             for column, spec in self.hierarchies.items()
         }
         specs = with_means(self.method, self.schema, self.guarantee.k, specs, self.coding)
+        specs = with_flat(self.method, self.schema, specs, self.coding)
         object.__setattr__(self, "hierarchies", specs)
         for name in ("data", "output"):
             path = getattr(self, name)
             object.__setattr__(self, name, Path(path) if path is not None else None)
-        if not self.schema.quasi:
-            raise JobError(
-                "no column is quasi-identifying",
-                remedy="Name the columns that somebody could know a person by: --quasi age,zip.",
-            )
-        asks_of_values = self.guarantee.l is not None or self.guarantee.t is not None
-        if asks_of_values and not self.schema.sensitive:
-            raise JobError(
-                "l and t are about sensitive columns, and none is stated",
-                remedy="Name them with --sensitive, or leave --l and --t out.",
-            )
-        k_column = self.guarantee.k_column
-        if k_column and k_column in self.schema.published:
-            raise JobError(
-                f"column {k_column!r} holds each person's k and is {self.schema.roles[k_column]}",
-                remedy="The k column is never released: take its role away.",
-            )
-        if self.guarantee.stars == "excluded":
-            raise JobError(
-                "guarantee: a release cannot be made with stars = 'excluded'",
-                remedy="Every method keeps the strictest reading, 'as-value'; "
-                "'excluded' is for checking files from elsewhere.",
-            )
-        if self.guarantee.joint:
-            raise JobError(
-                "guarantee: no method keeps joint = true",
-                remedy="Make the release without it; check it with --joint.",
-            )
-        asked = {
-            "l-diversity": self.guarantee.l is not None,
-            "t-closeness": self.guarantee.t is not None,
-            "k-per-person": self.guarantee.k_column is not None,
-            "person": self.schema.person is not None,
-        }
-        not_kept = [name for name, is_asked in asked.items() if is_asked]
-        not_kept = [name for name in not_kept if name not in self.method.keeps]
-        if not_kept:
-            able = [name for name, kind in METHODS.items() if kind.keeps.issuperset(not_kept)]
-            raise JobError(
-                f"method {self.method.name!r} does not keep {', '.join(not_kept)}",
-                remedy=f"Use --method {' or '.join(able)}.",
-            )
-        for item in fields(self.method):
-            by_column = getattr(self.method, item.name)
-            for column in by_column if isinstance(by_column, Mapping) else ():
-                if column not in self.schema.quasi:
-                    raise unknown(
-                        "quasi-identifying column",
-                        column,
-                        self.schema.quasi,
-                        where=f"[method] {item.name}",
-                    )
-        for column in self.hierarchies:
-            if column not in (*self.schema.quasi, *self.schema.sensitive):
-                raise JobError(
-                    f"column {column!r} has a hierarchy but is neither quasi-identifying "
-                    "nor sensitive",
-                    remedy="Give it one of these roles, or drop its hierarchy.",
-                )
-        for column in self.coding:
-            if column not in self.schema.quasi:
-                raise unknown(
-                    "quasi-identifying column", column, self.schema.quasi, where="[coding]"
-                )
-            if column in getattr(self.method, "costs", {}):
-                raise JobError(
-                    f"column {column!r} has both costs of its own and a coding",
-                    remedy="The costs say nothing of coded values: take one of the two away.",
-                )
-        for column in self.release.accept_insensitive:
-            if column not in self.schema.insensitive:
-                raise unknown(
-                    "insensitive column",
-                    column,
-                    self.schema.insensitive,
-                    where="accept_insensitive",
-                )
-        if not isinstance(self.seed, int) or isinstance(self.seed, bool) or self.seed < 0:
-            raise JobError("seed: not a whole number of 0 or more", remedy="State --seed 0.")
+        refuse_contradictions(self)
 
     # ── TOML ────────────────────────────────────────────────────────────────────────────────
 
@@ -212,7 +139,7 @@ class Job:
         guarantee = dict(mapping.get("guarantee", {}))
         guarantee_name = str(guarantee.pop("name", KAnonymity.name))
         method = dict(mapping.get("method", {}))
-        method_name = method.pop("name", DEFAULT_METHOD)
+        method_name = method.pop("name", default_method(guarantee_name))
         if method_name not in METHODS:
             raise unknown("method", str(method_name), METHODS)
         roles = mapping.get("roles", {})
@@ -234,6 +161,7 @@ class Job:
                 column: Coding.from_toml(value, column)
                 for column, value in mapping.get("coding", {}).items()
             },
+            bins=_typed_by_column(mapping.get("bins", {}), int, "[bins]"),
             data=_path(mapping.get("data"), "data", base),
             output=_path(mapping.get("output"), "output", base),
             engine=build(EngineChoice, mapping.get("engine", {}), "engine"),
@@ -259,6 +187,8 @@ class Job:
             }
         if self.coding:
             mapping["coding"] = {column: limits.to_toml() for column, limits in self.coding.items()}
+        if self.bins:
+            mapping["bins"] = dict(self.bins)
         mapping["guarantee"] = {"name": self.guarantee.name, **parameters(self.guarantee)}
         mapping["method"] = {"name": self.method.name, **parameters(self.method)}
         costs = mapping["method"].pop("costs", None)
@@ -283,7 +213,17 @@ class Job:
 
 
 _TOP_LEVEL = ("data", "output", "seed", "person")
-_SECTIONS = ("roles", "hierarchies", "coding", "guarantee", "method", "engine", "input", "release")
+_SECTIONS = (
+    "roles",
+    "hierarchies",
+    "coding",
+    "bins",
+    "guarantee",
+    "method",
+    "engine",
+    "input",
+    "release",
+)
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
@@ -301,9 +241,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
 def parameters(part: Any) -> dict[str, Any]:
     """Return a part's fields that are set, as plain values for TOML and JSON."""
     values = {item.name: getattr(part, item.name) for item in fields(part)}
-    return {
-        name: _plain(value) for name, value in values.items() if value is not None and value != {}
-    }
+    return {name: _plain(value) for name, value in values.items() if value not in (None, {}, ())}
 
 
 def _plain(value: Any) -> Any:
@@ -312,14 +250,19 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def build_guarantee(name: str, mapping: Mapping[str, Any]) -> KAnonymity:
-    """Build a promise by name; where everybody states their own k, 2 is the least for all."""
+def default_method(guarantee: str) -> str:
+    """Return the name of the method that searches for a guarantee where none is stated."""
+    return DEFAULT_OF_GUARANTEE.get(guarantee, DEFAULT_METHOD)
+
+
+def build_guarantee(name: str, mapping: Mapping[str, Any]) -> Guarantee:
+    """Build a promise by name; where people state their own k, k-anonymity has at least 2."""
     if name not in GUARANTEES:
         raise unknown("guarantee", name, GUARANTEES)
     stated = dict(mapping)
-    if stated.get("k_column"):
+    if name == KAnonymity.name and (stated.get("k_column") or stated.get("k_rules")):
         stated.setdefault("k", 2)
-    promise: KAnonymity = build(GUARANTEES[name], stated, "guarantee")
+    promise: Guarantee = build(GUARANTEES[name], stated, "guarantee")
     return promise
 
 
@@ -331,7 +274,9 @@ def build(kind: type[Any], mapping: Mapping[str, Any], where: str) -> Any:
     for name, value in mapping.items():
         if name not in known:
             raise unknown("field", name, known, where=f"[{where}]")
-        arguments[name] = _typed(value, hints[name], f"[{where}] {name}")
+        repeats = kind.__dataclass_fields__[name].metadata.get("repeats")
+        stated = [value] if repeats and isinstance(value, str) else value
+        arguments[name] = _typed(stated, hints[name], f"[{where}] {name}")
     for item in fields(kind):
         has_default = item.default is not MISSING or item.default_factory is not MISSING
         if item.name not in arguments and not has_default:

@@ -26,22 +26,29 @@ from incrowd.data.dataset import Rows, Trace
 from incrowd.data.encoding import canonical_order, decode, encode, refuse_stars
 from incrowd.data.frames import from_frame, to_frame
 from incrowd.data.hierarchy import Hierarchy
-from incrowd.data.read import formula_cells, read_table
+from incrowd.data.read import read_table
 from incrowd.data.schema import Schema
 from incrowd.data.table import Format, Table
+from incrowd.data.wishes import wishes
 from incrowd.data.write import format_of_path, write_table
 from incrowd.engines.base import Engine
 from incrowd.engines.table import make_engine
 from incrowd.errors import AuditError, InputError
-from incrowd.guarantees.k_anonymity import KAnonymity
 from incrowd.guarantees.leaks import insensitive_leaks
+from incrowd.guarantees.table import Guarantee
 from incrowd.job import InputOptions, Job, parameters
+from incrowd.methods.adaptive.search import starred_missing
 from incrowd.methods.conditions import Conditions
 from incrowd.metrics.stated_costs import share_of_stated_costs
 from incrowd.metrics.table import measure
 from incrowd.outputs import file_hash, guarded_paths, key_written
+from incrowd.preparation import Prepared, notes_on_columns, prepare, without_unshown_bits
 from incrowd.progress import Progress, silent
-from incrowd.search_conditions import conditions_of, sensitive_hierarchies_of
+from incrowd.search_conditions import (
+    conditions_of,
+    refuse_infeasible,
+    sensitive_hierarchies_of,
+)
 from incrowd.suppressed import Settled, settle, suppression_finding
 from incrowd.workspace import Workspace, publish
 
@@ -88,6 +95,7 @@ class _Stages:
 class _Searched:
     """A release that nobody has audited yet, with what its audit will need."""
 
+    prepared: Prepared
     before: Rows
     settled: Settled
     conditions: Conditions
@@ -97,13 +105,15 @@ class _Searched:
     notes: list[str]
     trace: Trace
 
-    def written(self) -> _Searched:
+    def written(self, job: Job) -> _Searched:
         """Return it without the released rows, which lie elsewhere from now on."""
-        return replace(self, frame=self.frame.schema.empty_table())
+        needed = replace(self.prepared, table=_needed(self.prepared, job))
+        return replace(self, frame=self.frame.schema.empty_table(), prepared=needed)
 
     def repeating(self, job: Job) -> Job:
         """Return the job that does the same again."""
-        return replace(job, method=replace(job.method, **self.trace.settings))
+        method = replace(job.method, **self.trace.settings)
+        return replace(job, method=method, bins=self.prepared.bins)
 
 
 def run(job: Job, *, force: bool = False, progress: Progress = silent) -> Release:
@@ -125,11 +135,11 @@ def run(job: Job, *, force: bool = False, progress: Progress = silent) -> Releas
                 stored = format_of_path(output, table.format)
                 temporary = workspace.file("release" + "".join(output.suffixes[-2:]))
                 write_table(searched.frame, temporary, stored)
-                searched = searched.written()
-                table = _needed(table, job)
+                searched = searched.written(job)
+                del table
             with stages("audit"):
                 reread = _reread(temporary, stored, searched.frame, job.input.missing_values)
-                audit = _audit(job, table, searched, reread, engine)
+                audit = _audit(job, searched, reread, engine)
                 audit = _signed(audit, file_hash(temporary), file_hash(data))
             audit = _timed(audit, stages)
             _refuse_broken(audit)
@@ -166,10 +176,10 @@ def anonymize(frame: Any, job: Job, *, progress: Progress = silent) -> Release:
         searched = _search(job, table, engine, stages, progress)
         with stages("write"):
             handed_out = to_frame(searched.frame, kind)
-            searched = searched.written()
+            searched = searched.written(job)
         with stages("audit"):
             reread, _ = from_frame(handed_out, missing_values=job.input.missing_values)
-            audit = _audit(job, table, searched, reread, engine)
+            audit = _audit(job, searched, reread, engine)
             audit = _signed(audit, _frame_hash(reread.frame), _frame_hash(table.frame))
         audit = _timed(audit, stages)
         _refuse_broken(audit)
@@ -178,7 +188,7 @@ def anonymize(frame: Any, job: Job, *, progress: Progress = silent) -> Release:
 
 def check(
     released: Any,
-    guarantee: KAnonymity,
+    guarantee: Guarantee,
     schema: Schema,
     *,
     engine: Engine | None = None,
@@ -209,6 +219,9 @@ def check(
             f"could not check: {', '.join(lacking)} is the owner's and not in the release",
             remedy="Give --original and --key (or --aligned), as the owner.",
         )
+    if owner is not None and guarantee.k_rules and owner.wishes is None:
+        stated = wishes(owner.original, guarantee.k, None, guarantee.k_rules)
+        owner = replace(owner, wishes=stated)
     released.require(schema.published, released.name)
     working = engine or make_engine()
     findings = examine(
@@ -246,12 +259,14 @@ def check(
 def _search(
     job: Job, table: Table, engine: Engine, stages: _Stages, progress: Progress
 ) -> _Searched:
-    schema = job.schema
-    table.require([*schema.roles, *([schema.person] if schema.person else [])], table.name)
+    stated = job.schema
+    table.require([*stated.roles, *([stated.person] if stated.person else [])], table.name)
     if job.guarantee.k_column:
         table.require([job.guarantee.k_column], table.name)
-    refuse_stars(table, (*schema.quasi, *schema.sensitive))
-    notes = _notes(job, table)
+    refuse_stars(table, (*stated.quasi, *stated.sensitive))
+    prepared = prepare(job, table)
+    notes = notes_on_columns(job, table)
+    original, table, schema = table, prepared.table, prepared.schema
     for leak in insensitive_leaks(
         table.frame, schema.quasi, schema.insensitive, accepted=job.release.accept_insensitive
     ):
@@ -262,26 +277,22 @@ def _search(
                 "same with --accept-insensitive COLUMN.",
             )
     with stages("encode"):
-        before, said = encode(table, schema.quasi, job.hierarchies, job.coding)
+        before, said = encode(table, schema.quasi, prepared.hierarchies, job.coding)
+        before = replace(before, attribute_of_column=prepared.attribute_of_column)
         before = with_costs(before, getattr(job.method, "costs", {}))
         view = CodedView.of(before, job.coding)
         hierarchies = sensitive_hierarchies_of(job, table)
-        conditions = conditions_of(job, table, hierarchies)
-        job.guarantee.refuse_infeasible(
-            table.n_rows,
-            k_of_row=conditions.k_of_row,
-            person_of_row=conditions.person_of_row,
-            sensitive={
-                name: np.bincount(part.codes[part.codes >= 0], minlength=part.n_values)
-                for name, part in zip(schema.sensitive, conditions.sensitive, strict=False)
-            },
-            n_suppressible=conditions.n_suppressible,
-        )
+        conditions = conditions_of(job, original, hierarchies)
+        refuse_infeasible(job, conditions, table.n_rows)
     with stages("search"):
         after = view.restored(job.method.run(view.rows, conditions, engine, job.seed, progress))
+        if getattr(job.method, "missing", "value") == "suppress":
+            after = replace(after, nodes=starred_missing(before, after, table.missing_values))
+        prepared, after = without_unshown_bits(prepared, after)
     with stages("decode"):
+        schema = prepared.schema
         settled = settle(after, conditions, job.release)
-        notes += [*said, *settled.notes]
+        notes += [*prepared.notes, *said, *settled.notes]
         frame, original_row = decode(settled.rows, table, schema)
         if not job.release.keep_order:
             order = canonical_order(frame)
@@ -289,61 +300,35 @@ def _search(
             original_row = original_row[order]
     notes += after.trace.notes
     return _Searched(
-        before, settled, conditions, frame, original_row, hierarchies, notes, after.trace
+        prepared, before, settled, conditions, frame, original_row, hierarchies, notes, after.trace
     )
 
 
-def _needed(table: Table, job: Job) -> Table:
+def _needed(prepared: Prepared, job: Job) -> Table:
     """Return the columns that an audit holds a release against."""
-    needed = {*job.schema.published, job.schema.person, job.guarantee.k_column}
+    table, schema = prepared.table, prepared.schema
+    needed = {*schema.published, schema.person, job.guarantee.k_column}
     return replace(table, frame=table.frame.select([c for c in table.columns if c in needed]))
-
-
-def _notes(job: Job, table: Table) -> list[str]:
-    from incrowd.data.proposal import repeating_identifiers
-
-    schema = job.schema
-    notes = []
-    withheld = {schema.person, job.guarantee.k_column}
-    unstated = [name for name in table.columns if name not in schema.roles and name not in withheld]
-    removed = [*schema.identifying, *sorted(name for name in withheld if name)]
-    if removed:
-        notes.append(f"removed as stated: {', '.join(removed)}")
-    if unstated:
-        notes.append(f"removed, since no role is stated: {', '.join(unstated)}")
-    if not schema.person:
-        for name in repeating_identifiers(table):
-            notes.append(
-                f"column {name!r} looks like an identifier and repeats: if it tells people apart, "
-                f"say --person {name}, so that groups count people instead of rows"
-            )
-    for name, n_cells in formula_cells(table).items():
-        if name in schema.published:
-            notes.append(
-                f"column {name!r}: {n_cells} cells would run as formulas in a spreadsheet; "
-                "they are kept as they are"
-            )
-    return notes
 
 
 def _audit(
     job: Job,
-    table: Table,
     searched: _Searched,
     reread: Table,
     engine: Engine,
 ) -> Audit:
-    schema, before = job.schema, searched.before
+    schema, before = searched.prepared.schema, searched.before
     findings = examine(
         reread,
         schema,
         job.guarantee,
         engine,
         owner=Owner(
-            table,
+            searched.prepared.table,
             searched.original_row,
             dict(zip(before.names, before.hierarchies, strict=True)),
             keeps_order=job.release.keep_order,
+            wishes=searched.conditions.k_of_row,
         ),
         sensitive_hierarchies=searched.sensitive_hierarchies,
         accepted=job.release.accept_insensitive,
@@ -363,7 +348,7 @@ def _audit(
         holds=holds,
         guarantee=_promise(job.guarantee),
         findings=tuple(findings),
-        quasi=schema.quasi,
+        quasi=job.schema.quasi,
         losses=losses,
         n_rows=reread.n_rows,
         n_suppressed=searched.settled.n_suppressed,
@@ -380,7 +365,7 @@ def _audit(
     )
 
 
-def _promise(guarantee: KAnonymity) -> dict[str, Any]:
+def _promise(guarantee: Guarantee) -> dict[str, Any]:
     return {
         "name": guarantee.name,
         "claim": guarantee.claim,

@@ -6,15 +6,17 @@ from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.data.builders import hierarchy_for
 from incrowd.data.encoding import coded
 from incrowd.data.hierarchy import STAR, Hierarchy
-from incrowd.data.kinds import labels_of, parse_numbers
+from incrowd.data.kinds import parse_numbers
 from incrowd.data.table import Table
+from incrowd.data.wishes import wishes
 from incrowd.errors import DataError, JobError
+from incrowd.guarantees.adaptive import AdaptiveAnonymity
+from incrowd.guarantees.k_anonymity import KAnonymity
 from incrowd.job import Job
 from incrowd.methods.conditions import Conditions, SensitiveCondition
 
@@ -25,17 +27,21 @@ def conditions_of(
     """Translate the job's guarantee into arrays over the table's rows."""
     guarantee, schema = job.guarantee, job.schema
     sensitive: tuple[SensitiveCondition, ...] = ()
-    if guarantee.l is not None or guarantee.t is not None:
+    if isinstance(guarantee, KAnonymity) and (guarantee.l is not None or guarantee.t is not None):
         sensitive = tuple(
-            _sensitive_condition(job, table, name, sensitive_hierarchies.get(name))
+            _sensitive_condition(guarantee, table, name, sensitive_hierarchies.get(name))
             for name in schema.sensitive
         )
     return Conditions(
         k=guarantee.k,
-        k_of_row=personal_k(table, guarantee.k_column) if guarantee.k_column else None,
+        k_of_row=wishes(table, guarantee.k, guarantee.k_column, guarantee.k_rules)
+        if guarantee.k_column or guarantee.k_rules
+        else None,
         person_of_row=person_numbers(table, schema.person) if schema.person else None,
         sensitive=sensitive,
         n_suppressible=suppressible(job.release.suppression_limit, table.n_rows),
+        is_belief_bound=isinstance(guarantee, AdaptiveAnonymity)
+        and guarantee.posterior == "refuse",
     )
 
 
@@ -44,21 +50,22 @@ def suppressible(limit: float, n_rows: int) -> int:
     return int(Fraction(repr(float(limit))) * n_rows)
 
 
-def personal_k(table: Table, column: str) -> NDArray[np.int32]:
-    """Return each row's own k: whole numbers of at least 1."""
-    texts = labels_of(table.frame.column(column))
-    is_whole = pc.fill_null(pc.match_substring_regex(texts, r"^[0-9]{1,9}$"), False)
-    wrong = np.flatnonzero(~np.asarray(is_whole.to_numpy(zero_copy_only=False), dtype=np.bool_))
-    if len(wrong) == 0:
-        wishes = pc.cast(texts, pa.int64()).to_numpy(zero_copy_only=False)
-        wrong = np.flatnonzero(wishes < 1)
-    if len(wrong):
-        raise DataError(
-            f"{table.name}, column {column!r}: {len(wrong)} rows hold no whole number of 1 or more "
-            f"(first in row {wrong[0] + 1})",
-            remedy="Every row needs its own k; 1 means no wish.",
-        )
-    return np.asarray(wishes, dtype=np.int32)
+def refuse_infeasible(job: Job, conditions: Conditions, n_rows: int) -> None:
+    """Raise InfeasibleError where no release of such data can keep the promise."""
+    guarantee = job.guarantee
+    if isinstance(guarantee, AdaptiveAnonymity):
+        guarantee.refuse_infeasible(n_rows, k_of_row=conditions.k_of_row)
+        return
+    guarantee.refuse_infeasible(
+        n_rows,
+        k_of_row=conditions.k_of_row,
+        person_of_row=conditions.person_of_row,
+        sensitive={
+            name: np.bincount(part.codes[part.codes >= 0], minlength=part.n_values)
+            for name, part in zip(job.schema.sensitive, conditions.sensitive, strict=False)
+        },
+        n_suppressible=conditions.n_suppressible,
+    )
 
 
 def person_numbers(table: Table, column: str) -> NDArray[np.int32]:
@@ -76,8 +83,11 @@ def person_numbers(table: Table, column: str) -> NDArray[np.int32]:
 
 def sensitive_hierarchies_of(job: Job, table: Table) -> dict[str, Hierarchy]:
     """Read or build the hierarchies that closeness measures on or takes its order from."""
-    kind = job.guarantee.t_kind
-    if job.guarantee.t is None or kind == "equal":
+    guarantee = job.guarantee
+    if not isinstance(guarantee, KAnonymity) or guarantee.t is None:
+        return {}
+    kind = guarantee.t_kind
+    if kind == "equal":
         return {}
     found = {}
     for name in job.schema.sensitive:
@@ -93,9 +103,8 @@ def sensitive_hierarchies_of(job: Job, table: Table) -> dict[str, Hierarchy]:
 
 
 def _sensitive_condition(
-    job: Job, table: Table, name: str, hierarchy: Hierarchy | None
+    guarantee: KAnonymity, table: Table, name: str, hierarchy: Hierarchy | None
 ) -> SensitiveCondition:
-    guarantee = job.guarantee
     values = coded(table.frame.column(name), (*table.missing_values, STAR))
     codes, labels = values.codes, values.labels
     if guarantee.t is not None and guarantee.t_kind == "ordered":

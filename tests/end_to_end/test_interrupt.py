@@ -38,11 +38,11 @@ def started(desk, *flags):
     )
 
 
-def wait_for(process, words):
+def wait_for(process, *words):
     heard = []
     for line in process.stderr:
         heard.append(line)
-        if words in line:
+        if all(word in line for word in words):
             return line
     raise AssertionError(f"{words!r} was never said: {heard}")
 
@@ -52,7 +52,7 @@ SEARCH = ["--method", "cluster", "--effort", "100000000"]
 
 def test_ctrl_c_publishes_where_that_was_asked_for(big):
     process = started(big, *SEARCH, "--on-interrupt", "publish")
-    said = wait_for(process, "searching groups")
+    said = wait_for(process, "searching groups", "s left")  # some iterations are done by then
     assert "loss " in said
     assert "%" in said
     process.send_signal(signal.SIGINT)

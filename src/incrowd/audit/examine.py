@@ -21,9 +21,12 @@ from incrowd.data.schema import Schema
 from incrowd.data.table import Table
 from incrowd.engines.base import Engine
 from incrowd.guarantees.evidence import Evidence, Finding
-from incrowd.guarantees.k_anonymity import KAnonymity
 from incrowd.guarantees.leaks import find_leaks
 from incrowd.guarantees.likeness import check_thresholds, measure
+from incrowd.guarantees.table import Guarantee
+
+WISH = "k(v)"
+"""The column of personal k that rules state, beside the released columns."""
 
 
 @dataclass(frozen=True)
@@ -31,18 +34,20 @@ class Owner:
     """What only the owner has: the original, who is which released row, the hierarchies.
 
     ``original_row[released row]`` numbers the original's rows from 0; None where nobody knows.
+    ``wishes`` is each original row's own k where rules state it.
     """
 
     original: Table
     original_row: NDArray[np.int64] | None = None
     hierarchies: Mapping[str, Hierarchy] | None = None
     keeps_order: bool = False
+    wishes: NDArray[np.int32] | None = None
 
 
 def examine(
     released: Table,
     schema: Schema,
-    guarantee: KAnonymity,
+    guarantee: Guarantee,
     engine: Engine,
     *,
     owner: Owner | None = None,
@@ -59,7 +64,8 @@ def examine(
     shown.
     """
     findings: list[Finding] = []
-    evidence_frame = released.frame
+    evidence_frame, original = released.frame, None
+    k_column = guarantee.k_column
     if owner is not None and owner.original_row is not None:
         hierarchies = dict(owner.hierarchies or {})
         proof = prove_key(
@@ -69,6 +75,11 @@ def examine(
             return [proof]
         findings.append(proof)
         evidence_frame = _with_owner_columns(released.frame, schema, guarantee, owner)
+        original = owner.original.frame.select(list(schema.quasi)).take(
+            pa.array(owner.original_row)
+        )
+        if guarantee.k_rules:
+            k_column = WISH
     evidence = Evidence(
         engine=engine,
         blocks=engine.load(evidence_frame),
@@ -76,10 +87,11 @@ def examine(
         quasi=schema.quasi,
         sensitive=schema.sensitive,
         person=schema.person,
-        k_column=guarantee.k_column,
+        k_column=k_column,
         missing_values=released.missing_values,
         sensitive_hierarchies=dict(sensitive_hierarchies or {}),
         frame=evidence_frame,
+        original=original,
     )
     findings = guarantee.check(evidence) + findings
     stated = dict(thresholds or {})
@@ -108,7 +120,7 @@ def examine(
     return findings + leaks
 
 
-def _measured(evidence: Evidence, guarantee: KAnonymity) -> Finding:
+def _measured(evidence: Evidence, guarantee: Guarantee) -> Finding:
     figures = measure(
         evidence, stars=guarantee.stars, l=int(guarantee.l or 2), joint=guarantee.joint
     )
@@ -126,12 +138,15 @@ def _measured(evidence: Evidence, guarantee: KAnonymity) -> Finding:
 def released_rows(before: Rows, released: Table, original_row: NDArray[np.int64]) -> Rows:
     """Return the rows as the released file shows them, in the original's order.
 
-    Rows that are not in the file are suppressed: every cell at its root. A mean counts as the
+    Rows that are not in the file are suppressed: every cell at its root; so are columns that are
+    not in it. A mean counts as the
     least range that holds the numbers it is the mean of.
     """
     nodes = np.empty_like(before.nodes)
     for position, hierarchy in enumerate(before.hierarchies):
         nodes[position] = hierarchy.root
+        if before.names[position] not in released.frame.column_names:
+            continue
         column = released.frame.column(before.names[position])
         if hierarchy.mean_unit is not None:
             line = line_of_row(released.frame, before.names)
@@ -145,12 +160,16 @@ def released_rows(before: Rows, released: Table, original_row: NDArray[np.int64]
 
 
 def _with_owner_columns(
-    frame: pa.Table, schema: Schema, guarantee: KAnonymity, owner: Owner
+    frame: pa.Table, schema: Schema, guarantee: Guarantee, owner: Owner
 ) -> pa.Table:
     rows = pa.array(owner.original_row)
     for name in (schema.person, guarantee.k_column):
         if name and name not in frame.column_names:
             frame = frame.append_column(name, owner.original.frame.column(name).take(rows))
+    if guarantee.k_rules:
+        if owner.wishes is None:
+            raise ValueError("rules state each person's k, and the owner brings none")
+        frame = frame.append_column(WISH, pa.array(owner.wishes).take(rows))
     return frame
 
 

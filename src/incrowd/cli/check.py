@@ -13,11 +13,13 @@ from incrowd.cli.flags import (
     apply_limits,
     flags_of,
     split_names,
+    stated_bins,
     stated_hierarchies,
     with_flags,
 )
 from incrowd.cli.options import (
     AsJson,
+    Bins,
     Bottoms,
     Debug,
     Hierarchies,
@@ -33,6 +35,7 @@ from incrowd.data.specs import HierarchySpec
 from incrowd.engines.table import EngineChoice, make_engine
 from incrowd.errors import DataError, InputError, JobError, unknown
 from incrowd.guarantees.k_anonymity import KAnonymity
+from incrowd.guarantees.table import GUARANTEES, Guarantee
 from incrowd.job import InputOptions, Job, build, build_guarantee
 
 if TYPE_CHECKING:
@@ -41,7 +44,7 @@ if TYPE_CHECKING:
     from incrowd.data.table import Table
 
 FLAGS = {
-    **flags_of("guarantee", [KAnonymity], "Guarantee"),
+    **flags_of("guarantee", list(GUARANTEES.values()), "Guarantee"),
     **flags_of("engine", [EngineChoice], "Engine"),
     **flags_of("input", [InputOptions], "Input"),
 }
@@ -57,6 +60,15 @@ def check_command(
     hierarchy: Hierarchies = None,
     bottom: Bottoms = None,
     top: Tops = None,
+    bins: Bins = None,
+    bits: Annotated[
+        bool,
+        typer.Option(
+            "--bits",
+            help="The release shows bits (run --mask bit): columns such as sex=F.",
+            rich_help_panel="Columns",
+        ),
+    ] = False,
     accept_insensitive: Annotated[
         str | None,
         typer.Option(
@@ -65,8 +77,13 @@ def check_command(
         ),
     ] = None,
     guarantee: Annotated[
-        str, typer.Option(help="The promise to check.", rich_help_panel="Guarantee")
-    ] = KAnonymity.name,
+        str | None,
+        typer.Option(
+            help=f"The promise to check: {', '.join(GUARANTEES)}; default: the job's, or the "
+            "first.",
+            rich_help_panel="Guarantee",
+        ),
+    ] = None,
     alpha: Annotated[
         float | None,
         typer.Option(
@@ -127,6 +144,7 @@ def check_command(
     mapping: dict[str, Any] = {}
     specs: dict[str, HierarchySpec] = {}
     coding: dict[str, Any] = {}
+    n_bins: dict[str, int] = {}
     if job is not None:
         saved = Job.load(job)
         mapping = {
@@ -134,7 +152,12 @@ def check_command(
             for section, values in saved.to_mapping().items()
             if section in ("guarantee", "input")
         }
-        mapping["guarantee"].pop("name")
+        of_job = mapping["guarantee"].pop("name")
+        if guarantee not in (None, of_job):
+            mapping["guarantee"] = {}  # another promise's settings do not carry over
+        guarantee = guarantee or of_job
+        n_bins.update(saved.bins)
+        bits = bits or getattr(saved.method, "mask", "") == "bit"
         specs.update(saved.hierarchies)
         coding = {column: limits.to_toml() for column, limits in saved.coding.items()}
         quasi_names = split_names(quasi) if quasi is not None else list(saved.schema.quasi)
@@ -147,6 +170,7 @@ def check_command(
         quasi_names, sensitive_names = split_names(quasi), split_names(sensitive)
     apply_flags(mapping, FLAGS, stated)
     specs |= stated_hierarchies(hierarchy)
+    n_bins |= stated_bins(bins)
     apply_limits(coding, bottom, top)
     if not quasi_names:
         raise JobError(
@@ -155,12 +179,14 @@ def check_command(
         )
     audit = _check(
         released,
-        build_guarantee(guarantee, mapping.get("guarantee", {})),
+        build_guarantee(guarantee or KAnonymity.name, mapping.get("guarantee", {})),
         Schema(quasi_names, sensitive_names, person=person),
         specs,
         {column: Coding.from_toml(limits, column) for column, limits in coding.items()},
         build(InputOptions, mapping.get("input", {}), "input"),
         build(EngineChoice, mapping.get("engine", {}), "engine"),
+        n_bins=n_bins,
+        is_bit=bits,
         original=original,
         key=key,
         aligned=aligned,
@@ -184,13 +210,15 @@ def check_command(
 
 def _check(
     released: Path,
-    guarantee: KAnonymity,
+    guarantee: Guarantee,
     schema: Schema,
     specs: dict[str, HierarchySpec],
     codings: dict[str, Coding],
     reading: InputOptions,
     engine: EngineChoice,
     *,
+    n_bins: dict[str, int],
+    is_bit: bool,
     original: Path | None,
     key: Path | None,
     aligned: bool,
@@ -199,9 +227,28 @@ def _check(
     measures: bool,
 ) -> Audit:
     from incrowd import pipeline
+    from incrowd.data.wishes import wishes
     from incrowd.outputs import file_hash
+    from incrowd.preparation import prepared, replace_quasi
 
     table = pipeline.read_input(released, reading)
+    whole, k_of_row = None, None
+    if original is not None:
+        whole = pipeline.read_input(original, reading)
+        whole.require(schema.quasi, whole.name)
+        if guarantee.k_rules:
+            k_of_row = wishes(whole, guarantee.k, None, guarantee.k_rules)
+        ready = prepared(whole, schema, n_bins, specs, is_bit=is_bit)
+        whole, schema, specs = ready.table, ready.schema, dict(ready.hierarchies)
+        if is_bit:  # bits of values that no row shows are not in the release
+            shown = tuple(name for name in schema.quasi if name in table.columns)
+            schema = replace_quasi(schema, shown)
+            specs = {name: spec for name, spec in specs.items() if name in shown}
+    elif is_bit or any(n_bins.values()):
+        raise JobError(
+            "--bins and --bits are about how the original was cut up",
+            remedy="Name it with --original, or name the released columns with --quasi.",
+        )
     others = [
         name
         for name in table.columns
@@ -213,9 +260,9 @@ def _check(
         if column not in schema.quasi:
             raise unknown("quasi-identifying column", column, schema.quasi, where="coding")
     owner = None
-    if original is not None:
-        whole = pipeline.read_input(original, reading)
+    if whole is not None:
         owner = _owner(whole, table, schema, specs, codings, key, aligned)
+        owner = replace(owner, wishes=k_of_row)
     elif key is not None or aligned:
         raise JobError("--key and --aligned speak of an original", remedy="Name it: --original.")
     working = make_engine(engine)
@@ -298,7 +345,7 @@ def _read_key(path: Path, n_rows: int) -> Any:
 
 
 def _sensitive_hierarchies(
-    guarantee: KAnonymity, schema: Schema, table: Table, specs: dict[str, HierarchySpec]
+    guarantee: Guarantee, schema: Schema, table: Table, specs: dict[str, HierarchySpec]
 ) -> dict[str, Hierarchy]:
     from incrowd.data.builders import hierarchy_for
 

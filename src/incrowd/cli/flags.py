@@ -38,7 +38,8 @@ def flags_of(section: str, kinds: list[type[Any]], panel: str) -> dict[str, Flag
             if name not in found:
                 having = [part for part in kinds if item.name in {f.name for f in fields(part)}]
                 help_text = _help(item, having)
-                parameter = _parameter(name, flag, hints[item.name], help_text, panel)
+                hint = list[str] if item.metadata.get("repeats") else hints[item.name]
+                parameter = _parameter(name, flag, hint, help_text, panel)
                 found[name] = Flag(section, item.name, parameter)
     return found
 
@@ -75,6 +76,8 @@ def _plain_type(hint: Any) -> Any:
         return list[str] if get_args(hint)[1] is str else str
     if get_origin(hint) is tuple:
         return str
+    if get_origin(hint) is list:
+        return hint
     kinds = [kind for kind in (get_args(hint) or (hint,)) if kind is not type(None)]
     return float if float in kinds else kinds[0]
 
@@ -154,6 +157,19 @@ def stated_hierarchies(texts: list[str] | None) -> dict[str, HierarchySpec]:
             raise JobError(f"--hierarchy {text}: not of the form COLUMN=FILE or COLUMN=intervals:5")
         specs[column] = HierarchySpec.parse(spec)
     return specs
+
+
+def stated_bins(texts: list[str] | None) -> dict[str, int]:
+    """Return the numbers of bins that ``--bins COLUMN=NUMBER`` states, by column."""
+    bins = {}
+    for text in texts or []:
+        column, _, number = text.rpartition("=")
+        if not column or not number.isdecimal():
+            raise JobError(
+                f"--bins {text}: not of the form COLUMN=NUMBER", remedy="Write --bins age=10."
+            )
+        bins[column] = int(number)
+    return bins
 
 
 def apply_limits(coding: dict[str, Any], bottoms: list[str] | None, tops: list[str] | None) -> None:

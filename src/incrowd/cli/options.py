@@ -51,6 +51,15 @@ Tops = Annotated[
         rich_help_panel="Columns",
     ),
 ]
+Bins = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--bins",
+        help="COLUMN=NUMBER: cut a column of numbers into so many bins of equal counts, each shown "
+        "as its median; 0 keeps it as it is. Several times.",
+        rich_help_panel="Columns",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 ShowValues = Annotated[
     bool, typer.Option("--show-values", help="Allow examples of values in messages.")

@@ -13,12 +13,14 @@ from incrowd.cli.flags import (
     apply_settings,
     flags_of,
     split_names,
+    stated_bins,
     stated_files,
     stated_hierarchies,
     with_flags,
 )
 from incrowd.cli.options import (
     AsJson,
+    Bins,
     Bottoms,
     Debug,
     Force,
@@ -32,12 +34,12 @@ from incrowd.cli.options import (
 from incrowd.cli.terminal import progress_bar, say
 from incrowd.engines.table import EngineChoice
 from incrowd.errors import InputError, JobError, unknown
-from incrowd.guarantees.k_anonymity import KAnonymity
+from incrowd.guarantees.table import GUARANTEES
 from incrowd.job import InputOptions, Job, ReleaseOptions, read_mapping
 from incrowd.methods.table import METHODS
 
 FLAGS = {
-    **flags_of("guarantee", [KAnonymity], "Guarantee"),
+    **flags_of("guarantee", list(GUARANTEES.values()), "Guarantee"),
     **flags_of("method", list(METHODS.values()), "Method"),
     **flags_of("engine", [EngineChoice], "Engine"),
     **flags_of("input", [InputOptions], "Input"),
@@ -77,8 +79,10 @@ def run_command(
     hierarchy: Hierarchies = None,
     bottom: Bottoms = None,
     top: Tops = None,
+    bins: Bins = None,
     guarantee: Annotated[
-        str | None, typer.Option(help="The promise: k-anonymity.", rich_help_panel="Guarantee")
+        str | None,
+        typer.Option(help=f"The promise: {', '.join(GUARANTEES)}.", rich_help_panel="Guarantee"),
     ] = None,
     method: Annotated[
         str | None,
@@ -131,8 +135,10 @@ def run_command(
         mapping.setdefault("hierarchies", {}).update(stated_hierarchies(hierarchy))
     if bottom or top:
         apply_limits(_section(mapping, "coding"), bottom, top)
-    if guarantee is not None:
-        mapping.setdefault("guarantee", {})["name"] = guarantee
+    if bins:
+        _section(mapping, "bins").update(stated_bins(bins))
+    if guarantee is not None and mapping.get("guarantee", {}).get("name") != guarantee:
+        mapping["guarantee"] = {"name": guarantee}  # another promise's settings do not carry over
     if method is not None and mapping.get("method", {}).get("name") != method:
         mapping["method"] = {"name": method}  # another method's settings do not carry over
     if seed is not None:

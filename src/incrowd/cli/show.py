@@ -30,9 +30,8 @@ def show_release(release: Release) -> None:
     console, audit = results(), release.audit
     console.print(
         f"[bold green]published[/bold green] [bold]{release.path}[/bold]: "
-        f"{audit.n_rows:,} rows in {audit.n_groups:,} groups, smallest {audit.smallest_group}"
-        + _left_out(audit)
-        + f" ({audit.seconds:.1f} s, {audit.peak_memory_bytes / 2**20:,.0f} MB)"
+        f"{_crowds(audit)}{_left_out(audit)}"
+        f" ({audit.seconds:.1f} s, {audit.peak_memory_bytes / 2**20:,.0f} MB)"
     )
     _show_promise(console, audit)
     _show_findings(console, audit)
@@ -43,12 +42,21 @@ def show_check(audit: Audit) -> None:
     """Show the verdict first, then each finding."""
     console = results()
     verdict = "[bold green]holds[/bold green]" if audit.holds else "[bold red]does not hold[/]"
-    console.print(
-        f"{verdict}: {audit.n_rows:,} rows in {audit.n_groups:,} groups, "
-        f"smallest {audit.smallest_group}" + _left_out(audit)
-    )
+    console.print(f"{verdict}: {_crowds(audit)}{_left_out(audit)}")
     _show_promise(console, audit)
     _show_findings(console, audit)
+
+
+def _crowds(audit: Audit) -> str:
+    """Say how many rows there are and how large the smallest crowd is, groups or compatible rows.
+
+    Where crowds are compatible rows, groups are merely rows that are written alike.
+    """
+    for finding in audit.findings:
+        if finding.name == "mutual compatibility":
+            smallest = finding.figures.get("smallest_crowd", 0)
+            return f"{audit.n_rows:,} rows, smallest crowd {smallest}"
+    return f"{audit.n_rows:,} rows in {audit.n_groups:,} groups, smallest {audit.smallest_group}"
 
 
 def _left_out(audit: Audit) -> str:
@@ -56,7 +64,7 @@ def _left_out(audit: Audit) -> str:
 
 
 def _show_promise(console: Console, audit: Audit) -> None:
-    stars = audit.guarantee["parameters"]["stars"]
+    stars = audit.guarantee["parameters"].get("stars", "as-wildcard")
     console.print(
         f"  promise: {audit.guarantee['name']}: {audit.guarantee['claim']} (stars {stars})",
         markup=False,

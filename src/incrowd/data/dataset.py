@@ -31,8 +31,9 @@ class Rows:
     ``nodes[column, row]`` is a node of ``hierarchies[column]``: a leaf before a method has run, a
     leaf or an ancestor of it afterwards. Row numbers never change: row 7 of what a method returns
     is row 7 of what it was given. A row with ``is_suppressed`` is to be left out of the release.
-    ``group_of_row`` says which rows are shown as one line where columns show means, which nodes
-    do not tell. ``trace`` is what the search that made these nodes says of itself.
+    ``attribute_of_column`` says which column's one-hot code each column is a bit of, where columns
+    are bits. ``group_of_row`` says which rows are shown as one line where columns show means,
+    which nodes do not tell. ``trace`` is what the search that made these nodes says of itself.
     """
 
     names: tuple[str, ...]
@@ -41,6 +42,7 @@ class Rows:
     is_suppressed: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
     trace: Trace = field(default_factory=Trace)
     group_of_row: NDArray[np.int32] | None = None
+    attribute_of_column: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         if self.nodes.shape[0] != len(self.names) or len(self.names) != len(self.hierarchies):

@@ -24,6 +24,9 @@ Blocks = Any
 
 BlockFunction = Callable[[pa.Table], pa.Table]
 
+DEFAULT_MEMORY = 2 << 30
+"""The bytes that a search may use for its blocks of work, unless it is told."""
+
 N_ROWS = "n_rows"
 """The column of counted rows in what ``count`` returns."""
 
@@ -35,6 +38,7 @@ class Engine(Protocol):
     """Where rows live, and how they meet."""
 
     name: str
+    memory_bytes: int
 
     @property
     def n_workers(self) -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from incrowd.engines.base import (
+    DEFAULT_MEMORY,
     N_PEOPLE,
     N_ROWS,
     BlockFunction,
@@ -48,13 +49,16 @@ class LocalEngine:
 
     name = "local"
 
-    def __init__(self, threads: int = 0, block_rows: int = 1 << 20) -> None:
+    def __init__(
+        self, threads: int = 0, block_rows: int = 1 << 20, memory: int = DEFAULT_MEMORY
+    ) -> None:
         if threads < 0:
             raise JobError("the number of threads is negative", remedy="0 means all processors.")
         if block_rows < 1:
             raise JobError("a block has no rows", remedy="Give blocks at least one row.")
         self.threads = threads or _processors()
         self.block_rows = block_rows
+        self.memory_bytes = memory
 
     @property
     def n_workers(self) -> int:

@@ -16,6 +16,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from incrowd.engines.base import (
+    DEFAULT_MEMORY,
     N_PEOPLE,
     N_ROWS,
     BlockFunction,
@@ -71,7 +72,9 @@ class SparkEngine:
         *,
         memory: int | None = None,
         directory: Path | None = None,
+        working_memory: int = DEFAULT_MEMORY,
     ) -> None:
+        self.memory_bytes = working_memory
         given = session or active_session()
         if given is not None and ".connect." in type(given).__module__:
             raise EngineError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from incrowd.engines.base import Engine
+
+
+LEAST_MEMORY = 1 << 20
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,13 @@ class EngineChoice:
         help="The Spark master to start a session on, unless one runs in this program already.",
     )
 
+    memory: str = option(
+        "2GB",
+        help="How much memory a search may use for its blocks of work: adaptive's cover.",
+    )
+
     def __post_init__(self) -> None:
+        memory_of(self.memory)
         if self.name not in ENGINES:
             raise unknown("engine", self.name, ENGINES, where="engine")
         if self.threads < 0:
@@ -48,6 +59,17 @@ class EngineChoice:
         return self.spark_master
 
 
+def memory_of(text: str) -> int:
+    """Return the bytes that a text such as 4GB or 512MB means."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?\s*", text, re.IGNORECASE)
+    n_bytes = int(float(found[1]) * UNITS[found[2].upper()]) if found else 0
+    if n_bytes < LEAST_MEMORY:
+        raise JobError(
+            "engine: memory is no amount of at least 1MB", remedy="State --memory 4GB, for example."
+        )
+    return n_bytes
+
+
 def make_engine(choice: EngineChoice | None = None, directory: Path | None = None) -> Engine:
     """Return the engine that was chosen, ready to take rows; whoever asked for it closes it.
 
@@ -61,13 +83,13 @@ def make_engine(choice: EngineChoice | None = None, directory: Path | None = Non
 def _local(choice: EngineChoice, directory: Path | None) -> Engine:  # noqa: ARG001
     from incrowd.engines.local import LocalEngine
 
-    return LocalEngine(choice.threads)
+    return LocalEngine(choice.threads, memory=memory_of(choice.memory))
 
 
 def _spark(choice: EngineChoice, directory: Path | None) -> Engine:
     from incrowd.engines.spark import SparkEngine
 
-    return SparkEngine(choice.master, directory=directory)
+    return SparkEngine(choice.master, directory=directory, working_memory=memory_of(choice.memory))
 
 
 ENGINES: dict[str, Callable[[EngineChoice, Path | None], Engine]] = {

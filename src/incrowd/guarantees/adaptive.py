@@ -40,6 +40,7 @@ class AdaptiveAnonymity:
         flag="--k-rule",
         help="A k for some rows: '20 where diagnosis = \"HIV\"'. Several times; the first that "
         "a row meets counts.",
+        repeats=True,
     )
     k_from_sensitive: bool = option(
         False,
@@ -94,13 +95,24 @@ class AdaptiveAnonymity:
 
     def check(self, evidence: Evidence) -> list[Finding]:
         """Hold every person's original row against all released rows."""
-        raise NotImplementedError
+        from incrowd.guarantees.adaptive_check import check_people
+
+        return check_people(self, evidence)
 
     def refuse_infeasible(self, n_rows: int, *, k_of_row: Counts | None = None) -> None:
-        """Raise InfeasibleError where somebody asks for a larger crowd than there are rows."""
-        wishes = [self.k] if k_of_row is None else k_of_row
-        n_over = sum(1 for wish in wishes if wish > n_rows)
-        if n_over:
-            raise InfeasibleError(
-                f"{n_over} rows ask for a crowd of more than the {n_rows} rows there are"
-            )
+        """Raise InfeasibleError where somebody asks for a larger crowd than there are rows.
+
+        Any crowd up to all rows can be had: mask every cell of everybody.
+        """
+        import numpy as np
+
+        wishes = np.asarray([self.k] if k_of_row is None else k_of_row, dtype=np.int64)
+        n_over = int(np.count_nonzero(wishes > n_rows))
+        if not n_rows or not n_over:
+            return
+        who = f"{n_over} of {n_rows} rows ask" if k_of_row is not None else "everybody asks"
+        raise InfeasibleError(
+            f"{who} for a crowd of up to {int(wishes.max())}, more than the {n_rows} rows there "
+            "are",
+            remedy=f"The largest k that can be kept is {n_rows}: lower theirs, or add data.",
+        )

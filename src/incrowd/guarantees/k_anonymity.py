@@ -47,6 +47,17 @@ class KAnonymity:
     k_column: str | None = option(
         None, help="A column with each person's own k; groups meet the largest among their rows."
     )
+    k_rules: tuple[str, ...] = option(
+        (),
+        flag="--k-rule",
+        help="A k for some rows: '20 where diagnosis = \"HIV\"'. Several times; the first that "
+        "a row meets counts.",
+        repeats=True,
+    )
+    k_from_sensitive: bool = option(
+        False,
+        help="Let rules look at sensitive columns, although stars and crowds then tell of them.",
+    )
     l: float | None = option(  # noqa: E741
         None, help="The least diversity of each sensitive column in a group.", minimum=1
     )
@@ -98,13 +109,13 @@ class KAnonymity:
     @property
     def needs_owner(self) -> bool:
         """Whether a check needs more than the released file: personal k are never released."""
-        return self.k_column is not None
+        return bool(self.k_column or self.k_rules)
 
     @property
     def claim(self) -> str:
         """The promise in words."""
         parts = [f"every row shares its quasi-identifying values with at least {self.k - 1} others"]
-        if self.k_column:
+        if self.needs_owner:
             parts.append("and each group is at least as large as its rows' own k")
         if self.l is not None:
             of_c = f", c = {self.c:g}" if self.l_kind == "recursive" else ""
@@ -119,7 +130,7 @@ class KAnonymity:
         from incrowd.guarantees.crowds import require_columns
 
         require_columns(evidence)
-        if self.k_column and not evidence.k_column:
+        if self.needs_owner and not evidence.k_column:
             raise InputError(
                 "could not check: each person's k is the owner's, not in the release",
                 remedy="Give --original and --key (or --aligned), as the owner.",

@@ -107,7 +107,8 @@ class Conditions:
     The crowd counts rows, or distinct ``person_of_row`` where that is given; it must reach ``k``,
     and the largest ``k_of_row`` of the group's rows where those are given. A search may leave
     ``n_suppressible`` rows (not people) out of every group: it returns them with
-    ``Rows.is_suppressed``.
+    ``Rows.is_suppressed``. Where crowds are compatible rows instead of groups,
+    ``is_belief_bound`` says that nobody may be believed to be a row with more than 1 / k.
     """
 
     k: int
@@ -115,6 +116,7 @@ class Conditions:
     person_of_row: NDArray[np.int32] | None = None
     sensitive: tuple[SensitiveCondition, ...] = ()
     n_suppressible: int = 0
+    is_belief_bound: bool = False
 
     @property
     def is_size_only(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from incrowd.methods.adaptive.method import Adaptive
 from incrowd.methods.cluster.method import Cluster
 from incrowd.methods.full_domain.method import FullDomain
 from incrowd.methods.greedy.method import Greedy
@@ -16,6 +17,10 @@ METHODS: dict[str, type[Any]] = {
     Cluster.name: Cluster,
     FullDomain.name: FullDomain,
     Microaggregate.name: Microaggregate,
+    Adaptive.name: Adaptive,
 }
 
 DEFAULT_METHOD = Cluster.name
+
+DEFAULT_OF_GUARANTEE = {"adaptive": Adaptive.name}
+"""Guarantees that another method than the default searches for."""

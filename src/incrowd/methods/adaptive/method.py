@@ -1,0 +1,137 @@
+"""The adaptive method: its settings, and the way from rows to released rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from incrowd.errors import JobError, unknown
+from incrowd.fields import option
+from incrowd.methods.effort import stated_effort
+
+if TYPE_CHECKING:
+    from incrowd.data.dataset import Rows
+    from incrowd.engines.base import Engine
+    from incrowd.methods.conditions import Conditions
+    from incrowd.progress import Progress
+
+SEARCHES = ("auto", "cover", "partition")
+MASKS = ("attribute", "bit")
+COVERS = ("mce", "lse", "nearest")
+MISSING = ("value", "suppress")
+
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    """Mask as few cells as possible while everybody is lost in a crowd of the size they ask for.
+
+    Follows adaptive anonymity by b-edge cover (Khan et al. 2018, Algorithm 1). Deviations: the
+    cover is found from nearest-neighbour lists, the same edges as the paper's b-matching; masks
+    per attribute are by default found by a partition into rows that are shown equal, whose
+    promise holds without an estimate. The cover costs O(rows² · attributes) an iteration, the
+    partition about O(rows · attributes · masks).
+    """
+
+    name: ClassVar[str] = "adaptive"
+    keeps: ClassVar[frozenset[str]] = frozenset({"adaptive", "k-per-person"})
+    masks_cells: ClassVar[bool] = True
+
+    search: str = option(
+        AUTO,
+        help="How crowds are found: a cover (the paper's) or a partition; auto takes the partition "
+        "wherever belief is bound to 1/k or columns are few.",
+        choices=SEARCHES,
+    )
+    mask: str = option(
+        "attribute",
+        help="What is masked: whole cells, or single bits of the cells' one-hot codes.",
+        choices=MASKS,
+    )
+    cover: str = option(
+        "mce",
+        help="The cover: the matching's complement, the locally subdominant edges, or everybody's "
+        "nearest neighbours.",
+        choices=COVERS,
+    )
+    epsilon_weight: float = option(
+        3.0,
+        help="How much a cell that one neighbour masks still costs the next cover: "
+        "epsilon / (1 + epsilon).",
+    )
+    rounds: int = option(30, help="The most rounds of the cover.", minimum=1)
+    effort: str | int = option(
+        AUTO,
+        help="How long a partition is improved, stated as cluster's effort is.",
+    )
+    sweeps: str | int = option(
+        AUTO,
+        help="How often a local search goes over all rows afterwards; auto is 3 after a cover and "
+        "0 after a partition, whose promise then needs no estimate.",
+    )
+    missing: str = option(
+        "value",
+        help="What becomes of missing cells: they are a value of their own, or masked.",
+        choices=MISSING,
+    )
+    as_value: bool = option(
+        False,
+        help="Mask as much as k-anonymity with stars as values needs, and report how much more "
+        "that is.",
+    )
+
+    def __post_init__(self) -> None:
+        for field_name, choices in (
+            ("search", SEARCHES),
+            ("mask", MASKS),
+            ("cover", COVERS),
+            ("missing", MISSING),
+        ):
+            if getattr(self, field_name) not in choices:
+                raise unknown(field_name, str(getattr(self, field_name)), choices, where="[method]")
+        epsilon = self.epsilon_weight
+        if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float)) or not epsilon > 0:
+            raise JobError(
+                "epsilon_weight is not a number above 0", remedy="State --epsilon-weight 3."
+            )
+        if type(self.rounds) is not int or self.rounds < 1:
+            raise JobError("rounds is not a whole number of 1 or more", remedy="State --rounds 30.")
+        object.__setattr__(self, "effort", stated_effort(self.effort))
+        object.__setattr__(self, "sweeps", _stated_sweeps(self.sweeps))
+        if self.mask == "bit" and self.search == "partition":
+            raise JobError(
+                "bits are masked by a cover, not by a partition",
+                remedy="Use --search cover, or --mask attribute.",
+            )
+        if self.mask == "bit" and self.missing == "suppress":
+            raise JobError(
+                "missing = 'suppress' masks cells, and mask = 'bit' shows bits",
+                remedy="Use --missing value, or --mask attribute.",
+            )
+        if self.as_value and (self.mask == "bit" or self.search == "cover"):
+            raise JobError(
+                "as_value needs rows that are shown equal, which a partition makes",
+                remedy="Use --search partition with --mask attribute, or leave --as-value out.",
+            )
+
+    def run(
+        self,
+        rows: Rows,
+        conditions: Conditions,
+        engine: Engine,
+        seed: int,
+        progress: Progress,
+    ) -> Rows:
+        """Return the rows with cells at their leaves or roots, everybody's crowd large enough."""
+        from incrowd.methods.adaptive.search import searched
+
+        return searched(self, rows, conditions, engine, seed, progress)
+
+
+def _stated_sweeps(sweeps: object) -> int | str:
+    if isinstance(sweeps, str) and sweeps.strip().isdecimal():
+        sweeps = int(sweeps)
+    if sweeps == AUTO or (type(sweeps) is int and sweeps >= 0):
+        return sweeps
+    raise JobError("sweeps is neither auto nor a whole number of 0 or more", remedy="State 3.")

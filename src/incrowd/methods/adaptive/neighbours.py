@@ -1,0 +1,283 @@
+"""Exact nearest neighbours of every row that needs some, in slices on an engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from incrowd.engines.base import BlockFunction, Engine
+from incrowd.errors import EngineError
+from incrowd.interrupts import is_abort_wished, is_end_wished
+from incrowd.methods.adaptive.ranked import Ranked
+from incrowd.methods.part_progress import PartProgress
+from incrowd.progress import Progress
+
+if TYPE_CHECKING:
+    from incrowd.methods.adaptive.kernel_hamming import Groups
+    from incrowd.methods.adaptive.kernel_weighted import Cells, Tiles
+
+PAIRS_PER_SLICE = 1_000_000_000
+"""About how many pairs are compared between two looks at whether somebody wants to stop."""
+
+SLICES_PER_WORKER = 4
+"""At least so many slices, so that no worker waits long for the others."""
+
+LISTED = pa.schema([("query", pa.int32()), ("neighbours", pa.binary()), ("distances", pa.binary())])
+"""What comes back: a line per query, its list as the bytes of 32-bit numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """Neighbours of every rank, ``neighbour[start[rank] : start[rank + 1]]``, with distances.
+
+    Sorted by distance, then by rank.
+    """
+
+    start: NDArray[np.int64]
+    neighbour: NDArray[np.int32]
+    distance: NDArray[np.int32]
+
+
+def starts_of(lengths: NDArray[Any]) -> NDArray[np.int64]:
+    """Return where lists of these lengths begin when they follow each other, and the end."""
+    starts = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    return starts
+
+
+@dataclass(frozen=True, eq=False)
+class HammingSlice:
+    """Lists neighbours of some profiles on one worker, every cell weighing the same."""
+
+    groups: Groups
+    query_group: NDArray[np.int32]
+    length: NDArray[np.int32]
+    progress: PartProgress
+
+    def __call__(self, block: pa.Table) -> pa.Table:
+        """Return the lists of a block's queries."""
+        from incrowd.methods.adaptive import kernel_hamming
+
+        if is_abort_wished():
+            return LISTED.empty_table()
+        queries = np.sort(block.column("query").to_numpy())
+        start = starts_of(self.length[queries])
+        n_attributes = len(self.groups.narrow) + len(self.groups.wide)
+        differing = np.empty(
+            kernel_hamming.TILE, dtype=np.uint8 if n_attributes < 255 else np.int32
+        )
+        neighbour, n_differing = np.empty((2, start[-1]), dtype=np.int32)
+        kernel_hamming.nearest_ranks(
+            self.groups, self.query_group[queries], start, differing, neighbour, n_differing
+        )
+        self.progress.of(int(block.column("slice")[0].as_py()))("", 1, 1)
+        return _packed(queries, start, neighbour, n_differing)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedSlice:
+    """Lists neighbours of some ranks on one worker, by weighted distance."""
+
+    cells: Cells
+    tiles: Tiles
+    length: NDArray[np.int32]
+    shift: int
+    progress: PartProgress
+
+    def __call__(self, block: pa.Table) -> pa.Table:
+        """Return the lists of a block's queries."""
+        from incrowd.methods.adaptive import kernel_weighted
+
+        if is_abort_wished() or is_end_wished():
+            return LISTED.empty_table()
+        ranks = block.column("query").to_numpy()
+        order = np.lexsort((ranks, self.cells.profile[ranks]))
+        queries = ranks[order]
+        start = starts_of(self.length[queries])
+        previous = _unpacked(block.column("previous").take(pa.array(order)))
+        neighbour, distance = np.empty((2, start[-1]), dtype=np.int32)
+        kernel_weighted.nearest_ranks(
+            self.cells, self.tiles, queries, start, previous, self.shift, neighbour, distance
+        )
+        self.progress.of(int(block.column("slice")[0].as_py()))("", 1, 1)
+        return _packed(queries, start, neighbour, distance)
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """Where neighbours are looked for: an engine, a bound on its memory, and who hears of it."""
+
+    engine: Engine
+    memory_bytes: int
+    progress: Progress
+    stage: str
+
+    def slices(self, n_queries: int, n_others: int, bytes_per_query: int) -> NDArray[np.int32]:
+        """Return the slice of each query: small enough for the memory, and for a quick stop."""
+        per_worker = self.memory_bytes // (4 * self.engine.n_workers)
+        most = min(per_worker // bytes_per_query, PAIRS_PER_SLICE // max(1, n_others))
+        n_slices = max(
+            -(-n_queries // max(1, most)), min(n_queries, SLICES_PER_WORKER * self.engine.n_workers)
+        )
+        return (np.arange(n_queries) * n_slices // n_queries).astype(np.int32)
+
+    def heard(self, slice_of_query: NDArray[np.int32]) -> PartProgress:
+        """Return what adds up the slices' progress."""
+        sizes = np.bincount(slice_of_query).astype(np.float64)
+        total = len(slice_of_query)
+        return PartProgress(self.progress, self.stage, 0, total, total, sizes, sizes)
+
+    def run(self, queries: pa.Table, function: BlockFunction) -> pa.Table:
+        """Call a function for every slice of the queries and bring the lists back."""
+        engine = self.engine
+        self.progress(self.stage, 0, queries.num_rows)
+        listed = engine.map_groups(engine.load(queries), "slice", function, LISTED)
+        return engine.collect(listed)
+
+
+def by_differences(ranked: Ranked, length: NDArray[np.int32], workshop: Workshop) -> Lists:
+    """Return for each rank its nearest ranks of other profiles, all cells weighing the same.
+
+    ``length[rank]`` of them, by the number of attributes that differ, which is the distance.
+    Rows of one profile have one list, of which each takes as much as it asks for.
+    """
+    from incrowd.methods.adaptive import kernel_lists
+
+    groups = ranked.groups
+    longest = np.zeros(int(ranked.profile.max(initial=-1)) + 1, dtype=np.int32)
+    np.maximum.at(longest, ranked.profile, length)
+    profiles = np.flatnonzero(longest)
+    start = starts_of(length)
+    if not len(profiles):
+        return Lists(start, np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32))
+    group_of_profile = np.zeros(len(longest), dtype=np.int32)
+    group_of_profile[groups.profile] = np.arange(len(groups.profile))
+    lengths = longest[profiles]
+    n_attributes = ranked.problem.n_attributes
+    slice_of_query = workshop.slices(
+        len(profiles), len(groups.profile), 24 * int(lengths.max()) + 8 * n_attributes + 1024
+    )
+    search = HammingSlice(
+        groups, group_of_profile[profiles], lengths, workshop.heard(slice_of_query)
+    )
+    queries = pa.table({"query": np.arange(len(profiles), dtype=np.int32), "slice": slice_of_query})
+    listed = _gathered(workshop, queries, search, starts_of(lengths))
+    list_of_profile = np.zeros(len(longest), dtype=np.int64)
+    list_of_profile[profiles] = starts_of(lengths)[:-1]
+    shared = []
+    for column in listed:
+        into = np.empty(start[-1], dtype=np.int32)
+        kernel_lists.share_prefixes(ranked.profile, start, list_of_profile, column, into)
+        shared.append(into)
+    return Lists(start, *shared)
+
+
+def by_weight(
+    ranked: Ranked,
+    counts: NDArray[np.uint8],
+    weights: NDArray[np.int32],
+    previous: Lists,
+    workshop: Workshop,
+) -> Lists | None:
+    """Return for each rank its nearest ranks of other profiles by weight, or None if told to end.
+
+    As many as it has in ``previous``, which only bounds the search. ``counts[rank, cell]`` of at
+    most 255 point into ``weights``, which may not rise; a distance is the sum of both rows'
+    weights in the cells where they differ.
+    """
+    length = np.diff(previous.start).astype(np.int32)
+    ranks = np.flatnonzero(length)
+    ranks = ranks[np.argsort(ranked.profile[ranks], kind="stable")].astype(np.int32)
+    if not len(ranks):
+        return previous
+    tiles = ranked.tiles
+    slice_of_query = workshop.slices(
+        len(ranks), ranked.n_rows, 2 * len(tiles.value_start) + 40 * int(length.max()) + 512
+    )
+    cells = ranked.cells(counts, weights)
+    search = WeightedSlice(
+        cells, tiles, length, bound_shift(ranked, weights), workshop.heard(slice_of_query)
+    )
+    ordered = starts_of(length[ranks])
+    given = np.empty(len(previous.neighbour), dtype=np.int32)
+    _collect_lists(ranks, previous, given)
+    queries = pa.table(
+        {"query": ranks, "slice": slice_of_query, "previous": _as_binary(ordered, given)}
+    )
+    gathered = _gathered(workshop, queries, search, previous.start, may_end=True)
+    return Lists(previous.start, *gathered) if gathered else None
+
+
+def bound_shift(ranked: Ranked, weights: NDArray[np.int32]) -> int:
+    """Return how many bits a weight loses so that every distance fits 16."""
+    cells_per_attribute = 2 if ranked.problem.is_bit else 1
+    farthest = 2 * cells_per_attribute * ranked.problem.n_attributes * int(weights.max())
+    return max(0, farthest.bit_length() - 16)
+
+
+def _collect_lists(ranks: NDArray[np.int32], lists: Lists, into: NDArray[np.int32]) -> None:
+    from incrowd.methods.adaptive import kernel_lists
+
+    kernel_lists.gather(ranks, lists.neighbour, lists.start, into)
+
+
+def _gathered(
+    workshop: Workshop,
+    queries: pa.Table,
+    search: BlockFunction,
+    start: NDArray[np.int64],
+    *,
+    may_end: bool = False,
+) -> list[NDArray[np.int32]]:
+    """Return neighbours and distances where ``start`` says; nothing if the search may end."""
+    from incrowd.methods.adaptive import kernel_lists
+
+    listed = workshop.run(queries, search)
+    found = listed.column("query").to_numpy()
+    if may_end and is_end_wished():
+        return []
+    if not np.array_equal(np.sort(found), np.sort(queries.column("query").to_numpy())):
+        raise EngineError(
+            f"{workshop.engine.name}: lists were lost or doubled on the way back",
+            remedy="Nothing was released. Run again, or use --engine local.",
+        )
+    gathered = []
+    for name in ("neighbours", "distances"):
+        into = np.empty(start[-1], dtype=np.int32)
+        kernel_lists.scatter(found, _unpacked(listed.column(name)), start, into)
+        gathered.append(into)
+    return gathered
+
+
+def _packed(
+    queries: NDArray[np.int32],
+    start: NDArray[np.int64],
+    neighbour: NDArray[np.int32],
+    distance: NDArray[np.int32],
+) -> pa.Table:
+    lists = [_as_binary(start, numbers) for numbers in (neighbour, distance)]
+    return pa.table([pa.array(queries, pa.int32()), *lists], schema=LISTED)
+
+
+def _as_binary(start: NDArray[np.int64], numbers: NDArray[np.int32]) -> pa.Array:
+    """Return lists of 32-bit numbers as a column of their bytes, without copying them."""
+    offsets = (4 * start).astype(np.int32)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(numbers))]
+    return pa.Array.from_buffers(pa.binary(), len(start) - 1, buffers)
+
+
+def _unpacked(column: pa.ChunkedArray) -> NDArray[np.int32]:
+    """Return the numbers of all lists of a column, one list after the other."""
+    parts = [np.zeros(0, dtype=np.int32)]
+    for chunk in column.chunks:
+        _, offsets, bytes_of_lists = chunk.buffers()
+        edges = np.frombuffer(offsets, dtype=np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
+        if len(chunk) and edges[-1] > edges[0]:
+            parts.append(
+                np.frombuffer(bytes_of_lists, dtype=np.int32)[edges[0] // 4 : edges[-1] // 4]
+            )
+    return np.concatenate(parts)
