@@ -306,7 +306,7 @@ def test_adult_shows_at_least_79_and_a_half_percent():
     codes = np.stack([np.unique(column, return_inverse=True)[1] for column in np.asarray(table).T])
     k = np.random.default_rng(0).integers(5, 101, codes.shape[1])
     problem = problem_of(codes.T, k)
-    found = partition.search(problem, effort="auto", seed=0, engine=LocalEngine(threads=2))
+    found = partition.search(problem, effort="quick", seed=0, engine=LocalEngine(threads=2))
     assert found.figures["free_rows"] == 11_467
     assert isinstance(found, Found)
     assert found.shown >= 0.795
