@@ -115,7 +115,7 @@ def test_unbound_sweeps_of_few_people_do_break_beliefs():
     # what the bound is for: somewhere among random tables a sweep puts somebody over
     random = np.random.default_rng(0)
     n_broken = 0
-    for _ in range(300):
+    for _ in range(120):
         rows = [tuple(row) for row in random.integers(0, 2, (6, 3)).tolist()]
         masks = np.ones((6, 3), dtype=np.bool_)
         k = random.integers(2, 5, 6).tolist()
@@ -127,7 +127,7 @@ def test_unbound_sweeps_of_few_people_do_break_beliefs():
             is_over = any(belief * wish > 1 for belief, wish in zip(after, k, strict=True))
             assert not (is_bound and is_over)
             n_broken += is_over
-    assert n_broken > 10
+    assert n_broken > 4
 
 
 @settings(max_examples=60)
@@ -137,13 +137,15 @@ def test_closed_forms_and_pruning_agree_with_all_permutations(table):
     problem = problem_of(rows, k, n_values, is_bit)
     people = Sorted.of(problem)
     beliefs = oracle.beliefs(rows, masks.tolist(), n_values, is_bit)
+    bounds = oracle.bounds(rows, masks.tolist(), n_values, is_bit)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sweeps_posterior, "FEW_STATES", -1.0)
         scaled = posterior_of(people.problem, masks[people.rows], people.profile_of_row, people.k)
     sure = posterior_of(people.problem, masks[people.rows], people.profile_of_row, people.k)
     for place, row in enumerate(people.rows):
         belief = float(beliefs[row])
-        assert belief <= sure.belief[place] + 1e-9  # few people: the closed form alone
+        assert belief <= sure.belief[place] + 1e-9
+        assert sure.belief[place] == pytest.approx(float(bounds[row]))  # no estimate of few people
         assert belief / 1.6 - 1e-9 <= scaled.belief[place] <= sure.belief[place] + 1e-9
         if sure.is_certain[place]:
             assert belief * k[row] <= 1 + 1e-9

@@ -52,22 +52,31 @@ def beliefs(rows, masks, n_values, is_bit=False):
     return [Fraction(count, n_all) for count in n_own]
 
 
-def certified(rows, masks, k, n_values):
-    """Return who is safe by closed forms alone: of z people of a profile, s equal rows."""
-    shown = released(rows, masks, n_values)
+def bounds(rows, masks, n_values, is_bit=False):
+    """Return the closed form of everybody's belief: of z people of a profile, s equal rows."""
+    shown = released(rows, masks, n_values, is_bit)
     people, equal = Counter(rows), Counter(shown)
     full = Counter(row for row, mask in zip(rows, masks, strict=True) if not any(mask))
+    return [
+        Fraction(people[row] - full[row], people[row] * equal[out])
+        if any(mask)
+        else Fraction(1, people[row])
+        for row, out, mask in zip(rows, shown, masks, strict=True)
+    ]
+
+
+def certified(rows, masks, k, n_values):
+    """Return who is safe by closed forms alone."""
+    shown = released(rows, masks, n_values)
+    people, equal = Counter(rows), Counter(shown)
     together = Counter(zip(rows, shown, strict=True))
-    safe = []
-    for row, out, mask, wish in zip(rows, shown, masks, k, strict=True):
-        z, s = people[row], equal[out]
-        if not any(mask):
-            safe.append(z >= wish)
-            continue
-        belief = Fraction(z - full[row], z * s)
-        crowd = s + z - together[row, out]
-        safe.append(belief <= Fraction(1, wish) and crowd >= wish)
-    return safe
+    crowds = [
+        equal[out] + people[row] - together[row, out] for row, out in zip(rows, shown, strict=True)
+    ]
+    return [
+        belief * wish <= 1 and crowd >= wish
+        for belief, crowd, wish in zip(bounds(rows, masks, n_values), crowds, k, strict=True)
+    ]
 
 
 def group_sizes(rows, masks, n_values):

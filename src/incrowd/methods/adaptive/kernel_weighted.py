@@ -78,7 +78,7 @@ def nearest_ranks(
     measured exactly.
     """
     n_queries = len(queries)
-    n_tiles = len(tiles.first) - 1
+    n_tiles, n_joined = len(tiles.first) - 1, tiles.combination.shape[1]
     room = np.zeros(n_queries + 1, dtype=np.int64)
     # keys are distance · 2³² + rank; the last key that may still be listed
     last = np.empty(n_queries, dtype=np.int64)
@@ -110,10 +110,13 @@ def nearest_ranks(
                 _least_of_segments(to_place, layers, nearest)
             bound = last[query] >> (32 + shift)
             candidates = held[room[query] : room[query + 1]]
+            weighed = own_half[query]
             n_passing = _list_within(nearest[: layers[1]], bound, passing)
             for turn in range(n_passing):
                 segment = passing[turn]
-                half = _look_up(tiles.combination[first_segment + segment], own_half[query])
+                half = np.int64(0)
+                for joined in range(n_joined):
+                    half += weighed[tiles.combination[first_segment + segment, joined]]
                 if (
                     half + nearest[segment] > bound
                     or tiles.profile[first_segment + segment] == summed
@@ -203,15 +206,6 @@ def _weigh_combinations(
         for place in range(tiles.value_start[combination], tiles.value_start[combination + 1]):
             total += of_value[tiles.values[place]]
         weighed[combination] = total
-
-
-@compiled_inner
-def _look_up(combinations: NDArray[Any], weighed: NDArray[np.uint16]) -> Whole:
-    """Return the half of a distance that takes the query's weights."""
-    half = np.int64(0)
-    for combination in combinations:
-        half += weighed[combination]
-    return half
 
 
 @compiled_inner

@@ -23,7 +23,7 @@ from incrowd.methods.distinct import sort_key
 from incrowd.methods.effort import FULL, QUICK, seconds_of
 from incrowd.progress import Progress, silent
 
-PER_ROW, PER_ROW_IN_BLOCKS, LARGEST_WHOLE = 2, 1, 40_000
+PER_ROW, PER_ROW_IN_BLOCKS, LARGEST_WHOLE = 10, 1, 40_000
 """The automatic effort per distinct row that needs a group, over the square root of its need; per
 row of a larger table, and what is one."""
 
