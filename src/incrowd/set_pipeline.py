@@ -30,6 +30,7 @@ from incrowd.engines.base import Engine
 from incrowd.engines.table import make_engine
 from incrowd.errors import InputError
 from incrowd.guarantees.differential_privacy import SEEDED_NOISE, SYSTEM_NOISE, NoiseRecord
+from incrowd.guarantees.evidence import Finding
 from incrowd.guarantees.set_table import is_noise
 from incrowd.guarantees.sets import SetEvidence
 from incrowd.job import InputOptions, parameters
@@ -122,19 +123,7 @@ def anonymize_sets(data: Any, job: SetJob, *, progress: Progress = silent) -> Re
 
 def check_released_sets(guarantee: Any, evidence: SetEvidence, started: float) -> Audit:
     """Audit released sets from any tool; nothing is written."""
-    findings = guarantee.check(evidence)
-    first = findings[0].figures
-    return Audit(
-        holds=all(finding.holds is not False for finding in findings),
-        guarantee=promise_of(guarantee),
-        findings=tuple(findings),
-        losses=_losses(evidence),
-        n_rows=evidence.released.n_rows,
-        n_groups=int(first.get("n_groups", 0)),
-        smallest_group=int(first.get("smallest_group", 0)),
-        seconds=round(time.perf_counter() - started, 4),
-        peak_memory_bytes=peak_memory(),
-    )
+    return _audit_of(guarantee, guarantee.check(evidence), evidence, started)
 
 
 def released_graph(graph: str) -> str:
@@ -269,10 +258,11 @@ def _audit(job: SetJob, found: _Found, again: Sets, engine: Engine) -> Audit:
         keeps_order=job.release.keep_order,
         columns_are_people=job.sets.graph != BIPARTITE,
     )
-    if found.record is not None:
-        audit = _attested(job.guarantee, found.record, evidence)
+    if found.record is not None:  # no file can be checked for differential privacy
+        findings = job.guarantee.attest(found.record)
     else:
-        audit = check_released_sets(job.guarantee, evidence, time.perf_counter())
+        findings = job.guarantee.check(evidence)
+    audit = _audit_of(job.guarantee, findings, evidence, time.perf_counter())
     return replace(
         audit,
         method={"name": job.method.name, "parameters": {**parameters(job.method), **found.figures}},
@@ -282,15 +272,19 @@ def _audit(job: SetJob, found: _Found, again: Sets, engine: Engine) -> Audit:
     )
 
 
-def _attested(guarantee: Any, record: NoiseRecord, evidence: SetEvidence) -> Audit:
-    """Audit a mechanism by its record: no file can be checked for differential privacy."""
-    findings = guarantee.attest(record)
+def _audit_of(
+    guarantee: Any, findings: list[Finding], evidence: SetEvidence, started: float
+) -> Audit:
+    first = findings[0].figures
     return Audit(
         holds=all(finding.holds is not False for finding in findings),
         guarantee=promise_of(guarantee),
         findings=tuple(findings),
         losses=_losses(evidence),
         n_rows=evidence.released.n_rows,
+        n_groups=int(first.get("n_groups", 0)),
+        smallest_group=int(first.get("smallest_group", 0)),
+        seconds=round(time.perf_counter() - started, 4),
         peak_memory_bytes=peak_memory(),
     )
 
