@@ -6,7 +6,9 @@ import random
 
 import pytest
 
+from incrowd.bench.adaptive_data import ADULT, CATEGORICAL, NETWORK_COLUMNS, NETWORKS, POKER
 from incrowd.bench.datasets import ADULT_NINE, CUP98_EIGHT
+from incrowd.bench.generated import HAND_NAMES
 
 GROUPED = {
     "marital-status": {"alone": ["single", "widowed"], "with": ["married", "partnered"]},
@@ -23,6 +25,25 @@ def write_lines(path, lines, delimiter, opened=open):
     path.parent.mkdir(parents=True, exist_ok=True)
     with opened(path, "wt", encoding="utf-8", newline="") as file:
         csv.writer(file, delimiter=delimiter, lineterminator="\n").writerows(lines)
+
+
+def write_adaptive(folder, draw):
+    """Write what the workload adaptive reads: Adult as published, networks, hands of cards."""
+    columns = {name: [f"{name}-{value}" for value in range(3)] for name in CATEGORICAL}
+    columns = {"age": [str(age) for age in range(17, 91)], **columns, "salary-class": ["<", ">"]}
+    rows = [[draw.choice(values) for values in columns.values()] for _ in range(200)]
+    write_lines(folder / ADULT, [list(columns), *rows], ",", gzip.open)
+    names = ["id", *NETWORK_COLUMNS, "high_school"]
+    for network in NETWORKS.values():
+        rows = [[row, *(draw.randint(0, 3) for _ in names[1:])] for row in range(80)]
+        path = folder / f"facebook100/{network}_nodes.csv.gz"
+        write_lines(path, [names, *rows], ",", gzip.open)
+    for path, n_rows in zip(POKER, (60, 90), strict=True):
+        rows = [
+            [*(draw.randint(1, most) for most in (4, 13) * 5), draw.randint(0, 9)]
+            for _ in range(n_rows)
+        ]
+        write_lines(folder / path, [HAND_NAMES, *rows], ",", gzip.open)
 
 
 @pytest.fixture(scope="session")
@@ -45,6 +66,7 @@ def data_folder(tmp_path_factory):
         write_lines(folder / f"cup98/hierarchies/{name}.csv", [[v, "*"] for v in some], ";")
     rows = [[draw.choice(CUP98[name]) for name in CUP98_EIGHT] for _ in range(200)]
     write_lines(folder / "cup98/cup98.csv.gz", [CUP98_EIGHT, *rows], ",", gzip.open)
+    write_adaptive(folder, draw)
     people = [[f"{32000 + 3 * place}", draw.randint(50, 40_000)] for place in range(200)]
     lines = [["zip", "population"], *people]
     write_lines(folder / "voters/florida_zip_population.csv", lines, ",")

@@ -149,11 +149,17 @@ def test_a_command_in_processes_of_their_own(data_folder, tmp_path, monkeypatch,
 
 
 @pytest.mark.parametrize(
-    "words", [["bench", "tables", "--small"], ["bench", "tables", "--part", "index"]]
+    "words",
+    [
+        ["bench", "tables", "--small"],
+        ["bench", "tables", "--part", "index"],
+        ["bench", "adaptive", "--peers-python", "python"],
+        ["bench", "greedy", "--case", "adult"],
+    ],
 )
-def test_flags_of_greedy_alone(words, capsys):
+def test_flags_of_other_workloads(words, capsys):
     assert run_with_status(words) == 2
-    assert "workload greedy" in capsys.readouterr().err
+    assert "greedy" in capsys.readouterr().err
 
 
 def test_missing_data_set(tmp_path):

@@ -92,3 +92,14 @@ def hosted(n_guests, n_hosts):
     originals += [popular] * n_hosts
     released += [(None,) * n_guests] * n_hosts
     return originals, released, [n_hosts + 1] * n_guests + [1] * n_hosts
+
+
+def ring(n_people):
+    """Return a release in which each could be their own row or the last one's: two matchings."""
+    places = range(n_people)
+    originals = [tuple(int(column == person) for column in places) for person in places]
+    released = [
+        tuple(None if column in (person, (person + 1) % n_people) else 0 for column in places)
+        for person in places
+    ]
+    return originals, released

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guarantees.small_crowds import evidence_from, hosted, names_of, small_people
+from guarantees.small_crowds import evidence_from, hosted, names_of, ring, small_people
 from incrowd.errors import DataError, InfeasibleError, InputError
 from incrowd.guarantees import adaptive_check, posterior
 from incrowd.guarantees.adaptive import AdaptiveAnonymity
@@ -67,7 +67,7 @@ def test_findings_are_the_oracle_s(rows, data):
     above = [n - wish for n, wish in zip(mutual_crowds(*rows), wishes, strict=True)]
     assert findings[MUTUAL].figures["least_above_wish"] == min(above)
     figures = findings[POSTERIOR].figures
-    if not figures["n_bounded"]:
+    if figures["n_p_exact"] == len(originals):
         assert figures["sum_p"] == pytest.approx(float(sum(beliefs)))
     assert figures["sum_p"] >= float(sum(beliefs)) - 1e-9
     assert figures["sum_1_over_k"] == pytest.approx(sum(1 / wish for wish in wishes))
@@ -109,6 +109,19 @@ def test_hosts_at_a_popular_profile_pass_mutual_and_fail_the_posterior(n_guests,
     assert reported[POSTERIOR].figures["n_over"] == n_guests
 
 
+def test_estimates_that_are_only_just_within_are_told():
+    finding = by_name(AdaptiveAnonymity(2).check(evidence_from(*ring(30))))[POSTERIOR]
+    assert finding.holds is True
+    assert finding.figures["n_estimated"] == finding.figures["n_close_estimates"] == 30
+    assert finding.figures["worst_p_times_k"] == pytest.approx(1, abs=1e-6)
+    assert "30 estimates would be over 1/k if they were 2.4 times too low" in finding.summary
+    exact = by_name(AdaptiveAnonymity(2).check(evidence_from(*ring(12))))[POSTERIOR]
+    assert exact.holds is True
+    assert exact.figures["n_exact"] == 12
+    assert exact.figures["n_estimated"] == 0
+    assert exact.figures["n_close_estimates"] == 0
+
+
 def test_groups_of_equal_rows_are_certified_without_pairs(monkeypatch):
     rows = in_groups([2, 3, 5])
     monkeypatch.setattr(adaptive_check, "FEW_TESTS", 0)
@@ -116,7 +129,12 @@ def test_groups_of_equal_rows_are_certified_without_pairs(monkeypatch):
     findings = by_name(OWN.check(evidence_from(*rows)))
     assert verdicts(findings.values()) == {LITERAL: True, MUTUAL: True, POSTERIOR: True}
     assert findings[MUTUAL].figures["n_certified"] == 10
-    assert findings[POSTERIOR].figures["n_bounded"] == 10
+    assert findings[POSTERIOR].figures["n_certified"] == 10
+    assert findings[POSTERIOR].figures["n_p_at_most"] == 10
+    assert "the worst P·k is at most 1, ΣP at most 3.0 beside Σ1/k 3.0" in (
+        findings[POSTERIOR].summary
+    )
+    assert "certified by closed forms for 10)" in findings[POSTERIOR].summary
     assert findings[POSTERIOR].figures["worst_p_times_k"] == pytest.approx(1.0)
 
 

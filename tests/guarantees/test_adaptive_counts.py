@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guarantees.small_crowds import hosted, people_from, small_people
+from guarantees.small_crowds import hosted, people_from, ring, small_people
+from incrowd.guarantees import compatibility
 from incrowd.guarantees import posterior as posterior_module
 from incrowd.guarantees.compatibility import Bounds, compatible_pairs, count_crowds
 from incrowd.guarantees.matching_loops import enumerate_matchings, scale
-from incrowd.guarantees.people import distinct_rows
+from incrowd.guarantees.people import People, distinct_rows
 from incrowd.guarantees.posterior import believe, components_of
 from oracles.adaptive import (
     closed_form,
@@ -28,12 +31,15 @@ def settled(people, **more):
 
 
 @settings(max_examples=150, deadline=None)
-@given(small_people(max_people=9))
-def test_crowds_are_the_oracle_s(rows):
+@given(small_people(max_people=9), st.sampled_from([1, 2, 16]))
+def test_crowds_are_the_oracle_s(rows, common_share):
+    """By bits of profiles where values are common, by lists of profiles where they are rare."""
     originals, released = rows
     people = people_from(*rows, k=3)
     bounds = Bounds.of(people)
-    by_edges = count_crowds(people, bounds, compatible_pairs(people))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compatibility, "COMMON_SHARE", common_share)
+        by_edges = count_crowds(people, bounds, compatible_pairs(people))
     assert by_edges.literal.tolist() == literal_crowds(originals, released)
     assert by_edges.mutual.tolist() == mutual_crowds(originals, released)
     assert by_edges.is_complete
@@ -129,16 +135,7 @@ def test_scaling_is_an_estimate_between_the_truth_and_the_bound(rows):
 
 @pytest.mark.parametrize("n_people", [3, 5, 7])
 def test_scaling_equals_enumeration_where_everybody_is_alike(n_people, monkeypatch):
-    """A ring: each person could be their own row or the next one's, and nobody is special."""
-    originals = [
-        tuple(int(column == person) for column in range(n_people)) for person in range(n_people)
-    ]
-    released = [
-        tuple(
-            None if column in (person, (person + 1) % n_people) else 0 for column in range(n_people)
-        )
-        for person in range(n_people)
-    ]
+    originals, released = ring(n_people)
     people = people_from(originals, released)
     exact = settled(people)
     assert exact.belief.tolist() == pytest.approx([0.5] * n_people, abs=1e-12)
@@ -227,3 +224,40 @@ def test_distinct_rows_are_numbered_by_content():
     assert found.of_row.tolist() == [1, 0, 1]
     assert found.cells.tolist() == [[0, 3], [2, -1]]
     assert found.counts.tolist() == [1, 2]
+
+
+def test_pairs_of_a_larger_table_are_compatible_by_definition():
+    """More profiles than one word of bits has, with common and rare values."""
+    generator = np.random.default_rng(0)
+    original = np.column_stack(
+        [
+            generator.integers(0, 3, 400),
+            generator.integers(0, 2, 400),
+            generator.integers(0, 90, 400),
+        ]
+    ).astype(np.int32)
+    is_masked = generator.random(original.shape) < 0.4
+    people = People(original, np.where(is_masked, -1, original), np.ones(400, dtype=np.int64))
+    profiles, patterns = people.profiles.cells, people.patterns.cells
+    expected = ((patterns[:, None] == profiles) | (patterns[:, None] < 0)).all(axis=2)
+    edges = compatible_pairs(people).edges
+    of_edge = np.repeat(np.arange(len(patterns)), np.diff(edges.edge_start))
+    assert (np.argwhere(expected) == np.column_stack([of_edge, edges.profile_of_edge])).all()
+    of_edge = np.repeat(np.arange(len(profiles)), np.diff(edges.out_start))
+    assert (np.argwhere(expected.T) == np.column_stack([of_edge, edges.pattern_of_edge])).all()
+
+
+def test_a_walk_tells_who_is_over_though_the_estimate_is_not(monkeypatch):
+    originals, released, _ = hosted(n_guests=10, n_hosts=4)
+    people = people_from(originals, released)
+    exact = settled(people)
+    monkeypatch.setattr(posterior_module, "MOST_STATES", 0)
+    scaled = settled(people)
+    ratio = exact.belief / scaled.belief
+    # a wish between the two, where the estimate is too low
+    person = int(ratio.argmax())
+    assert ratio[person] > 1.02
+    far = replace(people, k=np.where(ratio > 1.02, 1 / np.sqrt(exact.belief * scaled.belief), 1.0))
+    told = believe(far, Bounds.of(far), compatible_pairs(far).edges, walk_seed=0).figures
+    assert told["walk_n_over"] > 0
+    assert settled(people, walk_seed=0).figures["walk_n_over"] == 0

@@ -158,3 +158,43 @@ def nearest_rows(rows, weights, rank, row, count):
     others = [other for other in range(len(rows)) if rows[other] != rows[row]]
     others.sort(key=lambda other: (distance(rows, weights, row, other), rank[other]))
     return others[:count]
+
+
+def ranks_of(rows, k, is_bit):
+    """Return each row's need of rows of other profiles, and its rank among all.
+
+    Ranks go by falling k where bits are masked, else by falling need; then by profile.
+    """
+    need = [max(0, wish - rows.count(row)) for row, wish in zip(rows, k, strict=True)]
+    first = k if is_bit else need
+    order = sorted(range(len(rows)), key=lambda row: (-first[row], rows[row], k[row], row))
+    return need, {row: rank for rank, row in enumerate(order)}
+
+
+def algorithm_1(rows, cells, k, weight_of_count, n_iterations):
+    """Return the masks of Algorithm 1 after each iteration, on the whole graph.
+
+    ``cells`` are the rows as they are shown: themselves, or bits. Rows with equal cells have no
+    edge between them and lower each other's need.
+    """
+    need, rank = ranks_of(rows, k, is_bit=cells is not rows)
+    order = sorted(rank, key=rank.get)
+    weights = [[weight_of_count(0)] * len(cells[0]) for _ in rows]
+    masks = []
+    for _ in range(n_iterations):
+        edges = [
+            (rank[one], rank[other], distance(cells, weights, one, other))
+            for one, other in combinations(range(len(rows)), 2)
+            if cells[one] != cells[other]
+        ]
+        cover = reverse_delete(edges, [need[row] for row in order])
+        counts = [[0] * len(cells[0]) for _ in rows]
+        for edge in cover:
+            one, other = (order[end] for end in edges[edge][:2])
+            for cell, (left, right) in enumerate(zip(cells[one], cells[other], strict=True)):
+                if left != right:
+                    counts[one][cell] += 1
+                    counts[other][cell] += 1
+        weights = [[weight_of_count(count) for count in line] for line in counts]
+        masks.append([[count > 0 for count in line] for line in counts])
+    return masks

@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,7 +99,8 @@ def _main(words: list[str]) -> None:
             started = time.perf_counter()
             _search(_few(rows), brief)
             compiled[kind] = round(time.perf_counter() - started, 3)
-        result = {"n_distinct": n_distinct, **_forked(rows, case)}
+        measured = forked(partial(measure, rows, case))
+        result = {"n_distinct": n_distinct, **measured}
         result["compile_seconds"] = compiled[kind]
         print(json.dumps(result), flush=True)
 
@@ -120,8 +122,8 @@ def _few(rows: Rows) -> Rows:
     return rows.with_nodes(nodes, rows.is_suppressed[:FEW].copy())
 
 
-def _forked(rows: Rows, case: Case) -> dict[str, Any]:
-    """Measure a case in a child of this process, and the child's peak memory."""
+def forked(task: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Run a task in a child of this process; return what it says, its peak memory and CPU time."""
     readable, writable = os.pipe()
     child = os.fork()
     if child == 0:
@@ -129,7 +131,7 @@ def _forked(rows: Rows, case: Case) -> dict[str, Any]:
         try:
             os.close(readable)
             with os.fdopen(writable, "w") as pipe:
-                json.dump(measure(rows, case), pipe)
+                json.dump(task(), pipe)
             status = 0
         finally:
             os._exit(status)
@@ -140,7 +142,11 @@ def _forked(rows: Rows, case: Case) -> dict[str, Any]:
     if status:
         raise RuntimeError(f"the measured run ended with status {status}")
     scale = 1 if sys.platform == "darwin" else 1024
-    result: dict[str, Any] = {**json.loads(text), "peak_memory_bytes": usage.ru_maxrss * scale}
+    result: dict[str, Any] = {
+        **json.loads(text),
+        "peak_memory_bytes": usage.ru_maxrss * scale,
+        "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 3),
+    }
     return result
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from incrowd.bench.paper_tables import ADULT_LOSS, GKAA, PGPKAA, K
+from incrowd.bench.render_adaptive import ADAPTIVE_TABLES
 from incrowd.bench.render_greedy import DRAWINGS, GREEDY_TABLES, drawing
 
 
@@ -103,4 +104,5 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "mondrian-loss": ("tables", _mondrian_loss),
     "cluster-loss": ("tables", _cluster_loss),
     **{name: ("greedy", make) for name, make in GREEDY_TABLES.items()},
+    **{name: ("adaptive", make) for name, make in ADAPTIVE_TABLES.items()},
 }

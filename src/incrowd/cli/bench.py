@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,8 +13,12 @@ from incrowd.cli.options import Debug
 from incrowd.cli.terminal import progress_bar, say
 from incrowd.errors import InputError, JobError, unknown
 
-WORKLOADS = ("tables", "greedy")
-PARTS = ("index", "growth", "paper", "boundary", "peers", "curve")
+WORKLOADS = ("tables", "greedy", "adaptive")
+PARTS = {
+    "greedy": ("index", "growth", "paper", "boundary", "peers", "curve"),
+    "adaptive": ("exact", "large", "memory", "searches"),
+}
+_PARTS_HELP = "; ".join(f"of {name}: {', '.join(parts)}" for name, parts in PARTS.items())
 
 
 def bench_command(
@@ -27,12 +31,18 @@ def bench_command(
     part: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"Measure this part of greedy alone, keeping the others: {', '.join(PARTS)}. "
-            "Several times."
+            help=f"Measure this part alone, keeping the others ({_PARTS_HELP}). Several times."
+        ),
+    ] = None,
+    case: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Measure this case of adaptive alone, keeping the others, such as adult or "
+            "payments-first. Several times."
         ),
     ] = None,
     small: Annotated[
-        bool, typer.Option("--small", help="A small version of greedy's parts, to try it out.")
+        bool, typer.Option("--small", help="A small version of the parts, to try it out.")
     ] = False,
     peers_python: Annotated[
         str | None,
@@ -54,14 +64,19 @@ def bench_command(
 
         INCROWD_DATA=data incrowd bench tables --docs docs
     """
-    from incrowd.bench import greedy, render, tables
+    from incrowd.bench import adaptive, greedy, render, tables
 
     if workload not in WORKLOADS:
         raise unknown("workload", workload, WORKLOADS)
-    if workload != "greedy" and (part or small or peers_python):
+    if workload == "tables" and (part or small):
         raise JobError(
-            "--part, --small and --peers-python are of the workload greedy",
+            "--part and --small are of the workloads greedy and adaptive",
             remedy="Leave them out, or say  incrowd bench greedy.",
+        )
+    if (workload != "greedy" and peers_python) or (workload != "adaptive" and case):
+        raise JobError(
+            "--peers-python is of the workload greedy, --case of adaptive",
+            remedy="Leave it out, or name that workload.",
         )
     target = results / f"{workload}.json"
     if not only_docs:
@@ -71,19 +86,35 @@ def bench_command(
                 "no data sets to measure on", remedy="Set INCROWD_DATA to the folder of data sets."
             )
         results.mkdir(parents=True, exist_ok=True)
+        before = json.loads(target.read_text("utf-8")) if target.exists() else None
+        parts = tuple(part or ())
+
+        def write(measured: dict[str, Any]) -> None:
+            target.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+
         with progress_bar() as progress:
             if workload == "tables":
                 measured = tables.run(Path(folder), progress)
-            else:
+            elif workload == "greedy":
                 measured = greedy.run(
                     Path(folder),
-                    tuple(part or ()),
+                    parts,
                     progress,
                     sizes=greedy.SMALL if small else greedy.FULL,
-                    before=json.loads(target.read_text("utf-8")) if target.exists() else None,
+                    before=before,
                     peers_python=peers_python,
                 )
-        target.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+            else:
+                measured = adaptive.run(
+                    Path(folder),
+                    parts,
+                    progress,
+                    cases=tuple(case or ()),
+                    sizes=adaptive.SMALL if small else adaptive.FULL,
+                    before=before,
+                    keep=write,
+                )
+        write(measured)
         say(f"written: {target}")
     if docs is not None:
         known = {path.stem: json.loads(path.read_text("utf-8")) for path in results.glob("*.json")}

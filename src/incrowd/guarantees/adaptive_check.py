@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import InputError
+from incrowd.guarantees.achieved import against_wishes, histogram, interval
 from incrowd.guarantees.compatibility import (
     FEW_EDGES,
     FEW_TESTS,
@@ -35,8 +34,8 @@ LITERAL, MUTUAL, POSTERIOR = "literal compatibility", "mutual compatibility", "p
 EXACT_TOLERANCE, ESTIMATE_TOLERANCE = 1e-9, 1e-6
 """How far P·k may be above 1: rounding of exact figures, and the residual of estimates."""
 
-RATIOS = (0.5, 1.0, 1.5, 2.0, 5.0)
-"""Where the bins of achieved over wished crowds end."""
+MOST_TOO_LOW = 2.4
+"""How many times too low an estimate by scaling was found to be, at worst, on 15 people."""
 
 SEED = 0
 """Of samples, walks and revealed people: a check gives the same answer every time."""
@@ -141,7 +140,7 @@ def _crowd_finding(
         "n_counted": int(is_counted.sum()),
         "n_certified": int((~is_counted & ~is_open).sum()),
         "n_not_counted": n_open,
-        **_achieved(achieved[~is_open], people.k[~is_open]),
+        **against_wishes(achieved[~is_open], people.k[~is_open]),
     }
     says = "could be as many rows as they wish"
     if name == MUTUAL:
@@ -155,7 +154,7 @@ def _crowd_finding(
         f"the least above a wish is {figures['least_above_wish']}"
     )
     if n_open:
-        figures |= _interval(
+        figures |= interval(
             "n_short", int(is_short[crowds.sampled].sum()), len(crowds.sampled), n_open
         )
         summary = (
@@ -177,16 +176,16 @@ class _Measured:
 
     @property
     def how(self) -> str:
-        """What was exact, bounded or estimated, in words."""
+        """What the verdict rests on, in words."""
         parts = (
+            ("certified by closed forms for", self.figures["n_certified"]),
             ("exact for", self.figures["n_exact"]),
-            ("no more than this for", self.figures["n_bounded"]),
             ("estimated for", self.figures["n_estimated"]),
         )
         return ", ".join(f"{word} {count}" for word, count in parts if count)
 
 
-def _measure(people: People, posterior: Posterior) -> _Measured:
+def _measure(people: People, bounds: Bounds, posterior: Posterior) -> _Measured:
     risk = posterior.belief * people.k
     tolerance = np.where(posterior.is_estimated, ESTIMATE_TOLERANCE, EXACT_TOLERANCE)
     is_over = risk > 1.0 + tolerance
@@ -194,17 +193,25 @@ def _measure(people: People, posterior: Posterior) -> _Measured:
     is_over &= ~is_open
     ratio = 1.0 / risk
     ratio[~is_over] = np.maximum(ratio[~is_over], 1.0)
+    is_settled = ~_is_over_bound(people, bounds)
+    is_estimated = posterior.is_estimated & ~is_settled
+    is_close = is_estimated & ~is_over & (risk * MOST_TOO_LOW > 1.0)
     figures: dict[str, Any] = {
         "n_people": people.n,
         "n_over": int(is_over.sum()),
+        "n_close_estimates": int(is_close.sum()),
         "worst_p_times_k": float(risk.max()),
         "largest_p": float(posterior.belief.max()),
         "sum_p": float(posterior.belief.sum()),
         "sum_1_over_k": float((1.0 / people.k).sum()),
-        "n_exact": int(posterior.is_exact.sum()),
-        "n_estimated": int(posterior.is_estimated.sum()),
-        "n_bounded": int((~posterior.is_exact & ~posterior.is_estimated).sum()),
-        "achieved_over_wished": _histogram(ratio),
+        "n_certified": int(is_settled.sum()),
+        "n_exact": int((posterior.is_exact & ~is_settled).sum()),
+        "n_estimated": int(is_estimated.sum()),
+        # how P itself is known, of those too whom a closed form settles
+        "n_p_exact": int(posterior.is_exact.sum()),
+        "n_p_estimated": int(posterior.is_estimated.sum()),
+        "n_p_at_most": int((~posterior.is_exact & ~posterior.is_estimated).sum()),
+        "achieved_over_wished": histogram(ratio),
         "least_above_wish": float(((ratio - 1.0) * people.k).min()),
         **posterior.figures,
     }
@@ -221,10 +228,12 @@ def _posterior_of(
 ) -> Posterior | None:
     """Return everybody's posterior; None where the compatible pairs are too many to keep."""
     if not _is_over_bound(people, bounds).any():
-        return Posterior.bounded(bounds)
+        if pairs.edges is None or pairs.n_edges > FEW_EDGES:
+            return Posterior.bounded(bounds)
+        return believe(people, bounds, pairs.edges, informs_only=True)
     if pairs.edges is None:
         return None
-    return believe(people, bounds, pairs.edges, walk_seed)
+    return believe(people, bounds, pairs.edges, walk_seed=walk_seed)
 
 
 def _posterior_finding(
@@ -235,7 +244,7 @@ def _posterior_finding(
         if not is_report:
             raise _too_many(people, bounds, pairs)
         return _sampled_posterior(people)
-    measured = _measure(people, posterior)
+    measured = _measure(people, bounds, posterior)
     if measured.is_open.any():
         raise InputError(
             f"could not check posterior: scaling did not settle to a residual of 10⁻⁶ for "
@@ -257,16 +266,25 @@ def _posterior_finding(
 
 def _told(measured: _Measured) -> str:
     figures = measured.figures
+    most = "at most " if figures["n_p_at_most"] else ""
     told = (
-        f"the worst P·k is {figures['worst_p_times_k']:.4g}, ΣP {figures['sum_p']:.1f} beside "
+        f"the worst P·k is {most}{figures['worst_p_times_k']:.4g}, "
+        f"ΣP {most}{figures['sum_p']:.1f} beside "
         f"Σ1/k {figures['sum_1_over_k']:.1f} ({measured.how})"
     )
+    if figures["n_close_estimates"]:
+        told += (
+            f"; {figures['n_close_estimates']} estimates would be over 1/k if they were "
+            f"{MOST_TOO_LOW:g} times too low"
+        )
     if "walk_mean_ratio" in figures:
         told += (
             f"; sampled matchings give the {figures['walk_n_watched']} worst off "
             f"{figures['walk_mean_ratio']:.2f} ± {figures['walk_mean_ratio_error']:.2f} times "
             "their estimates on average"
         )
+        if figures["walk_n_over"]:
+            told += f" and put {figures['walk_n_over']} of them over 1/k whom the estimates do not"
     return told
 
 
@@ -297,15 +315,16 @@ def _sampled_posterior(people: People) -> Finding:
         is_drawn[order[:n_drawn]] = True
         some = people.only(is_drawn)
         pairs = compatible_pairs(some, MOST_TESTS, MOST_EDGES)
-        posterior = _posterior_of(some, Bounds.of(some), pairs)
+        bounds = Bounds.of(some)
+        posterior = _posterior_of(some, bounds, pairs)
         if posterior is not None:
             break
     else:
         raise InputError("could not check posterior: there is no room for any compatible pair")
-    measured = _measure(some, posterior)
+    measured = _measure(some, bounds, posterior)
     n_over = int((measured.is_over | measured.is_open).sum())
     figures = (
-        measured.figures | {"n_sampled": some.n} | _interval("n_over", n_over, some.n, people.n)
+        measured.figures | {"n_sampled": some.n} | interval("n_over", n_over, some.n, people.n)
     )
     summary = (
         f"estimated from {some.n} sampled people, all others' rows taken as known: "
@@ -330,7 +349,7 @@ def _sustained(people: People, n_revealed: int) -> Finding:
     if posterior is None:
         summary = f"not measured with {n_revealed} people's rows known: too many compatible pairs"
         return _finding(name, None, summary, figures)
-    measured = _measure(others, posterior)
+    measured = _measure(others, bounds, posterior)
     n_over = int((measured.is_over | measured.is_open).sum())
     is_over = np.zeros(people.n, dtype=np.bool_)
     is_over[np.flatnonzero(is_left)[measured.is_over]] = True
@@ -339,38 +358,6 @@ def _sustained(people: People, n_revealed: int) -> Finding:
         f"{_told(measured)}"
     )
     return _finding(name, None, summary, figures | measured.figures, is_over)
-
-
-def _achieved(achieved: NDArray[np.int64], wished: NDArray[np.int64]) -> dict[str, Any]:
-    return {
-        "smallest_crowd": int(achieved.min()),
-        "largest_wish": int(wished.max()),
-        "least_above_wish": int((achieved - wished).min()),
-        "achieved_over_wished": _histogram(achieved / wished),
-    }
-
-
-def _histogram(ratio: NDArray[np.float64]) -> dict[str, float]:
-    """Return the share of people by achieved over wished crowd."""
-    names = [f"below {RATIOS[0]:g}"]
-    names += [f"{low:g} to {high:g}" for low, high in pairwise(RATIOS)]
-    names.append(f"{RATIOS[-1]:g} or more")
-    counts = np.bincount(np.searchsorted(RATIOS, ratio, side="right"), minlength=len(names))
-    return {name: float(count) / len(ratio) for name, count in zip(names, counts, strict=True)}
-
-
-def _interval(name: str, n_met: int, n_drawn: int, n_of: int) -> dict[str, Any]:
-    """Return Wilson's 95% interval of how many of ``n_of`` people are met (Wilson 1927)."""
-    z = 1.959964
-    share = n_met / n_drawn
-    middle = share + z * z / (2 * n_drawn)
-    half = z * math.sqrt(share * (1 - share) / n_drawn + z * z / (4 * n_drawn * n_drawn))
-    low, high = ((middle + sign * half) / (1 + z * z / n_drawn) for sign in (-1, 1))
-    return {
-        "is_estimated": True,
-        f"{name}_at_least": math.floor(max(low, 0.0) * n_of),
-        f"{name}_at_most": math.ceil(min(high, 1.0) * n_of),
-    }
 
 
 def _finding(

@@ -26,10 +26,13 @@ MOST_TESTS = 4_000_000_000
 """Comparisons of two rows above which crowds are not counted for everybody: about ten seconds."""
 
 MOST_EDGES = 50_000_000
-"""Compatible (profile, pattern) pairs above which they are not kept: 400 MB."""
+"""Compatible (profile, pattern) pairs above which they are not kept: 600 MB in all."""
 
-FEW_TESTS, FEW_EDGES = 200_000_000, 5_000_000
+FEW_TESTS, FEW_EDGES = 200_000_000, 2_000_000
 """The same bounds where closed forms settle everybody, and counts only make figures exact."""
+
+COMMON_SHARE = 16
+"""A value is common where one in so many profiles has it."""
 
 N_SAMPLED = 2_000
 """People of a sample, where not everybody's crowd can be counted."""
@@ -37,11 +40,18 @@ N_SAMPLED = 2_000
 
 @dataclass(frozen=True, eq=False)
 class Index:
-    """Profiles by the value they have in each column, to find those that fit a pattern."""
+    """Profiles by the value they have in each column, to find those that fit a pattern.
+
+    Every value has a list of profiles; a value of at least ``shortest_common`` profiles also has
+    them as bits, ``words[words_of_value[value]]``. The last line of words has every profile.
+    """
 
     first_value: NDArray[np.int64]
     list_start: NDArray[np.int64]
     listed: NDArray[np.int32]
+    words_of_value: NDArray[np.int32]
+    words: NDArray[np.uint64]
+    shortest_common: int
 
     @classmethod
     def of(cls, profiles: NDArray[np.int32], patterns: NDArray[np.int32]) -> Index:
@@ -51,20 +61,31 @@ class Index:
         values = (profiles + first_value[:-1]).T.reshape(-1)
         counts = np.bincount(values, minlength=int(first_value[-1]))
         list_start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        n_profiles = max(len(profiles), 1)
-        listed = (np.argsort(values, kind="stable") % n_profiles).astype(np.int32)
-        return cls(first_value, list_start, listed)
+        n_profiles = len(profiles)
+        listed = (np.argsort(values, kind="stable") % max(n_profiles, 1)).astype(np.int32)
+        # bits of a value then take no more room than its list
+        shortest_common = max(1, n_profiles // COMMON_SHARE)
+        common = np.flatnonzero(counts >= shortest_common)
+        words_of_value = np.full(len(counts), -1, dtype=np.int32)
+        words_of_value[common] = np.arange(len(common), dtype=np.int32)
+        words = np.empty((len(common) + 1, -(-n_profiles // 64)), dtype=np.uint64)
+        for line, value in enumerate(common):
+            words[line] = _as_words(listed[list_start[value] : list_start[value + 1]], n_profiles)
+        words[-1] = _as_words(np.arange(n_profiles, dtype=np.int32), n_profiles)
+        return cls(first_value, list_start, listed, words_of_value, words, shortest_common)
 
     def n_tests(self, patterns: NDArray[np.int32], n_profiles: int) -> int:
-        """Count the comparisons that finding every pattern's profiles takes."""
+        """Count the comparisons, of two rows or of 64 bits, that finding all pairs takes."""
         shortest = np.full(len(patterns), n_profiles, dtype=np.int64)
+        n_shown = (patterns != MASKED).sum(axis=1)
         lengths = np.diff(self.list_start)
         for column, first in enumerate(self.first_value[:-1]):
             codes = patterns[:, column]
             is_shown = codes != MASKED
             found = lengths[first + codes[is_shown]]
             shortest[is_shown] = np.minimum(shortest[is_shown], found)
-        return int(shortest.sum())
+        by_bits = (n_shown + 1) * self.words.shape[1]
+        return int(np.where(shortest < self.shortest_common, shortest, by_bits).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +131,10 @@ def compatible_pairs(
         return Compatibility(n_tests)
     edge_start = np.zeros(patterns.n + 1, dtype=np.int64)
     literal = np.zeros(profiles.n, dtype=np.int64)
-    lists = (index.first_value, index.list_start, index.listed)
+    lists = (
+        index.first_value, index.list_start, index.listed, index.words_of_value, index.words,
+        index.shortest_common,
+    )  # fmt: skip
     nothing = np.empty(0, dtype=np.int32)
     meet(profiles.cells, patterns.cells, patterns.counts, *lists, edge_start, nothing, literal)
     np.cumsum(edge_start, out=edge_start)
@@ -237,6 +261,13 @@ def _mutual(
         edges.profile_of_edge, edges.out_start, edges.pattern_of_edge, is_chosen, mutual,
     )  # fmt: skip
     return mutual
+
+
+def _as_words(members: NDArray[np.int32], n: int) -> NDArray[np.uint64]:
+    """Return the members as bits of words, the first in the lowest bit."""
+    bits = np.zeros(-(-n // 64) * 64, dtype=np.bool_)
+    bits[members] = True
+    return np.packbits(bits, bitorder="little").view("<u8").astype(np.uint64)
 
 
 def _nobody() -> NDArray[np.int64]:

@@ -20,6 +20,30 @@ def is_compatible(
     return True
 
 
+@compiled_inner
+def _rarest_first(
+    pattern: NDArray[np.int32],
+    first_value: NDArray[np.int64],
+    list_start: NDArray[np.int64],
+    order: NDArray[np.int64],
+    length: NDArray[np.int64],
+) -> Whole:
+    """Order the shown columns of a pattern by how many profiles have its value; return how many."""
+    n_shown = 0
+    for column in range(len(pattern)):
+        if pattern[column] < 0:
+            continue
+        value = first_value[column] + pattern[column]
+        n_listed = list_start[value + 1] - list_start[value]
+        place = n_shown
+        while place > 0 and length[place - 1] > n_listed:
+            length[place], order[place] = length[place - 1], order[place - 1]
+            place -= 1
+        length[place], order[place] = n_listed, column
+        n_shown += 1
+    return n_shown
+
+
 @compiled
 def meet(
     profiles: NDArray[np.int32],
@@ -28,58 +52,68 @@ def meet(
     first_value: NDArray[np.int64],
     list_start: NDArray[np.int64],
     listed: NDArray[np.int32],
+    words_of_value: NDArray[np.int32],
+    words: NDArray[np.uint64],
+    shortest_common: Whole,
     edge_start: NDArray[np.int64],
     profile_of_edge: NDArray[np.int32],
     n_rows_of_profile: NDArray[np.int64],
 ) -> None:
-    """Find the profiles that are compatible with each pattern, through lists of profiles by value.
+    """Find the profiles that are compatible with each pattern, in rising order.
 
     With no room for edges they are counted: ``edge_start[pattern + 1]`` gets the number of a
     pattern's profiles, and ``n_rows_of_profile`` is raised by the pattern's rows. With room they
-    are written to where ``edge_start`` says. For each pattern the shortest list of a shown value
-    is walked and the other shown values are tested, rarest first: O(Σ shortest list) tests.
+    are written to where ``edge_start`` says.
+
+    The profiles that have the rarest shown value are walked and the other values tested, rarest
+    first. Where even that value is common, as common as ``shortest_common``, all shown values are,
+    and the bits of their profiles are intersected, 64 at a time.
     """
     is_counting = len(profile_of_edge) == 0
     n_profiles, n_columns = profiles.shape
     order = np.empty(n_columns, dtype=np.int64)
     length = np.empty(n_columns, dtype=np.int64)
+    found = np.empty(n_profiles, dtype=np.int32)
     for pattern in range(len(patterns)):
-        n_shown = 0
-        for column in range(n_columns):
-            code = patterns[pattern, column]
-            if code < 0:
-                continue
-            value = first_value[column] + code
-            n_listed = list_start[value + 1] - list_start[value]
-            place = n_shown
-            while place > 0 and length[place - 1] > n_listed:
-                length[place], order[place] = length[place - 1], order[place - 1]
-                place -= 1
-            length[place], order[place] = n_listed, column
-            n_shown += 1
-        start, n_candidates = np.int64(0), np.int64(n_profiles)
-        if n_shown:
-            value = first_value[order[0]] + patterns[pattern, order[0]]
-            start, n_candidates = list_start[value], length[0]
-        out = edge_start[pattern]
+        n_shown = _rarest_first(patterns[pattern], first_value, list_start, order, length)
         n_met = np.int64(0)
-        for place in range(n_candidates):
-            profile = listed[start + place] if n_shown else np.int32(place)
-            fits = True
-            for rank in range(1, n_shown):
-                column = order[rank]
-                if profiles[profile, column] != patterns[pattern, column]:
-                    fits = False
-                    break
-            if not fits:
-                continue
-            if is_counting:
-                n_rows_of_profile[profile] += n_rows_of_pattern[pattern]
-            else:
-                profile_of_edge[out + n_met] = profile
-            n_met += 1
+        if n_shown and length[0] < shortest_common:
+            value = first_value[order[0]] + patterns[pattern, order[0]]
+            for place in range(list_start[value], list_start[value + 1]):
+                profile = listed[place]
+                fits = True
+                for rank in range(1, n_shown):
+                    column = order[rank]
+                    if profiles[profile, column] != patterns[pattern, column]:
+                        fits = False
+                        break
+                if fits:
+                    found[n_met] = profile
+                    n_met += 1
+        else:
+            for word in range(words.shape[1]):
+                bits = words[len(words) - 1, word]  # every profile
+                for rank in range(n_shown):
+                    column = order[rank]
+                    bits &= words[
+                        words_of_value[first_value[column] + patterns[pattern, column]], word
+                    ]
+                    if bits == 0:
+                        break
+                base = np.int32(64 * word)
+                while bits:
+                    if bits & np.uint64(1):
+                        found[n_met] = base
+                        n_met += 1
+                    bits >>= np.uint64(1)
+                    base += np.int32(1)
         if is_counting:
             edge_start[pattern + 1] = n_met
+            for place in range(n_met):
+                n_rows_of_profile[found[place]] += n_rows_of_pattern[pattern]
+        else:
+            out = edge_start[pattern]
+            profile_of_edge[out : out + n_met] = found[:n_met]
 
 
 @compiled

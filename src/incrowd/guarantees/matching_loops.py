@@ -211,6 +211,7 @@ def scale(
     """
     n_profiles, n_patterns = len(of_profile), len(of_pattern)
     sums = np.empty(n_profiles)
+    mass = n_people.astype(np.float64)  # n_people × of_profile
     of_profile[:] = 1.0
     of_pattern[:] = 1.0
     step, longest, n_left_in_phase = 1.0, MOST_STEP, PLAIN_PHASE
@@ -222,8 +223,7 @@ def scale(
         for pattern in range(n_patterns):
             total = 0.0
             for edge in range(kept_start[pattern], kept_start[pattern + 1]):
-                profile = kept[edge] - first_profile
-                total += n_people[profile] * of_profile[profile]
+                total += mass[kept[edge] - first_profile]
             if not (0.0 < total < np.inf):  # beyond the range of floats
                 return np.inf, iteration + 1
             if step == 1.0:
@@ -245,6 +245,7 @@ def scale(
             return residual, iteration + 1
         for profile in range(n_profiles):
             of_profile[profile] *= 1.0 / sums[profile] if step == 1.0 else sums[profile] ** -step
+            mass[profile] = n_people[profile] * of_profile[profile]
         n_left_in_phase -= 1
         if n_left_in_phase > 0 and (step == 1.0 or residual > goal):
             continue

@@ -23,9 +23,6 @@ def _below(random: NDArray[np.int64], bound: Whole) -> Whole:
 
 @compiled
 def walk_matchings(
-    columns: NDArray[np.int64],
-    profiles: NDArray[np.int32],
-    patterns: NDArray[np.int32],
     profile_of_person: NDArray[np.int32],
     pattern_of_person: NDArray[np.int32],
     people: NDArray[np.int64],
@@ -45,8 +42,9 @@ def walk_matchings(
     A person, then a profile that fits the person's present row, then a person of that profile are
     drawn; they swap where the first fits the second's row, with the ratio of the two ways' odds
     (Metropolis and Hastings). ``pattern_of_person`` is the matching and is changed.
-    ``seen[batch, watch]`` becomes the mean number of people of a watched profile on rows of its
-    pattern. Swaps alone need not reach every matching: this is a cross-check, not a proof.
+    ``kept`` rises within a pattern. ``seen[batch, watch]`` becomes the mean number of people of a
+    watched profile on rows of its pattern. Swaps alone need not reach every matching: this is a
+    cross-check, not a proof.
     """
     n_people = len(profile_of_person)
     now = np.zeros(len(watched), dtype=np.int64)
@@ -70,13 +68,14 @@ def walk_matchings(
             if theirs == mine:
                 continue
             own = profile_of_person[person]
-            does_fit = True
-            for column in columns:
-                shown = patterns[theirs, column]
-                if shown >= 0 and shown != profiles[own, column]:
-                    does_fit = False
-                    break
-            if not does_fit:
+            low, high = kept_start[theirs], kept_start[theirs + 1]
+            while low < high:
+                middle = (low + high) // 2
+                if kept[middle] < own:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low == kept_start[theirs + 1] or kept[low] != own:
                 continue
             n_own = people_start[own + 1] - people_start[own]
             n_fit_theirs = kept_start[theirs + 1] - kept_start[theirs]

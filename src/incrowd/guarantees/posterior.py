@@ -33,14 +33,14 @@ from incrowd.guarantees.people import People
 RESIDUAL = 1e-6
 """The largest error of a person's summed belief that an estimate may have."""
 
-MOST_STATES = 1 << 15
-"""States up to which a component is enumerated: 15 people, or more where rows are equal."""
+MOST_STATES = 1 << 18
+"""States up to which a component is enumerated: 18 people, or more where rows are equal."""
 
 MOST_ENUMERATED = 150_000_000
 """Steps of all enumerations together; components beyond it are estimated."""
 
-MOST_SCALED = 20_000_000_000
-"""Pairs times iterations up to which one component is scaled."""
+MOST_SCALED, LITTLE_SCALED = 60_000_000_000, 500_000_000
+"""Pairs times iterations up to which one component is scaled: to decide, and to inform."""
 
 MOST_WATCHED, WALK_STEPS, N_BATCHES = 64, 8_000_000, 12
 
@@ -52,7 +52,7 @@ class Components:
     Profiles and patterns are numbered anew by component: *places*. ``profiles[place]`` and
     ``patterns[place]`` are their numbers among the people's; component c has the places from
     ``profile_start[c]`` and ``pattern_start[c]``. ``kept[kept_start[pattern]:…]`` are the places of
-    the profiles that a pattern's place is paired with.
+    the profiles that a pattern's place is paired with, rising.
     """
 
     profiles: NDArray[np.int64]
@@ -160,12 +160,17 @@ def components_of(people: People, edges: Edges) -> Components:
 
 
 def believe(
-    people: People, bounds: Bounds, edges: Edges, walk_seed: int | None = None
+    people: People,
+    bounds: Bounds,
+    edges: Edges,
+    *,
+    walk_seed: int | None = None,
+    informs_only: bool = False,
 ) -> Posterior:
     """Return everybody's posterior, exactly where that is possible and estimated elsewhere.
 
     Whatever is estimated is never above the closed form's bound. With a seed, a walk over
-    matchings is held against the estimates.
+    matchings is held against the estimates. Where the result only informs, less work is done.
     """
     components = components_of(people, edges)
     belief, is_exact = bounds.posterior.copy(), bounds.is_exact.copy()
@@ -181,7 +186,8 @@ def believe(
         return Posterior(belief, is_exact, is_estimated, is_open, figures)
     profile, pattern = _places(people, components, masked)
     component = np.searchsorted(components.pattern_start, pattern, side="right") - 1
-    among_rest, way = _beliefs(components, component, profile, pattern, figures)
+    most_scaled = LITTLE_SCALED if informs_only else MOST_SCALED
+    among_rest, way = _beliefs(components, component, profile, pattern, most_scaled, figures)
     # of z people with this original, only those without a whole row take part
     z = people.profiles.counts[people.profiles.of_row[masked]]
     share = among_rest * components.n_people[profile] / z
@@ -193,8 +199,8 @@ def believe(
     if walk_seed is not None and is_estimated.any():
         is_scaled = way[component] == SCALED
         figures |= _walked(
-            people, components, masked[is_scaled], profile[is_scaled], pattern[is_scaled],
-            among_rest[is_scaled], walk_seed,
+            people, bounds, components, masked[is_scaled], profile[is_scaled],
+            pattern[is_scaled], among_rest[is_scaled], walk_seed,
         )  # fmt: skip
     return Posterior(belief, is_exact, is_estimated, is_open, figures)
 
@@ -207,6 +213,7 @@ def _beliefs(
     component: NDArray[np.int64],
     profile: NDArray[np.int64],
     pattern: NDArray[np.int64],
+    most_scaled: int,
     figures: dict[str, int | float | None],
 ) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
     """Return each person's belief within their component, and how each component was settled."""
@@ -231,7 +238,7 @@ def _beliefs(
                 pattern[members] - components.pattern_start[number],
             ]
             continue
-        of_profile, of_pattern, residual, n_done = _scaled(components, number)
+        of_profile, of_pattern, residual, n_done = _scaled(components, number, most_scaled)
         n_iterations = max(n_iterations, n_done)
         way[number] = SCALED if residual <= RESIDUAL else OPEN
         if residual <= RESIDUAL:
@@ -270,7 +277,7 @@ def _enumerated(components: Components, number: int) -> NDArray[np.float64]:
 
 
 def _scaled(
-    components: Components, number: int
+    components: Components, number: int, most_scaled: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float, int]:
     profiles = slice(*components.profile_start[number : number + 2])
     patterns = slice(*components.pattern_start[number : number + 2])
@@ -286,7 +293,7 @@ def _scaled(
         int(profiles.start),
         of_profile,
         of_pattern,
-        max(200, min(100_000, MOST_SCALED // n_pairs)),
+        max(200, min(100_000, most_scaled // n_pairs)),
         RESIDUAL,
     )
     return of_profile, of_pattern, float(residual), int(n_done)
@@ -294,6 +301,7 @@ def _scaled(
 
 def _walked(
     people: People,
+    bounds: Bounds,
     components: Components,
     persons: NDArray[np.int64],
     profile: NDArray[np.int64],
@@ -301,9 +309,16 @@ def _walked(
     estimate: NDArray[np.float64],
     seed: int,
 ) -> dict[str, int | float | None]:
-    """Hold the estimates of those who are worst off against sampled matchings."""
-    risk = estimate * people.k[persons]
-    worst = np.argsort(-risk, kind="stable")[: 4 * MOST_WATCHED]
+    """Hold the estimates of those who are worst off against sampled matchings.
+
+    Worst off are first those whom no closed form settles. ``walk_n_over`` counts those whom the
+    walk, but not the estimate, puts over 1/k by more than four standard errors.
+    """
+    z = people.profiles.counts[people.profiles.of_row[persons]]
+    k_of_rest = people.k[persons] * components.n_people[profile] / z
+    risk = estimate * k_of_rest
+    is_settled = bounds.posterior[persons] * people.k[persons] <= 1.0
+    worst = np.lexsort((-risk, is_settled))[: 4 * MOST_WATCHED]
     _, first = np.unique(people.kinds.of_row[persons[worst]], return_index=True)
     watched = worst[np.sort(first)[:MOST_WATCHED]]
     watch_of_profile = np.full(len(components.profiles), -1, dtype=np.int32)
@@ -315,12 +330,7 @@ def _walked(
     seen = np.zeros((N_BATCHES, len(watched)))
     generator = np.random.default_rng(seed)
     n_steps = min(WALK_STEPS, 20_000 * len(persons))
-    profile_cells = people.profiles.cells[components.profiles]
-    rarest_first = np.argsort([-len(np.unique(column)) for column in profile_cells.T])
     walk_matchings(
-        rarest_first.astype(np.int64),
-        profile_cells,
-        people.patterns.cells[components.patterns],
         profile.astype(np.int32),
         pattern.astype(np.int32),
         np.argsort(profile, kind="stable").astype(np.int64),
@@ -339,7 +349,11 @@ def _walked(
     settled = seen[N_BATCHES // 4 :] / pairs  # the first batches remember the true matching
     ratio = settled / estimate[watched]
     of_batch = ratio.mean(axis=1)
+    risks = settled * k_of_rest[watched]
+    surely = risks.mean(axis=0) - 4 * risks.std(axis=0, ddof=1) / np.sqrt(len(risks))
+    is_over = (surely > 1.0) & (risk[watched] <= 1.0) & ~is_settled[watched]
     return {
+        "walk_n_over": int(is_over.sum()),
         "walk_n_watched": len(watched),
         "walk_n_steps": n_steps,
         "walk_mean_ratio": float(of_batch.mean()),

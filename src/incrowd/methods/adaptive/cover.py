@@ -25,7 +25,7 @@ COVERS = ("mce", "lse", "nearest")
 EPSILON = 3.0
 """On Adult large values were better; the paper names none."""
 
-MOST_ITERATIONS = 30
+MOST_ITERATIONS = 20
 PATIENCE = 3
 """So many iterations in a row without a better utility end the search (the paper's rule)."""
 
@@ -33,7 +33,7 @@ SCALE = 1 << 16
 """A weight of 1 in fixed point."""
 
 LSE_LENGTH = 2
-"""Lists for the LSE cover are so many times as long as needed: it takes edges beyond the nearest."""
+"""Lists for LSE are so many times as long as needed: it takes edges beyond the nearest."""
 
 MEMORY_BYTES = 1 << 30
 
@@ -61,14 +61,14 @@ def search(
     engine: Engine,
     progress: Progress = silent,
 ) -> Found:
-    """Return masks with which every row is mutually compatible with at least k rows, itself included.
+    """Return masks that leave every row mutually compatible with at least k rows, itself one.
 
     Every iteration covers the rows by edges to near rows and masks, on both sides of an edge,
     where the rows differ; cells that are masked already then weigh less. The best iteration is
     kept. Deviations from the paper: rows of one profile need no edge between them; ties go by
-    falling need; LSE sees the nearest ``2 · need`` rows of each row, not all. Linear memory;
-    the result does not depend on ``memory_bytes``, threads or engine. O(iterations · rows² ·
-    attributes).
+    falling k (bits) or need (attributes); LSE sees the ``2 · need`` nearest rows of each row, not
+    all. Linear memory; the result does not depend on ``memory_bytes``, threads or engine.
+    O(iterations · rows² · attributes).
     """
     _require(problem, cover, epsilon, most_iterations)
     ranked = Ranked.of(problem)
@@ -80,13 +80,14 @@ def search(
     seconds_near: list[float] = []
     utilities: list[float] = []
     best: Covered | None = None
+    covered: Covered | None = None
     lists: Lists | None = None
     n_worse = 0
     while len(utilities) < most_iterations and n_worse < PATIENCE:
         stage = f"neighbours, iteration {len(utilities) + 1}"
         workshop = Workshop(engine, memory_bytes, progress, stage)
         iteration_begun = time.perf_counter()
-        if lists is None or best is None:
+        if lists is None or covered is None:
             lists = _scaled(by_differences(ranked, length, workshop), problem, weights)
         else:
             lists = by_weight(ranked, covered.counts, weights, lists, workshop)
@@ -133,7 +134,9 @@ def weights_of_counts(problem: Problem, epsilon: float) -> NDArray[np.int32]:
     scale = SCALE
     while 4 * max(1, problem.n_attributes) * scale >= 1 << 31:
         scale //= 2
-    return np.rint(scale * (epsilon / (1 + epsilon)) ** np.arange(256)).astype(np.int32)
+    weights = scale * (epsilon / (1 + epsilon)) ** np.arange(256)
+    rounded: NDArray[np.int32] = np.rint(weights).astype(np.int32)
+    return rounded
 
 
 def cover_of_lists(

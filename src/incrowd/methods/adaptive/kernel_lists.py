@@ -119,7 +119,7 @@ def count_differences(
     is_bit: Flag,
     counts: NDArray[np.uint8],
 ) -> None:
-    """Count per cell, on both sides of every kept edge, the neighbours that differ; 255 is the most.
+    """Count per cell, on both sides of every kept edge, the neighbours that differ, up to 255.
 
     A cell with a count is masked: then every row is compatible with each of its neighbours.
     """

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.compiling import Whole, compiled, compiled_inner
+from incrowd.compiling import Flag, Whole, compiled, compiled_inner
 
 NONE = -1
 
@@ -17,14 +17,15 @@ N_EXACT = 8
 COUNT, LENGTH, SHORT = range(3)
 """Lines of ``Values.runs``."""
 
-BEST_VALUE, BEST_LENGTH, BEST_SHORT = range(3)
+BEST_VALUE, BEST_LENGTH, BEST_SHORT, BEST_COUNT = range(4)
 """Lines of ``Values.best``."""
 
 
 class Values(NamedTuple):
     """The values of all attributes, numbered through, and room to measure them in a group.
 
-    An attribute's values begin at ``first[attribute]``. ``met`` lists the values that occur.
+    An attribute's values begin at ``first[attribute]``. ``met`` lists the values that occur,
+    ``best`` the splits that look best; the last two are for counting what a split masks.
     """
 
     first: NDArray[np.int64]
@@ -32,6 +33,8 @@ class Values(NamedTuple):
     runs: NDArray[np.int64]
     met: NDArray[np.int64]
     best: NDArray[np.int64]
+    is_varied: NDArray[np.bool_]
+    row_of_side: NDArray[np.int64]
 
 
 def values_of(n_values: NDArray[np.int64]) -> Values:
@@ -42,7 +45,9 @@ def values_of(n_values: NDArray[np.int64]) -> Values:
         np.repeat(np.arange(len(n_values)), n_values).astype(np.int64),
         np.zeros((3, int(first[-1])), dtype=np.int64),
         np.zeros(int(first[-1]), dtype=np.int64),
-        np.zeros((3, N_EXACT), dtype=np.int64),
+        np.zeros((4, N_EXACT), dtype=np.int64),
+        np.zeros((2, len(n_values)), dtype=np.bool_),
+        np.zeros(2, dtype=np.int64),
     )
 
 
@@ -214,13 +219,78 @@ def _take_best(values: Values, n_met: Whole, size: Whole) -> Whole:
             place -= 1
         if place == N_EXACT:
             continue
-        n_best = min(n_best + 1, N_EXACT)
+        n_best = min(n_best + 1, np.int64(N_EXACT))
         for later in range(n_best - 1, place, -1):
             values.best[:, later] = values.best[:, later - 1]
         values.best[BEST_VALUE, place] = value
         values.best[BEST_LENGTH, place] = length
         values.best[BEST_SHORT, place] = values.runs[SHORT, value]
+        values.best[BEST_COUNT, place] = values.runs[COUNT, value]
     return n_best
+
+
+@compiled_inner
+def _is_rest_valid(
+    codes: NDArray[np.int32],
+    need: NDArray[np.int64],
+    order: NDArray[np.int64],
+    start: Whole,
+    end: Whole,
+    values: Values,
+    place: Whole,
+) -> Flag:
+    """Return whether what a listed split leaves is a group: its last row has the largest need."""
+    value, length = values.best[BEST_VALUE, place], values.best[BEST_LENGTH, place]
+    attribute = values.attribute_of_value[value]
+    last = end - 1
+    if length == values.best[BEST_COUNT, place]:
+        while codes[order[last], attribute] == value - values.first[attribute]:
+            last -= 1
+    return need[order[last]] <= end - start - length
+
+
+@compiled_inner
+def _n_masked_after(
+    codes: NDArray[np.int32],
+    order: NDArray[np.int64],
+    start: Whole,
+    end: Whole,
+    values: Values,
+    place: Whole,
+    n_varied_before: Whole,
+) -> Whole:
+    """Return how many cells the two sides of a listed split mask.
+
+    Looks at rows only until both sides are known to differ wherever the group does. O(rows ·
+    attributes) at worst.
+    """
+    value, length = values.best[BEST_VALUE, place], values.best[BEST_LENGTH, place]
+    attribute_of_split = values.attribute_of_value[value]
+    code = value - values.first[attribute_of_split]
+    values.is_varied[:] = False
+    values.row_of_side[:] = NONE
+    n_varied_front, n_varied_rest, n_front = np.int64(0), np.int64(0), np.int64(0)
+    for at in range(start, end):
+        if n_varied_front == n_varied_before - 1 and n_varied_rest == n_varied_before:
+            break
+        row, side = order[at], 1
+        if n_front < length and codes[row, attribute_of_split] == code:
+            n_front += 1
+            side = 0
+        first = values.row_of_side[side]
+        if first == NONE:
+            values.row_of_side[side] = row
+            continue
+        for attribute in range(codes.shape[1]):
+            if not values.is_varied[side, attribute] and (
+                codes[row, attribute] != codes[first, attribute]
+            ):
+                values.is_varied[side, attribute] = True
+                if side == 0:
+                    n_varied_front += 1
+                else:
+                    n_varied_rest += 1
+    return length * n_varied_front + (end - start - length) * n_varied_rest
 
 
 @compiled_inner
@@ -228,30 +298,22 @@ def _gain(
     codes: NDArray[np.int32],
     need: NDArray[np.int64],
     order: NDArray[np.int64],
-    spare: NDArray[np.int64],
     start: Whole,
     end: Whole,
     values: Values,
     place: Whole,
-    before: Whole,
+    n_varied_before: Whole,
 ) -> Whole:
-    """Make a listed split in ``spare``; return how many cells it would show, 0 if it is not valid.
+    """Return how many cells a listed split would show, 0 if it is not valid.
 
     Where the longest run leaves too few rows for the others, the short one is taken.
     """
-    value = values.best[BEST_VALUE, place]
-    attribute = values.attribute_of_value[value]
-    code = value - values.first[attribute]
-    for _ in range(2):
-        middle = start + values.best[BEST_LENGTH, place]
-        _part(codes, order, spare, start, end, attribute, code, middle - start)
-        if need[spare[end - 1]] <= end - middle:
-            after = (middle - start) * n_varied(codes, spare, start, middle)
-            return before - after - (end - middle) * n_varied(codes, spare, middle, end)
+    if not _is_rest_valid(codes, need, order, start, end, values, place):
         if values.best[BEST_SHORT, place] < 2:
-            break
+            return np.int64(0)
         values.best[BEST_LENGTH, place] = values.best[BEST_SHORT, place]
-    return np.int64(0)
+    after = _n_masked_after(codes, order, start, end, values, place, n_varied_before)
+    return (end - start) * n_varied_before - after
 
 
 @compiled
@@ -280,19 +342,23 @@ def split_groups(
             continue
         n_met = _measure(codes, need, order, start, end, values)
         n_best = _take_best(values, n_met, end - start)
+        n_varied_before = np.int64(codes.shape[1])
         for at in range(n_met):
+            n_varied_before -= np.int64(values.runs[COUNT, values.met[at]] == end - start)
             values.runs[:, values.met[at]] = 0
-        before = (end - start) * n_varied(codes, order, start, end)
         most, best = np.int64(0), np.int64(NONE)
         for place in range(n_best):
-            gain = _gain(codes, need, order, spare, start, end, values, place, before)
+            gain = _gain(codes, need, order, start, end, values, place, n_varied_before)
             if gain > most:
                 most, best = gain, np.int64(place)
         if best == NONE:
             continue
-        _gain(codes, need, order, spare, start, end, values, best, before)
-        order[start:end] = spare[start:end]
         middle = start + values.best[BEST_LENGTH, best]
+        value = values.best[BEST_VALUE, best]
+        attribute = values.attribute_of_value[value]
+        code = value - values.first[attribute]
+        _part(codes, order, spare, start, end, attribute, code, middle - start)
+        order[start:end] = spare[start:end]
         waiting.append((start, middle))
         waiting.append((middle, end))
     return np.flatnonzero(is_start)

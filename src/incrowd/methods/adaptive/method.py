@@ -60,7 +60,7 @@ class Adaptive:
         help="How much a cell that one neighbour masks still costs the next cover: "
         "epsilon / (1 + epsilon).",
     )
-    iterations: int = option(30, help="The most iterations of the cover.", minimum=1)
+    rounds: int = option(30, help="The most rounds of the cover.", minimum=1)
     effort: str | int = option(
         AUTO,
         help="How long a partition is improved, stated as cluster's effort is.",
@@ -95,8 +95,8 @@ class Adaptive:
             raise JobError(
                 "epsilon_weight is not a number above 0", remedy="State --epsilon-weight 3."
             )
-        if type(self.iterations) is not int or self.iterations < 1:
-            raise JobError("iterations is not a whole number of 1 or more")
+        if type(self.rounds) is not int or self.rounds < 1:
+            raise JobError("rounds is not a whole number of 1 or more", remedy="State --rounds 30.")
         object.__setattr__(self, "effort", stated_effort(self.effort))
         object.__setattr__(self, "sweeps", _stated_sweeps(self.sweeps))
         if self.mask == "bit" and self.search == "partition":

@@ -44,7 +44,9 @@ class Lists:
 
 def starts_of(lengths: NDArray[Any]) -> NDArray[np.int64]:
     """Return where lists of these lengths begin when they follow each other, and the end."""
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    starts = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    return starts
 
 
 @dataclass(frozen=True, eq=False)

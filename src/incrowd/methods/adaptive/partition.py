@@ -23,8 +23,9 @@ from incrowd.methods.distinct import sort_key
 from incrowd.methods.effort import FULL, QUICK, seconds_of
 from incrowd.progress import Progress, silent
 
-PER_ROW = 10
-"""The automatic effort per distinct row that needs a group, over the square root of its need."""
+PER_ROW, PER_ROW_IN_BLOCKS, LARGEST_WHOLE = 10, 1, 40_000
+"""The automatic effort per distinct row that needs a group, over the square root of its need; per
+row of a larger table, and what is one."""
 
 QUICKER, FULLER = 4, 10
 """The automatic effort over that of ``quick``, and that of ``full`` over the automatic one."""
@@ -143,7 +144,8 @@ def _stated(effort: int | str, rows: NDArray[np.int64], needs: Needs) -> int | s
         return effort
     n_distinct = len(np.unique(needs.profile_of_row[rows]))
     typical = round(float(needs.need[rows].mean()))
-    automatic = max(1, PER_ROW * n_distinct // max(1, isqrt(typical)))
+    per_row = PER_ROW if n_distinct <= LARGEST_WHOLE else PER_ROW_IN_BLOCKS
+    automatic = max(1, per_row * n_distinct // max(1, isqrt(typical)))
     if effort == QUICK:
         return max(1, automatic // QUICKER)
     return FULLER * automatic if effort == FULL else automatic

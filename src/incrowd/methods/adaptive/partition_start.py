@@ -22,11 +22,15 @@ MOST_LATTICE_WORK = 400_000_000
 WORK_OF_TRIES = 500_000_000
 """About how many rows times masks all tries may take together."""
 
-MOST_TRIES, TRIES_AT_ONCE = 96, 8
+MOST_TRIES, TRIES_AT_ONCE = 64, 8
 """Tries at most, and how many begin from the same costs, side by side."""
 
 NOISE_OF_ATTRIBUTES, NOISE_OF_MASKS = 0.15, 0.06
 """How far a try moves the costs of attributes, and of masks: a share, of standard deviation."""
+
+GROUP_PRICE = 1.0
+"""What a group costs beside its masked cells, in cells per row that a row needs on average: the
+fewer groups, the more cells sweeps unmask later."""
 
 UNEVEN = 1e-3
 """How much dearer a mask is for the spread of what it hides: it settles ties only."""
@@ -38,7 +42,7 @@ class Groups:
 
     order: NDArray[np.int64]
     starts: NDArray[np.int64]
-    n_masked: int
+    price: float
 
     def group_of_row(self, n_rows: int) -> NDArray[np.int64]:
         """Return every row's group, −1 where it has none."""
@@ -81,7 +85,7 @@ def first_groups(
             tries = range(first, min(n_tries, first + TRIES_AT_ONCE))
             moved = [lattice.moved(costs, number) for number in tries]
             for new_costs, groups in zip(moved, pool.map(lattice.groups, moved), strict=True):
-                if groups.n_masked < best.n_masked:
+                if groups.price < best.price:
                     best, costs = groups, new_costs
     progress(STAGE, max(1, n_tries), max(1, n_tries))
     return best.group_of_row(n_rows)
@@ -167,4 +171,5 @@ def _split(
 
     order, starts = groups
     starts = split_groups(codes, need, order, starts, values_of(n_values))
-    return Groups(order, starts, int(count_masked(codes, order, starts)))
+    n_masked = int(count_masked(codes, order, starts))
+    return Groups(order, starts, n_masked + GROUP_PRICE * (len(starts) - 1) * float(need.mean()))

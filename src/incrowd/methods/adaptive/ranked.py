@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 TILE_BYTES = 400_000
 """What the planes of a tile take: they stay in a core's second cache."""
 
+LEAST_TILE, LARGEST_TILE = 256, 8192
+
 MOST_COMBINATIONS = 1024
 """Up to how many combinations of values attributes are joined."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """Rows by falling need, then by profile: ties between rows go to the lower rank.
+    """Rows by falling k or need, then by profile: ties between rows go to the lower rank.
 
     ``need[rank]`` is how many rows of other profiles its crowd lacks: those of its own profile
     are compatible as they are. ``row[rank]`` is the row's number in the problem.
@@ -43,7 +45,9 @@ class Ranked:
         key = sort_key(list(problem.codes), n_values, problem.n_rows)
         _, profile, size = np.unique(key, return_inverse=True, return_counts=True)
         need = np.maximum(0, problem.k - size[profile])
-        row = np.lexsort((profile, -need))
+        # measured: bits are masked less in the order of k, attributes in that of need
+        first = problem.k if problem.is_bit else need
+        row = np.lexsort((problem.k, profile, -first))
         return cls(problem, row, profile[row].astype(np.int32), need[row].astype(np.int32))
 
     @property
@@ -71,14 +75,12 @@ class Ranked:
         """Rows of one profile and need together."""
         from incrowd.methods.adaptive.kernel_hamming import Groups
 
-        is_first = np.ones(self.n_rows, dtype=np.bool_)
-        is_first[1:] = (self.profile[1:] != self.profile[:-1]) | (self.need[1:] != self.need[:-1])
-        first = np.flatnonzero(is_first)
+        first = np.flatnonzero(_is_start(self.profile) | _is_start(self.need))
         is_narrow = self.problem.n_values <= 256
         codes = self.problem.codes[:, self.row[first]]
         return Groups(
-            codes[is_narrow].astype(np.uint8),
-            codes[~is_narrow].astype(_code_type(self.problem)),
+            codes[is_narrow].astype(np.uint8, order="C"),
+            codes[~is_narrow].astype(_code_type(self.problem), order="C"),
             self.profile[first],
             first.astype(np.int32),
             np.diff(first, append=self.n_rows).astype(np.int32),
@@ -86,26 +88,44 @@ class Ranked:
 
     @cached_property
     def tiles(self) -> Tiles:
-        """Spans of ranks with their profiles, and attributes joined."""
-        from incrowd.methods.adaptive.kernel_weighted import Tiles
+        """Rows sorted by profile, cut so that a tile's planes stay in the cache."""
+        from incrowd.methods.adaptive.kernel_weighted import MOST_LAYERS, Tiles
 
-        n_lines = self.problem.n_cells
-        n_ranks = int(np.clip(TILE_BYTES // (2 * max(1, n_lines)), 256, 8192))
-        first = np.append(np.arange(0, self.n_rows, n_ranks), self.n_rows)
-        local = np.empty(self.n_rows, dtype=np.uint16)
-        occurring = []
-        for start, end in zip(first[:-1], first[1:], strict=True):
-            distinct, local[start:end] = np.unique(self.profile[start:end], return_inverse=True)
-            occurring.append(distinct)
-        _, representative = np.unique(self.profile, return_index=True)
-        combination, value_start, values = _joined(
-            self.problem.codes[:, self.row[representative]], self.first_value
+        n_lines = max(1, self.problem.n_cells)
+        n_places = int(np.clip(TILE_BYTES // (2 * n_lines), LEAST_TILE, LARGEST_TILE))
+        rank = np.argsort(self.profile, kind="stable")
+        profile, tile = self.profile[rank], np.arange(self.n_rows) // n_places
+        # a segment starts with every tile and profile, and where it has all the rows it may have
+        start = _is_start(profile) | _is_start(tile)
+        within = np.arange(self.n_rows) - np.maximum.accumulate(
+            np.where(start, np.arange(self.n_rows), 0)
+        )
+        start |= within % MOST_LAYERS == 0
+        first = np.flatnonzero(start)
+        size = np.diff(first, append=self.n_rows)
+        # segments: by tile, those with most rows first; rows: by tile, layer and segment
+        order = np.lexsort((-size, tile[first]))
+        place_of_segment = np.empty_like(order)
+        place_of_segment[order] = np.arange(len(order))
+        segment_of_row = place_of_segment[np.cumsum(start) - 1]
+        layer_of_row = within % MOST_LAYERS
+        rank = rank[np.lexsort((segment_of_row, layer_of_row, tile))]
+        sizes = np.bincount(tile * MOST_LAYERS + layer_of_row, minlength=MOST_LAYERS)
+        n_tiles = int(tile[-1]) + 1 if self.n_rows else 0
+        sizes = np.pad(sizes, (0, n_tiles * MOST_LAYERS - len(sizes))) if n_tiles else sizes[:0]
+        layer = np.zeros((n_tiles, MOST_LAYERS + 1), dtype=np.int64)
+        layer[:, 1:] = np.cumsum(sizes).reshape(n_tiles, MOST_LAYERS)
+        layer[1:, 0] = layer[:-1, -1]
+        representative = self.row[np.argsort(self.profile, kind="stable")[first[order]]]
+        combination, value_start, values = joined(
+            self.problem.codes[:, representative], self.first_value
         )
         return Tiles(
-            first,
-            local,
-            np.cumsum([0, *map(len, occurring)]),
-            np.ascontiguousarray(combination[:, np.concatenate(occurring)]),
+            rank.astype(np.int32),
+            np.searchsorted(tile[first[order]], np.arange(n_tiles + 1)),
+            layer,
+            profile[first[order]],
+            np.ascontiguousarray(combination.T),
             value_start,
             values,
         )
@@ -126,10 +146,19 @@ class Ranked:
 
     @cached_property
     def planes(self) -> NDArray[Any]:
-        """The codes, a line per attribute, where these are compared one attribute at a time."""
+        """The codes in the order of tiles, where attributes are compared one at a time."""
         if self.problem.is_bit:
             return np.empty((0, 0), dtype=np.uint8)
-        return self.problem.codes[:, self.row].astype(_code_type(self.problem))
+        return self.problem.codes[:, self.row[self.tiles.rank]].astype(
+            _code_type(self.problem), order="C"
+        )
+
+
+def _is_start(numbers: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return where sorted numbers change, the first included."""
+    is_start = np.ones(len(numbers), dtype=np.bool_)
+    np.not_equal(numbers[1:], numbers[:-1], out=is_start[1:])
+    return is_start
 
 
 def _code_type(problem: Problem) -> type[np.generic]:
@@ -139,34 +168,33 @@ def _code_type(problem: Problem) -> type[np.generic]:
     return np.uint16 if most <= 1 << 16 else np.int32
 
 
-def _joined(
+def joined(
     codes: NDArray[np.int32], first_value: NDArray[np.int64]
 ) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int32]]:
     """Join attributes, those with few values first, while few combinations occur.
 
-    Returns the combination of each profile per joined attribute, all combinations counted
-    through; and the values that each is made of.
+    Returns the combination of each row of ``codes[attribute, row]`` per joined attribute, all
+    combinations counted through; and the values that each is made of.
     """
-    n_attributes, n_profiles = codes.shape
     by_width = np.argsort(np.diff(first_value), kind="stable")
-    joined: list[tuple[list[int], NDArray[np.int64]]] = []
-    for attribute in by_width:
-        if joined:
-            members, number = joined[-1]
+    parts: list[tuple[list[int], NDArray[np.int64]]] = []
+    for attribute in by_width.tolist():
+        if parts:
+            members, number = parts[-1]
             together = number * int(codes[attribute].max(initial=0) + 1) + codes[attribute]
             distinct, renumbered = np.unique(together, return_inverse=True)
             if len(distinct) <= MOST_COMBINATIONS:
-                joined[-1] = ([*members, int(attribute)], renumbered)
+                parts[-1] = ([*members, attribute], renumbered)
                 continue
         _, number = np.unique(codes[attribute], return_inverse=True)
-        joined.append(([int(attribute)], number))
+        parts.append(([attribute], number))
     n_combinations = 0
-    combination = np.empty((len(joined), n_profiles), dtype=np.int64)
+    combination = np.empty((len(parts), codes.shape[1]), dtype=np.int64)
     lengths: list[NDArray[np.int64]] = []
     values: list[NDArray[np.int64]] = []
-    for line, (members, number) in enumerate(joined):
+    for line, (members, number) in enumerate(parts):
         _, representative = np.unique(number, return_index=True)
-        made_of = codes[np.ix_(members, representative)] + first_value[members][:, None]
+        made_of = codes[np.ix_(np.array(members), representative)] + first_value[members][:, None]
         combination[line] = number + n_combinations
         n_combinations += len(representative)
         lengths.append(np.full(len(representative), len(members)))

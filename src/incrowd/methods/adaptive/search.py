@@ -136,7 +136,7 @@ def _cover(method: Adaptive, problem: Problem, engine: Engine, progress: Progres
         problem,
         cover=method.cover,
         epsilon=float(method.epsilon_weight),
-        most_iterations=method.iterations,
+        most_iterations=method.rounds,
         memory_bytes=engine.memory_bytes,
         engine=engine,
         progress=progress,

@@ -1,0 +1,101 @@
+"""The search for nearest rows against plain ones: the same rows, the same distances, one table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.bench.adaptive_data import Wished, few
+from incrowd.bench.plain_neighbours import by_numpy, by_scikit_learn, one_hot_floats
+from incrowd.bench.plans import cores
+
+if TYPE_CHECKING:
+    from incrowd.methods.adaptive.problem import Problem
+
+REPEATS = 3
+"""The least time of so many counts; the plain ways are given as many cores as ours."""
+
+Plain = Callable[[NDArray[np.float32], int], NDArray[np.float32]]
+
+
+def plain_case(wished: Wished) -> Callable[[Path], list[dict[str, Any]]]:
+    """Return the task that times our search for the nearest rows beside NumPy's and scikit-learn's.
+
+    Everybody looks for as many as the largest k, so that all do the same work.
+    """
+
+    def task(folder: Path) -> list[dict[str, Any]]:
+        problem = wished.problem(folder)
+        table = wished.record(folder)
+        return [{"table": table, **one} for one in compared(problem, wished.highest - 1)]
+
+    return task
+
+
+def compared(problem: Problem, n_nearest: int) -> list[dict[str, Any]]:
+    """Time every way, and hold the distances that they find against each other."""
+    _by_incrowd(few(problem), 5)  # compiles
+    seconds, ours = _least_time(lambda: _by_incrowd(problem, n_nearest))
+    said: dict[str, Any] = {"n_rows": problem.n_rows, "n_nearest": n_nearest, "threads": cores()}
+    results = [{**said, "way": "incrowd", "seconds": round(seconds, 4)}]
+    bits = one_hot_floats(problem.codes, problem.n_values)
+    ways: dict[str, tuple[str, Plain]] = {
+        "NumPy": ("numpy", by_numpy),
+        "scikit-learn": ("scikit-learn", by_scikit_learn),
+    }
+    for name, (package, way) in ways.items():
+        try:
+            found_version = version(package)
+        except PackageNotFoundError:
+            results.append({**said, "way": name, "outcome": "not installed"})
+            continue
+        way(bits[:200], 5)
+        seconds, apart = _least_time(lambda way=way: way(bits, n_nearest + 1))  # type: ignore[misc]
+        _require_same(problem, ours, apart)
+        results.append(
+            {**said, "way": name, "version": found_version, "seconds": round(seconds, 4)}
+        )
+    return results
+
+
+def _least_time(task: Callable[[], Any]) -> tuple[float, Any]:
+    least = float("inf")
+    for _ in range(REPEATS):
+        started = time.perf_counter()
+        found = task()
+        least = min(least, time.perf_counter() - started)
+    return least, found
+
+
+def _by_incrowd(problem: Problem, n_nearest: int) -> NDArray[np.int32]:
+    """Return each row's distances to the nearest rows unlike it, as the search finds them."""
+    from incrowd.engines.local import LocalEngine
+    from incrowd.methods.adaptive.neighbours import Workshop, by_differences
+    from incrowd.methods.adaptive.ranked import Ranked
+    from incrowd.progress import silent
+
+    ranked = Ranked.of(problem)
+    length = np.minimum(n_nearest, ranked.n_others).astype(np.int32)
+    workshop = Workshop(LocalEngine(threads=cores()), 1 << 30, silent, "neighbours")
+    lists = by_differences(ranked, length, workshop)
+    found = np.full((problem.n_rows, n_nearest), -1, dtype=np.int32)
+    is_held = np.arange(n_nearest) < length[:, None]
+    by_rank = found.copy()
+    by_rank[is_held] = lists.distance
+    found[ranked.row] = by_rank
+    return found
+
+
+def _require_same(problem: Problem, ours: NDArray[np.int32], apart: NDArray[np.float32]) -> None:
+    """Raise unless rows that are like no other have the same distances both ways."""
+    _, profile, counts = np.unique(problem.codes, axis=1, return_inverse=True, return_counts=True)
+    is_single = counts[profile.reshape(-1)] == 1
+    theirs = np.rint(apart[:, 1:] / 2).astype(np.int32)
+    if not np.array_equal(ours[is_single], theirs[is_single]):
+        raise RuntimeError("two ways found nearest rows at other distances")

@@ -1,0 +1,308 @@
+"""The checks of promises about sets, on groups recomputed from the released sets themselves.
+
+Groups are the rows with equal sets, whoever made them: two clusters that show the same are one
+group, and their counts add. Holders of an item are counted in the original, through the owner's
+key. NumPy only, and nothing of any method.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.data.set_matching import NOT_THERE, same_items
+from incrowd.data.sets import Sets
+from incrowd.errors import InputError
+from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Finding
+from incrowd.guarantees.set_groups import (
+    SetGroups,
+    blocks_of_rows,
+    equal_rows,
+    places_of,
+    require_sets,
+)
+from incrowd.guarantees.sets import STRICT, SetEvidence, SetGuarantee, Smooth, Suppression
+
+LEAST_ARRANGEMENTS = math.log(1e6)
+"""An order that one of a million arrangements of the released sets has by chance is no chance."""
+
+Whole = NDArray[np.int64]
+
+
+def check_sets(guarantee: SetGuarantee, evidence: SetEvidence) -> list[Finding]:
+    """Return what was found of group sizes, of the key, of original holders and of the order.
+
+    A promise about holders is checked only after the key was proven; without the original its
+    finding says what is left to the owner.
+    """
+    _require_whole(evidence)
+    require_sets(evidence.released, "release")
+    groups = equal_rows(evidence.released)
+    key = _key(evidence)
+    is_proven = key is not None and key.holds is True
+    asked = np.full(groups.n_groups, guarantee.k, dtype=np.int64)
+    has_own_k = evidence.k_of_row is not None and is_proven
+    if evidence.k_of_row is not None and has_own_k:
+        own = evidence.k_of_row[evidence.original_row].astype(np.int64)
+        np.maximum.at(asked, groups.group_of_row, own)
+    findings = [_sizes(guarantee, evidence.released, groups, asked, has_own_k=has_own_k)]
+    if key is None:
+        findings.append(
+            Finding(
+                guarantee.name,
+                None,
+                f"only the owner can check, with the original and the key: {guarantee.rule}",
+                {"is_checked": False},
+            )
+        )
+    elif not is_proven:
+        findings.append(key)
+    else:
+        findings += [key, _holders(guarantee, evidence, groups, asked)]
+        findings += _order(evidence, groups)
+    if evidence.keeps_order and not is_proven:
+        findings.append(_order_kept())
+    return findings + _graph(evidence)
+
+
+def _require_whole(evidence: SetEvidence) -> None:
+    """Refuse evidence that lacks a part which another part needs."""
+    original = evidence.original
+    if original is not None and evidence.original_row is None:
+        raise InputError(
+            "could not check: which released row is which original row is not known",
+            remedy="Give --key FILE, or --aligned where rows kept their places.",
+        )
+    if original is None:
+        if evidence.original_row is not None or evidence.k_of_row is not None:
+            raise InputError(
+                "could not check: a key or each person's k is given, but not the original",
+                remedy="Give --original, as the owner.",
+            )
+        return
+    require_sets(original, "original")
+    k_of_row = evidence.k_of_row
+    if k_of_row is not None:
+        is_whole = np.issubdtype(k_of_row.dtype, np.integer)
+        if len(k_of_row) != original.n_rows or not is_whole or (k_of_row < 1).any():
+            raise InputError(
+                "could not check: each original row needs a k of 1 or more, a whole number",
+                remedy="Give one k per row of the original.",
+            )
+
+
+def _sizes(
+    guarantee: SetGuarantee, released: Sets, groups: SetGroups, asked: Whole, *, has_own_k: bool
+) -> Finding:
+    is_exposed = groups.size < asked
+    n_exposed = int(groups.size[is_exposed].sum())
+    smallest = int(groups.size.min()) if groups.n_groups else 0
+    figures: dict[str, object] = {
+        "k": guarantee.k,
+        "counts": "rows",
+        "n_rows": released.n_rows,
+        "n_groups": groups.n_groups,
+        "smallest_group": smallest,
+        "largest_group": int(groups.size.max(initial=0)),
+        "n_empty_sets": int(np.count_nonzero(released.sizes == 0)),
+        "n_exposed": n_exposed,
+        "n_exposed_groups": int(is_exposed.sum()),
+    }
+    what = f"k = {guarantee.k}"
+    if has_own_k:
+        figures["largest_k"] = int(asked.max(initial=guarantee.k))
+        what += " and their own k"
+    if groups.n_groups == 0:
+        summary = "there is no row to check"
+    else:
+        says = "all rows stand in groups of at least"
+        if n_exposed:
+            says = f"{n_exposed} rows stand in groups below"
+        summary = f"{says} {what}; the smallest group has {smallest} (counts rows)"
+    return Finding(
+        "group sizes",
+        n_exposed == 0,
+        summary,
+        figures,
+        _named(is_exposed[groups.group_of_row]),
+        is_public=not has_own_k,
+    )
+
+
+def _key(evidence: SetEvidence) -> Finding | None:
+    """Return whether the key is one-to-one between released and original rows; None without one."""
+    original, original_row = evidence.original, evidence.original_row
+    if original is None or original_row is None:
+        return None
+    problem = _not_one_to_one(original_row, evidence.released.n_rows, original.n_rows, "row")
+    if not problem and evidence.released.n_rows != original.n_rows:
+        problem = (
+            f"{original.n_rows} original rows and {evidence.released.n_rows} released ones: "
+            "somebody is missing or was added"
+        )
+    if not problem and evidence.original_item is not None:
+        problem = _not_one_to_one(
+            evidence.original_item, evidence.released.n_items, original.n_items, "item"
+        )
+    summary = problem or "every released row is one original row, and none is left out"
+    return Finding("key", not problem, summary, {"is_bijection": not problem}, is_public=False)
+
+
+def _not_one_to_one(original_of: Whole, n_released: int, n_original: int, what: str) -> str:
+    if len(original_of) != n_released:
+        return f"the key has {len(original_of)} lines for {n_released} released {what}s"
+    if len(original_of) and (original_of.min() < 0 or original_of.max() >= n_original):
+        return f"the key names an original {what} that does not exist"
+    is_named = np.zeros(n_original, dtype=np.bool_)
+    is_named[original_of] = True
+    if np.count_nonzero(is_named) != len(original_of):
+        return f"the key names an original {what} twice"
+    return ""
+
+
+def _holders(
+    guarantee: SetGuarantee, evidence: SetEvidence, groups: SetGroups, asked: Whole
+) -> Finding:
+    """Count who had each shown item of each group, and hold that against the promise."""
+    released, original = evidence.released, evidence.original
+    assert original is not None  # a proven key has both
+    assert evidence.original_row is not None
+    item_of = evidence.original_item
+    if item_of is None:
+        item_of = same_items(released, original)
+    places = places_of(released, groups.first_row)
+    group_of_shown = np.repeat(np.arange(groups.n_groups), released.sizes[groups.first_row])
+    # shown: one line per group and item that it shows, in the original's numbers
+    shown = item_of[released.items[places]]
+    holders = _count_holders(original, evidence.original_row, groups, group_of_shown, shown)
+    size = groups.size[group_of_shown]
+    is_broken = ~_may_show(guarantee, holders, size, asked[group_of_shown])
+    is_broken_group = np.zeros(groups.n_groups, dtype=np.bool_)
+    is_broken_group[group_of_shown[is_broken]] = True
+    n_broken = int(is_broken.sum())
+    n_exposed = int(groups.size[is_broken_group].sum())
+    least = int(holders.min()) if len(holders) else None
+    figures: dict[str, object] = {
+        "vote": guarantee.settled_vote,
+        "n_shown": len(holders),
+        "least_holders": least,
+        "n_created": int((size - holders).sum()),
+        "n_too_few_holders": n_broken,
+        "n_exposed": n_exposed,
+    }
+    if guarantee.name == Suppression.name:
+        del figures["vote"]
+    if not len(holders):
+        summary = "no item is shown"
+    elif n_broken:
+        summary = (
+            f"{n_broken} shown items of {int(is_broken_group.sum())} groups had too few holders "
+            f"in the original ({guarantee.rule}); the least has {least}"
+        )
+    else:
+        summary = f"{guarantee.rule}; the least held of them had {least} holders in its group"
+    return Finding(
+        guarantee.name,
+        n_broken == 0,
+        summary,
+        figures,
+        _named(is_broken_group[groups.group_of_row]),
+        is_public=False,
+    )
+
+
+def _may_show(
+    guarantee: SetGuarantee, holders: Whole, size: Whole, asked: Whole
+) -> NDArray[np.bool_]:
+    """Return where so many holders of a group suffice for an item, in whole numbers.
+
+    ``asked`` is the largest k in the group.
+    """
+    if guarantee.name == Suppression.name:
+        return np.asarray(holders == size)
+    of = size if guarantee.name == Smooth.name else asked
+    if guarantee.settled_vote == STRICT:
+        return np.asarray(2 * holders > of)
+    return np.asarray(2 * holders >= of)
+
+
+def _count_holders(
+    original: Sets, original_row: Whole, groups: SetGroups, group_of_shown: Whole, shown: Whole
+) -> Whole:
+    """Return how many original rows of its group hold each shown item.
+
+    O(entries · log shown), in blocks. An item that the original lacks has no holder.
+    """
+    width = np.int64(max(original.n_items, 1))
+    is_known = shown != NOT_THERE
+    cells = group_of_shown[is_known] * width + shown[is_known]
+    order = np.argsort(cells, kind="stable")
+    sorted_cells = cells[order]
+    n_holders = np.zeros(len(cells), dtype=np.int64)
+    # rows by group: a block of them looks into one stretch of the sorted cells
+    released_row = np.argsort(groups.group_of_row, kind="stable")
+    rows, group_of = original_row[released_row], groups.group_of_row[released_row]
+    sizes = original.sizes[rows]
+    for first, end in blocks_of_rows(sizes):
+        items = original.items[places_of(original, rows[first:end])]
+        looked_for = np.repeat(group_of[first:end], sizes[first:end]) * width + items
+        found = np.searchsorted(sorted_cells, looked_for)
+        is_there = found < len(sorted_cells)
+        is_there[is_there] = sorted_cells[found[is_there]] == looked_for[is_there]
+        np.add.at(n_holders, found[is_there], 1)
+    holders = np.zeros(len(shown), dtype=np.int64)
+    holders[np.flatnonzero(is_known)[order]] = n_holders
+    return holders
+
+
+def _order(evidence: SetEvidence, groups: SetGroups) -> list[Finding]:
+    """Say whether released rows stand in the original's order, where that is no chance."""
+    assert evidence.original_row is not None  # called with a proven key
+    if evidence.keeps_order:
+        return [_order_kept()]
+    log_arrangements = math.lgamma(evidence.released.n_rows + 1) - sum(
+        math.lgamma(size + 1) for size in groups.size.tolist()
+    )
+    is_in_order = bool((np.diff(evidence.original_row) > 0).all())
+    if not is_in_order or log_arrangements < LEAST_ARRANGEMENTS:
+        return []
+    changes = int(np.count_nonzero(np.diff(groups.group_of_row)))
+    if changes == groups.n_groups - 1:  # sorted by content already in the original
+        return []
+    return [
+        Finding(
+            "row order",
+            False,
+            "rows stand in the original's order, so that a place tells who it is",
+            {"is_kept": True},
+            is_public=False,
+        )
+    ]
+
+
+def _order_kept() -> Finding:
+    summary = "rows keep the original's order: holds if the order is unknown"
+    return Finding("row order", None, summary, {"is_kept": True})
+
+
+def _graph(evidence: SetEvidence) -> list[Finding]:
+    if not evidence.shows_people_as_items:
+        return []
+    if evidence.has_item_keys:
+        summary = "items are people too, under keys independent of the rows'"
+    else:
+        summary = "node identities visible: items are people too, under the names of their rows"
+    promise = (
+        "the promise is about each node's own list, against somebody who knows lists only; "
+        "who lists a node is untouched"
+    )
+    return [
+        Finding("graph", None, promise, {"graph": evidence.released.graph}),
+        Finding("node identities", None, summary, {"are_visible": not evidence.has_item_keys}),
+    ]
+
+
+def _named(is_exposed: NDArray[np.bool_]) -> tuple[int, ...]:
+    return tuple(int(row) + 1 for row in np.flatnonzero(is_exposed)[:MOST_ROWS_NAMED])
