@@ -295,11 +295,12 @@ def test_chunks_cost_little():
 
 @pytest.mark.parametrize("chunk_rows", [1000, 40])
 def test_progress_only_goes_on(chunk_rows):
-    seen = []
+    seen, total_told = [], []
 
     def progress(_stage, done, total, _loss=None):
         assert 0 <= done <= total
         seen.append(done)
+        total_told.append(total)
 
     rows, engine = random_rows(1, 200, 20, 9), LocalEngine(threads=2)
     search(
@@ -310,6 +311,7 @@ def test_progress_only_goes_on(chunk_rows):
         chunk_rows=chunk_rows,
     )
     assert seen == sorted(seen)
+    assert seen[-1] == total_told[-1]
 
 
 @pytest.mark.skipif("INCROWD_DATA" not in os.environ, reason="INCROWD_DATA names no folder")

@@ -226,12 +226,17 @@ class _SearchChunk:
         number = int(block.column("part")[0].as_py())
         progress = self.report.of(number)
 
+        lost = 0.0
+
         def tell(told: Told) -> bool:
-            progress("", told.n_passes, self.search.n_passes, 1.0 - told.utility.jaccard)
+            nonlocal lost
+            lost = 1.0 - told.utility.jaccard
+            progress("", told.n_passes, self.search.n_passes, lost)
             return True
 
         part = Part(starts, items, self.n_items, needs)
         group_of_row = self.search(part, number, given, tell)
+        progress("", 1, 1, lost)
         return pa.table({"row": block.column("row"), "group": group_of_row}, schema=_SCHEMA)
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.compiling import Whole, compiled, compiled_inner, compiled_into_callers
+from incrowd.compiling import Flag, Whole, compiled, compiled_inner, compiled_into_callers
 from incrowd.methods.sets.kernel_vote import Rule, least_holders
 
 
@@ -153,7 +153,7 @@ def tally(kinds: Kinds, groups: Groups, scratch: Scratch, rule: Rule) -> tuple[W
 
 
 @compiled_inner
-def has_room(groups: Groups, group: Whole, kind: Whole) -> bool:
+def has_room(groups: Groups, group: Whole, kind: Whole) -> Flag:
     """Whether a group can take in a kind: it has it already, or a slot is free."""
     first = groups.first[group]
     if first + groups.n_slots[group] < groups.first[group + 1]:

@@ -62,11 +62,9 @@ class Placed:
 
 def numbered_by_first_row(group_of_row: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return the same groups numbered from 0 in the order of their first rows."""
-    _, first, group = np.unique(group_of_row, return_index=True, return_inverse=True)
-    number = np.empty(len(first), dtype=np.int32)
-    number[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
-    numbered: NDArray[np.int32] = number[group.reshape(-1)]
-    return numbered
+    from incrowd.methods.set_cluster.kernel_kinds import renumbered
+
+    return renumbered(group_of_row)
 
 
 def kinds_of(part: Part) -> tuple[Kinds, NDArray[np.int32]]:

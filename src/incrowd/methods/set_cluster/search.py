@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from incrowd.data.sets import Sets
 from incrowd.engines.base import Engine
 from incrowd.interrupts import is_end_wished
-from incrowd.methods.effort import AUTO, FULL, QUICK, seconds_of
+from incrowd.methods.effort import AUTO, FULL, QUICK, seconds_of, stated_effort
 from incrowd.methods.set_cluster.kinds import Part
 from incrowd.methods.set_cluster.part_search import PartSearch, Told
 from incrowd.methods.sets.promise import SetPromise
@@ -38,13 +38,14 @@ LOOSE_SHARE = 0.12
 an nth of it."""
 
 _WHOLE = 1_000_000
+"""The whole of a search, as its progress is told."""
 
 
 @dataclass(frozen=True)
 class SetGroups:
     """What a search found: groups numbered by their first row, their utility, passes and chunks.
 
-    ``n_passes`` as an effort makes the same groups again.
+    ``n_passes`` as an effort makes the same groups again, unless the search was ended early.
     """
 
     group_of_row: NDArray[np.int32]
@@ -66,21 +67,22 @@ def search(
     """Return groups that meet the promise and keep much (Jaccard similarity of entries).
 
     Every group has as many rows as each of its rows needs. Raises ValueError where there are
-    fewer rows than that. ``effort`` is a number of passes, quick, auto, full or a time; a time
-    settles a number of passes, and with it the result. Depends on the rows, their order, the seed,
-    the effort and ``chunk_rows``, never on the number of threads. An end that is wished for
-    returns the groups as they are.
+    fewer rows than that (or none at all), JobError where the effort is none. ``effort`` is a
+    number of passes, quick, auto, full or a time; a time settles a number of passes, and with it
+    the result. Depends on the rows, their order, the seed, the effort and ``chunk_rows``, never
+    on the number of threads. An end that is wished for returns the groups as they are.
     """
     if sets.n_rows < int(promise.needs(sets.n_rows).max(initial=promise.k)):
         raise ValueError("there are fewer rows than a group needs")
-    if sets.n_rows == 0:
-        return SetGroups(np.zeros(0, dtype=np.int32), Utility(0, 0, 0), 0, 0)
+    effort = stated_effort(effort)
     if sets.n_rows > 1.5 * chunk_rows:
         found = _in_chunks(sets, promise, engine, effort, seed, progress, chunk_rows)
     else:
         found = _as_one(sets, promise, effort, seed, progress)
     group_of_row, n_passes, n_chunks = found
-    return SetGroups(group_of_row, utility(sets, group_of_row, promise), n_passes, n_chunks)
+    kept = utility(sets, group_of_row, promise)
+    progress(STAGE, _WHOLE, _WHOLE, 1.0 - kept.jaccard)
+    return SetGroups(group_of_row, kept, n_passes, n_chunks)
 
 
 def _as_one(
@@ -96,11 +98,9 @@ def _as_one(
         nonlocal n_done
         n_done = told.n_passes
         spent = time.monotonic() - begin
-        done, total = (
-            (round(1000 * spent), round(1000 * seconds)) if seconds else (n_done, n_passes)
-        )
-        progress(STAGE, min(done, total), total, 1.0 - told.utility.jaccard)
-        return not seconds or spent < seconds
+        share = spent / seconds if seconds else n_done / n_passes
+        progress(STAGE, round(_WHOLE * min(1.0, share)), _WHOLE, 1.0 - told.utility.jaccard)
+        return not seconds or spent < seconds or n_done == 0
 
     part = Part(sets.starts, sets.items, sets.n_items, promise.needs(sets.n_rows))
     group_of_row = PartSearch(promise, n_passes, seed)(part, tell=tell)
@@ -142,7 +142,7 @@ def _in_chunks(
             round(_WHOLE * (done + more) / n_passes),
             _WHOLE,
             np.bincount(chunk_of_row).astype(np.float64),
-            np.bincount(chunk_of_row, weights=sets.sizes),
+            np.bincount(chunk_of_row, weights=sets.sizes).astype(np.float64),
         )
 
     best = search_chunks(
