@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.compiling import Flag, Whole, compiled, compiled_inner
+from incrowd.kernels.bits import n_set
 
 N_TRIED = 16
 """How many of the nearest acceptors are tried as the next that a mask takes in."""
@@ -32,17 +33,6 @@ class WidePeople(NamedTuple):
     crowd: NDArray[np.int64]
     first_cell: NDArray[np.int64]
     is_bit: Flag
-
-
-@compiled_inner
-def n_set(word: np.uint64) -> Whole:
-    """Return how many bits of a word are set."""
-    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    word = (word & np.uint64(0x3333333333333333)) + (
-        (word >> np.uint64(2)) & np.uint64(0x3333333333333333)
-    )
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
 @compiled_inner

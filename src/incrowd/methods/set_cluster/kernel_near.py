@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.compiling import Whole, compiled, compiled_inner
+from incrowd.kernels.bits import n_set
 from incrowd.methods.cluster.kernel_draw import below
 from incrowd.methods.set_cluster.kernel_state import Kinds
 
@@ -59,16 +60,6 @@ def bitsets(kinds: Kinds, n_words: Whole) -> NDArray[np.uint64]:
 
 
 @compiled_inner
-def _n_bits(word: np.uint64) -> Whole:
-    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    word = (word & np.uint64(0x3333333333333333)) + (
-        (word >> np.uint64(2)) & np.uint64(0x3333333333333333)
-    )
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
-
-
-@compiled_inner
 def _find_worst(found: Found) -> None:
     worst = 0
     for place in range(1, found.n[0]):
@@ -110,7 +101,7 @@ def _near_by_bits(
             continue
         shared = 0
         for word in range(n_words):
-            shared += _n_bits(index.bits[seed, word] & index.bits[kind, word])
+            shared += n_set(index.bits[seed, word] & index.bits[kind, word])
         if shared > 0:
             either = n_items + kinds.starts[kind + 1] - kinds.starts[kind] - shared
             _offer(found, kind, shared / either)
