@@ -102,18 +102,12 @@ class Suppression:
 
 
 @dataclass(frozen=True)
-class Smooth:
-    """At least k equal sets, and an item is in them only if half of their group had it.
+class _Voted:
+    """At least k equal sets, whose items are voted on by the rows that show them."""
 
-    With a k per person a group has at least the largest k among its people. Anyone can check
-    group sizes on the file; who had an item only the owner can.
-
-    >>> Smooth(8).claim
-    'every released set occurs at least 8 times; an item is in it only if at least half of the rows that show it had it'
-    """  # noqa: E501
-
-    name: ClassVar[str] = "smooth"
     needs_owner: ClassVar[bool] = True
+    whole: ClassVar[str]
+    """What at least half of must have had an item."""
 
     k: int = option(help="The least number of rows with equal sets.", minimum=2)
     vote: str = option(AUTO, help=VOTE_HELP, choices=VOTES)
@@ -135,14 +129,14 @@ class Smooth:
     @property
     def rule(self) -> str:
         """Which items a group may show, in words."""
-        share = "more than half" if self.settled_vote == STRICT else "at least half"
-        return f"an item is in it only if {share} of the rows that show it had it"
+        share = "more than" if self.settled_vote == STRICT else "at least"
+        return f"an item is in it only if {share} {self.whole} of the rows that show it had it"
 
     def check(self, evidence: SetEvidence) -> list[Finding]:
         """Recount the released sets, and their original holders where the original is given."""
         from incrowd.guarantees.set_check import check_sets
 
-        return check_sets(self, evidence)
+        return check_sets(self, evidence)  # type: ignore[arg-type]
 
     def refuse_infeasible(self, n_rows: int, k_of_row: NDArray[np.int32] | None = None) -> None:
         """Raise InfeasibleError where no release of so many rows can keep the promise."""
@@ -150,51 +144,33 @@ class Smooth:
 
 
 @dataclass(frozen=True)
-class Majority:
+class Smooth(_Voted):
+    """At least k equal sets, and an item is in them only if half of their group had it.
+
+    With a k per person a group has at least the largest k among its people. Anyone can check
+    group sizes on the file; who had an item only the owner can.
+
+    >>> Smooth(8).rule
+    'an item is in it only if at least half of the rows that show it had it'
+    """
+
+    name: ClassVar[str] = "smooth"
+    whole: ClassVar[str] = "half"
+
+
+@dataclass(frozen=True)
+class Majority(_Voted):
     """At least k equal sets, and an item is in them only if k/2 of their group had it.
 
     With a k per person k/2 is half of the largest k in the group. In groups larger than k this
     asks for fewer holders than ``Smooth`` does.
 
-    >>> Majority(8).claim
-    'every released set occurs at least 8 times; an item is in it only if at least k/2 of the rows that show it had it'
-    """  # noqa: E501
+    >>> Majority(8).rule
+    'an item is in it only if at least k/2 of the rows that show it had it'
+    """
 
     name: ClassVar[str] = "majority"
-    needs_owner: ClassVar[bool] = True
-
-    k: int = option(help="The least number of rows with equal sets.", minimum=2)
-    vote: str = option(AUTO, help=VOTE_HELP, choices=VOTES)
-
-    def __post_init__(self) -> None:
-        _require_k(self.k)
-        _require_vote(self.vote)
-
-    @property
-    def settled_vote(self) -> str:
-        """``half`` or ``strict``: what ``auto`` means for this k."""
-        return _settled(self.vote, self.k)
-
-    @property
-    def claim(self) -> str:
-        """The promise in words."""
-        return f"every released set occurs at least {self.k} times; {self.rule}"
-
-    @property
-    def rule(self) -> str:
-        """Which items a group may show, in words."""
-        share = "more than k/2" if self.settled_vote == STRICT else "at least k/2"
-        return f"an item is in it only if {share} of the rows that show it had it"
-
-    def check(self, evidence: SetEvidence) -> list[Finding]:
-        """Recount the released sets, and their original holders where the original is given."""
-        from incrowd.guarantees.set_check import check_sets
-
-        return check_sets(self, evidence)
-
-    def refuse_infeasible(self, n_rows: int, k_of_row: NDArray[np.int32] | None = None) -> None:
-        """Raise InfeasibleError where no release of so many rows can keep the promise."""
-        _refuse_infeasible(self.k, n_rows, k_of_row)
+    whole: ClassVar[str] = "k/2"
 
 
 SetGuarantee = Smooth | Majority | Suppression
