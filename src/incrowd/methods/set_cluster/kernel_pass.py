@@ -189,7 +189,8 @@ def dissolve_groups(
 
     Rows go one kind after the other, each to the group that gains most by it as things stand; if
     together they gain no more than the group was worth, all go back. So a group is left whole or
-    empty, never in between. Large groups stay.
+    empty, never in between. Groups of many kinds stay, and those that are worth more than all
+    groups on the average (the price is what a kept share comes to).
     """
     n_at_most = scratch.change.shape[1]
     moved_kind = np.empty(n_at_most, dtype=np.int32)
@@ -207,6 +208,8 @@ def dissolve_groups(
         for slot in range(groups.first[group], groups.first[group] + n_slots):
             kind = groups.kind[slot]
             hope += groups.units[slot] * (kinds.starts[kind + 1] - kinds.starts[kind])
+        if value > rule.price * hope:
+            continue
         n_moved = 0
         gained = 0.0
         while groups.n_slots[group] > 0 and gained + hope > value + LEAST_GAIN:
