@@ -1,9 +1,17 @@
-"""The search for nearest rows against plain ones: the same rows, the same distances, one table."""
+"""The search for nearest rows against plain ones: the same rows, the same distances, one table.
+
+Measured in a process of its own in which everybody has one thread, by its CPU time.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,27 +21,35 @@ from numpy.typing import NDArray
 
 from incrowd.bench.adaptive_data import Wished, few
 from incrowd.bench.plain_neighbours import by_numpy, by_scikit_learn, one_hot_floats
-from incrowd.bench.plans import cores
 
 if TYPE_CHECKING:
     from incrowd.methods.adaptive.problem import Problem
 
-REPEATS = 3
-"""The least time of so many counts; the plain ways are given as many cores as ours."""
+REPEATS = 2
+"""The least time of so many counts."""
+
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 Plain = Callable[[NDArray[np.float32], int], NDArray[np.float32]]
 
 
 def plain_case(wished: Wished) -> Callable[[Path], list[dict[str, Any]]]:
-    """Return the task that times our search for the nearest rows beside NumPy's and scikit-learn's.
+    """Return the task that times our nearest rows beside NumPy's and scikit-learn's.
 
     Everybody looks for as many as the largest k, so that all do the same work.
     """
 
     def task(folder: Path) -> list[dict[str, Any]]:
-        problem = wished.problem(folder)
         table = wished.record(folder)
-        return [{"table": table, **one} for one in compared(problem, wished.highest - 1)]
+        words = [json.dumps(asdict(wished)), str(folder)]
+        said = subprocess.run(
+            [sys.executable, "-m", "incrowd.bench.adaptive_plain", *words],
+            env={**os.environ, **ONE_THREAD},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        return [{"table": table, **one} for one in json.loads(said.stdout)]
 
     return task
 
@@ -42,7 +58,7 @@ def compared(problem: Problem, n_nearest: int) -> list[dict[str, Any]]:
     """Time every way, and hold the distances that they find against each other."""
     _by_incrowd(few(problem), 5)  # compiles
     seconds, ours = _least_time(lambda: _by_incrowd(problem, n_nearest))
-    said: dict[str, Any] = {"n_rows": problem.n_rows, "n_nearest": n_nearest, "threads": cores()}
+    said: dict[str, Any] = {"n_rows": problem.n_rows, "n_nearest": n_nearest, "threads": 1}
     results = [{**said, "way": "incrowd", "seconds": round(seconds, 4)}]
     bits = one_hot_floats(problem.codes, problem.n_values)
     ways: dict[str, tuple[str, Plain]] = {
@@ -67,9 +83,9 @@ def compared(problem: Problem, n_nearest: int) -> list[dict[str, Any]]:
 def _least_time(task: Callable[[], Any]) -> tuple[float, Any]:
     least = float("inf")
     for _ in range(REPEATS):
-        started = time.perf_counter()
+        started = time.process_time()
         found = task()
-        least = min(least, time.perf_counter() - started)
+        least = min(least, time.process_time() - started)
     return least, found
 
 
@@ -82,7 +98,7 @@ def _by_incrowd(problem: Problem, n_nearest: int) -> NDArray[np.int32]:
 
     ranked = Ranked.of(problem)
     length = np.minimum(n_nearest, ranked.n_others).astype(np.int32)
-    workshop = Workshop(LocalEngine(threads=cores()), 1 << 30, silent, "neighbours")
+    workshop = Workshop(LocalEngine(threads=1), 1 << 30, silent, "neighbours")
     lists = by_differences(ranked, length, workshop)
     found = np.full((problem.n_rows, n_nearest), -1, dtype=np.int32)
     is_held = np.arange(n_nearest) < length[:, None]
@@ -99,3 +115,8 @@ def _require_same(problem: Problem, ours: NDArray[np.int32], apart: NDArray[np.f
     theirs = np.rint(apart[:, 1:] / 2).astype(np.int32)
     if not np.array_equal(ours[is_single], theirs[is_single]):
         raise RuntimeError("two ways found nearest rows at other distances")
+
+
+if __name__ == "__main__":
+    stated = Wished(**json.loads(sys.argv[1]))
+    print(json.dumps(compared(stated.problem(Path(sys.argv[2])), stated.highest - 1)))

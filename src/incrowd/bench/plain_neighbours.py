@@ -39,8 +39,6 @@ def by_scikit_learn(bits: NDArray[np.float32], n_nearest: int) -> NDArray[np.flo
     """Return the same by scikit-learn's brute force; raises ImportError where it is absent."""
     from sklearn.neighbors import NearestNeighbors
 
-    search = NearestNeighbors(
-        n_neighbors=n_nearest, algorithm="brute", metric="sqeuclidean", n_jobs=-1
-    )
+    search = NearestNeighbors(n_neighbors=n_nearest, algorithm="brute", metric="sqeuclidean")
     apart, _ = search.fit(bits).kneighbors(bits)
     return np.asarray(apart, dtype=np.float32)
