@@ -27,7 +27,7 @@ def one_hot_floats(codes: NDArray[Any], n_values: NDArray[np.int64]) -> NDArray[
 def by_numpy(
     bits: NDArray[np.float32], queries: NDArray[np.float32], n_nearest: int
 ) -> NDArray[np.float32]:
-    """Return the squared distances of each query's nearest, by blocks of products and partitions."""
+    """Return the squared distances of each query's nearest, by products and partitions."""
     n_ones = bits.sum(axis=1)
     found = np.empty((len(queries), n_nearest), dtype=np.float32)
     for start in range(0, len(queries), _BLOCK):
