@@ -40,18 +40,19 @@ TINY = replace(
 
 
 @pytest.fixture
-def in_this_process(monkeypatch):
+def in_this_process(monkeypatch, tmp_path):
     """Cases run here instead of in processes of their own: the same figures, sooner."""
 
     def measured_cases(wished, cases, folder, done):
         problem = wished.problem(folder)
         results = []
         for case in cases:
-            result = adaptive_runs.measure(problem, {**case, "threads": 1})
-            found = adaptive_runs.searched(problem, {**case, "threads": 1}, silent)
-            result |= adaptive_runs.recounted(problem, found.is_masked)
+            masks = tmp_path / "masks.npy"
+            result = adaptive_runs.measure(problem, {**case, "threads": 1}, masks)
+            result |= adaptive_runs.looked_at(adaptive_runs.recounted, problem, masks)
             if case.get("is_audited"):
-                result["posterior"] = adaptive_runs.believed(problem, found.is_masked)
+                believed = adaptive_runs.looked_at(adaptive_runs.believed, problem, masks)
+                result["posterior"] = believed
             extra = {"compile_seconds": 0.0, "peak_memory_bytes": 9, "base_memory_bytes": 1}
             extra["cpu_seconds"] = 1.0
             results.append({**case, "data": wished.name, **extra, **result})
