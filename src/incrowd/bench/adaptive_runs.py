@@ -274,9 +274,9 @@ def _main(words: list[str]) -> None:
         masks = saved.with_name("masks.npy")
         result = forked(partial(measure, problem, case, masks))
         result |= {"compile_seconds": compiled[kind], "base_memory_bytes": base}
-        result |= _said(partial(_looked_at, recounted, problem, masks))
+        result |= _said(partial(looked_at, recounted, problem, masks))
         if case.get("is_audited"):
-            result["posterior"] = _said(partial(_looked_at, believed, problem, masks))
+            result["posterior"] = _said(partial(looked_at, believed, problem, masks))
         print(json.dumps(result), flush=True)
 
 
@@ -286,9 +286,10 @@ def _said(task: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     return {name: said for name, said in forked(task).items() if name not in own}
 
 
-def _looked_at(
+def looked_at(
     look: Callable[[Problem, NDArray[np.bool_]], dict[str, Any]], problem: Problem, masks: Path
 ) -> dict[str, Any]:
+    """Look at the masks that a run left in a file."""
     packed = np.load(masks)
     is_masked = np.unpackbits(packed, axis=1, count=problem.n_cells).astype(np.bool_)
     return look(problem, is_masked)

@@ -22,7 +22,7 @@ class AdaptiveSizes:
     payments_rows: int = 74_528
     payments_first_rows: int = 745_280
     growth_rows: tuple[int, ...] = (10_000, 100_000, 500_000)
-    plain_rows: int = 20_000
+    plain_rows: int = 100_000
     sweeps: int = 3
 
 
