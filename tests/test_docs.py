@@ -13,6 +13,8 @@ import pytest
 from incrowd.bench.render import TABLES, drawings, fill
 from incrowd.cli import run_with_status
 from incrowd.data.samples import write_sample
+from incrowd.data.set_files import write_sets
+from incrowd.data.set_samples import user_lists
 from incrowd.engines.table import EngineChoice
 from incrowd.guarantees.set_table import SET_GUARANTEES
 from incrowd.guarantees.table import GUARANTEES
@@ -34,6 +36,7 @@ def blocks(page, language):
 @pytest.fixture
 def folder(tmp_path):
     write_sample(tmp_path, 1_200, 5)
+    write_sets(user_lists(600, 120, seed=1), tmp_path / "lists.dat")
     return tmp_path
 
 
