@@ -242,11 +242,21 @@ def test_noise_is_attested_and_never_checked(lists):
 
 
 def test_symmetric_releases_are_audited_as_they_are(lists):
-    edges = [f"{one} {two}" for start in range(0, 40, 8) for one in range(start, start + 8)
-             for two in range(one + 1, start + 8)]  # fmt: skip
-    (lists / "cliques.txt").write_text("\n".join(edges) + "\n", encoding="utf-8")
+    """Cliques stay equal lists when edges go both ways; a ring's nodes do not, and are refused."""
+    cliques = [
+        f"{one} {two}"
+        for start in range(0, 40, 8)
+        for one in range(start, start + 8)
+        for two in range(one + 1, start + 8)
+    ]
+    ring = [f"{node} {(node + 1) % 40}" for node in range(40)]
+    for name, edges in (("cliques", cliques), ("ring", ring)):
+        (lists / f"{name}.txt").write_text("\n".join(edges) + "\n", encoding="utf-8")
     flags = ["--guarantee", "smooth", "--k", "4", "--graph", "undirected", "--symmetrize", "either"]
     finished = run(lists, *flags, data="cliques.txt", output="sym.txt")
-    assert finished.status in (0, 4), finished.err
-    if finished.status == 4:
-        assert not (lists / "sym.txt").exists()
+    assert finished.status == 0, finished.err
+    shown = {tuple(line.split()) for line in (lists / "sym.txt").read_text("utf-8").splitlines()}
+    assert {(two, one) for one, two in shown} == shown
+    refused = run(lists, *flags, data="ring.txt", output="ring.out.txt", key="private/ring.csv")
+    assert refused.status == 4, refused.out
+    assert not (lists / "ring.out.txt").exists()
