@@ -60,7 +60,7 @@ class Adaptive:
         help="How much a cell that one neighbour masks still costs the next cover: "
         "epsilon / (1 + epsilon).",
     )
-    rounds: int = option(30, help="The most rounds of the cover.", minimum=1)
+    rounds: int = option(20, help="The most rounds of the cover.", minimum=1)
     effort: str | int = option(
         AUTO,
         help="How long a partition is improved, stated as cluster's effort is.",
@@ -96,7 +96,7 @@ class Adaptive:
                 "epsilon_weight is not a number above 0", remedy="State --epsilon-weight 3."
             )
         if type(self.rounds) is not int or self.rounds < 1:
-            raise JobError("rounds is not a whole number of 1 or more", remedy="State --rounds 30.")
+            raise JobError("rounds is not a whole number of 1 or more", remedy="State --rounds 20.")
         object.__setattr__(self, "effort", stated_effort(self.effort))
         object.__setattr__(self, "sweeps", _stated_sweeps(self.sweeps))
         if self.mask == "bit" and self.search == "partition":
