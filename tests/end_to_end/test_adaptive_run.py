@@ -278,3 +278,27 @@ def test_what_does_not_fit_is_refused(people, flags, said):
     assert finished.status == 2, finished.err
     assert said in finished.err
     assert people.files() == before
+
+
+def test_rules_hold_for_k_anonymity_too(people):
+    flags = ["--quasi", ",".join(QUASI), "--sensitive", "diagnosis", "--k", "3"]
+    flags += ["--k-rule", "25 where age >= 80"]
+    finished = people.call(
+        "run", "people.csv", *flags, "--method", "mondrian", "-o", "own.csv", "--key",
+        "private/own.csv", "--json",
+    )  # fmt: skip
+    assert finished.status == 0, finished.err
+    sizes = people.group_sizes("own.csv", QUASI)
+    everybody = pairs(people, "own.csv", "private/own.csv")
+    crowds_of_old = [
+        sizes[tuple(row[column] for column in QUASI)]
+        for person, row in everybody
+        if int(person["age"]) >= 80
+    ]
+    assert min(crowds_of_old) >= 25
+    assert 3 <= min(sizes.values()) < 25
+    owner = ["--original", "people.csv", "--key", "private/own.csv"]
+    assert people.call("check", "own.csv", *flags, *owner).status == 0
+    stricter = [*flags[:-1], "300 where age >= 80"]
+    assert people.call("check", "own.csv", *stricter, *owner).status == 1
+    assert people.call("check", "own.csv", *flags).status == 2  # only the owner can
