@@ -60,11 +60,3 @@ def atoms_of(sets: Sets, promise: SetPromise) -> Atoms:
         need,
         atom_of_row.astype(np.int32),
     )
-
-
-def numbered_by_first_row(group_of_row: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the same groups, numbered from 0 in the order of their first rows."""
-    _, first_row, group = np.unique(group_of_row, return_index=True, return_inverse=True)
-    rank = np.empty(len(first_row), dtype=np.int32)
-    rank[np.argsort(first_row)] = np.arange(len(first_row), dtype=np.int32)
-    return rank[group]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from incrowd.data.sets import Sets
 from incrowd.errors import InfeasibleError
-from incrowd.methods.facility.atoms import Atoms, atoms_of, numbered_by_first_row
+from incrowd.methods.facility.atoms import Atoms, atoms_of
 from incrowd.methods.facility.cut import cut_groups
 from incrowd.methods.facility.location import (
     Location,
@@ -21,7 +21,7 @@ from incrowd.methods.facility.location import (
 )
 from incrowd.methods.facility.median import medians
 from incrowd.methods.facility.merge import merge_small
-from incrowd.methods.sets.found import Found
+from incrowd.methods.sets.found import Found, numbered_by_first_row
 from incrowd.methods.sets.promise import SetPromise
 from incrowd.progress import Progress, silent
 

@@ -17,8 +17,9 @@ from incrowd.data.sets import Sets
 from incrowd.engines.base import Engine
 from incrowd.errors import EngineError
 from incrowd.methods.part_progress import PartProgress, SilentParts
-from incrowd.methods.set_cluster.kinds import Part, numbered_by_first_row
+from incrowd.methods.set_cluster.kinds import Part
 from incrowd.methods.set_cluster.part_search import PartSearch, Told
+from incrowd.methods.sets.found import numbered_by_first_row
 from incrowd.methods.sets.promise import SMOOTH, SUPPRESSION, SetPromise
 from incrowd.methods.sets.vote import rule_of
 

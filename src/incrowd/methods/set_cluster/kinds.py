@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.methods.sets.found import numbered_by_first_row
+
 if TYPE_CHECKING:
     from incrowd.methods.set_cluster.kernel_state import Groups, Kinds
 
@@ -58,13 +60,6 @@ class Placed:
         group_of_row = np.empty(len(kind_of_row), dtype=np.int32)
         group_of_row[rows] = np.repeat(self.group[lines], self.units[lines])
         return numbered_by_first_row(group_of_row)
-
-
-def numbered_by_first_row(group_of_row: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the same groups numbered from 0 in the order of their first rows."""
-    from incrowd.methods.set_cluster.kernel_kinds import renumbered
-
-    return renumbered(group_of_row)
 
 
 def kinds_of(part: Part) -> tuple[Kinds, NDArray[np.int32]]:

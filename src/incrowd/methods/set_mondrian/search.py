@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from incrowd.data.sets import Sets
 from incrowd.errors import InfeasibleError
-from incrowd.methods.facility.atoms import numbered_by_first_row
-from incrowd.methods.sets.found import Found
+from incrowd.methods.sets.found import Found, numbered_by_first_row
 from incrowd.methods.sets.promise import SetPromise
 from incrowd.progress import Progress, silent
 

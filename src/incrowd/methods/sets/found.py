@@ -18,3 +18,10 @@ class Found:
     group_of_row: NDArray[np.int32]
     figures: dict[str, object] = field(default_factory=dict)
     settings: dict[str, object] = field(default_factory=dict)
+
+
+def numbered_by_first_row(group_of_row: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the same groups, numbered from 0 in the order of their first rows."""
+    from incrowd.methods.sets.kernel_vote import renumbered
+
+    return renumbered(group_of_row)

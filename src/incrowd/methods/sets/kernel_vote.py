@@ -168,3 +168,21 @@ def spread(
         for place in range(starts[row + 1] - starts[row]):
             items[starts[row] + place] = shown[first + place]
     return starts, items
+
+
+@compiled
+def renumbered(group_of_row: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the same groups numbered from 0 in the order of their first rows."""
+    largest = -1
+    for group in group_of_row:
+        largest = max(largest, group)
+    number = np.full(largest + 1, -1, dtype=np.int32)
+    found = np.empty(len(group_of_row), dtype=np.int32)
+    n_groups = 0
+    for row in range(len(group_of_row)):
+        group = group_of_row[row]
+        if number[group] < 0:
+            number[group] = n_groups
+            n_groups += 1
+        found[row] = number[group]
+    return found
