@@ -15,6 +15,9 @@ SET_GUARANTEES: dict[str, type[Any]] = {
     NodeDp.name: NodeDp,
 }
 
+RULE_GUARANTEES = ("rules", "km")
+"""Promises about transactions, kept by generalizing items instead of grouping rows."""
+
 
 def is_noise(guarantee: Any) -> bool:
     """Whether a promise is kept by noise, and so is a property of the mechanism."""
