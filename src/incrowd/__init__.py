@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from incrowd.guarantees.differential_privacy import NodeDp as NodeDp
     from incrowd.guarantees.evidence import Finding as Finding
     from incrowd.guarantees.k_anonymity import KAnonymity as KAnonymity
+    from incrowd.guarantees.rules import KmAnonymity as KmAnonymity
+    from incrowd.guarantees.rules import RuleProtection as RuleProtection
     from incrowd.guarantees.sets import Majority as Majority
     from incrowd.guarantees.sets import Smooth as Smooth
     from incrowd.guarantees.sets import Suppression as Suppression
@@ -64,6 +66,7 @@ _HOME = {
     "NodeDp": "incrowd.guarantees.differential_privacy",
     "RandomizedResponse": "incrowd.methods.randomized_response.method",
     "SetMondrian": "incrowd.methods.set_mondrian.method",
+    "KmAnonymity": "incrowd.guarantees.rules",
     "Majority": "incrowd.guarantees.sets",
     "SetCluster": "incrowd.methods.set_cluster.method",
     "SetJob": "incrowd.set_job",
@@ -88,6 +91,7 @@ _HOME = {
     "Mondrian": "incrowd.methods.mondrian.method",
     "Owner": "incrowd.audit",
     "Release": "incrowd.release",
+    "RuleProtection": "incrowd.guarantees.rules",
     "Schema": "incrowd.data.schema",
     "anonymize": "incrowd.pipeline",
     "check": "incrowd.pipeline",
@@ -115,6 +119,7 @@ __all__ = [
     "InputError",
     "Job",
     "KAnonymity",
+    "KmAnonymity",
     "Majority",
     "Microaggregate",
     "Mondrian",
@@ -122,6 +127,7 @@ __all__ = [
     "Owner",
     "RandomizedResponse",
     "Release",
+    "RuleProtection",
     "Schema",
     "SetCluster",
     "SetJob",
