@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 from incrowd.audit import Audit
 from incrowd.data.generalized import generalized_sets, members_of
 from incrowd.data.item_roles import sensitive_items
-from incrowd.data.rule_files import closed, read_rules, read_weights, write_rules
+from incrowd.data.rule_closure import closed
+from incrowd.data.rule_files import read_rules, read_weights, rule_lines
 from incrowd.data.set_format import SetFile
 from incrowd.data.set_names import item_names_of
 from incrowd.data.set_order import canonical_rows, renamed_rows
 from incrowd.data.sets import Sets
 from incrowd.engines.base import Engine
+from incrowd.errors import JobError
 from incrowd.guarantees.rules import RuleEvidence, RuleProtection
 from incrowd.job import parameters
 from incrowd.methods.rbat.promise import FoundParts, KmPromise, RulePromise
@@ -27,6 +29,7 @@ from incrowd.metrics.rules import rule_losses
 from incrowd.progress import Progress
 from incrowd.release import Stages, peak_memory, promise_of
 from incrowd.set_job import SetJob
+from incrowd.workspace import write_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,9 +56,10 @@ class FoundRules:
         return self.parts.settings
 
     @property
-    def sensitive_names(self) -> pa.Array:
+    def sensitive_names(self) -> frozenset[str]:
         """What the sensitive items are called."""
-        return item_names_of(self.original).filter(self.is_sensitive)
+        names = item_names_of(self.original).to_pylist()
+        return frozenset(str(names[item]) for item in np.flatnonzero(self.is_sensitive).tolist())
 
 
 def search_rules(
@@ -68,7 +72,12 @@ def search_rules(
         notes = list(read.notes)
         is_sensitive = np.zeros(original.n_items, dtype=np.bool_)
         if job.rules.sensitive_items:
-            is_sensitive, more = sensitive_items(job.rules.sensitive_items, names, job.seed)
+            is_sensitive, more = sensitive_items(
+                job.rules.sensitive_items,
+                names,
+                job.seed,
+                needs_both=isinstance(job.guarantee, RuleProtection),
+            )
             notes += more
         weight = np.ones(original.n_items)
         if job.rules.weights:
@@ -78,7 +87,6 @@ def search_rules(
             rules, more = _rules(job, original, names, is_sensitive, progress)
             notes += more
         promise = _promise(job, rules, is_sensitive, weight)
-        job.method.refuse_infeasible(original, promise)
     with stages("search"):
         parts = job.method.search(original, promise, engine, job.seed, progress)
     with stages("decode"):
@@ -87,9 +95,7 @@ def search_rules(
         if not job.release.keep_order:
             order = canonical_rows(released)
             released = released.take(order)
-    return FoundRules(
-        original, released, order, rules, is_sensitive, weight, parts, notes
-    )
+    return FoundRules(original, released, order, rules, is_sensitive, weight, parts, notes)
 
 
 def _rules(
@@ -109,8 +115,18 @@ def _rules(
 
         progress("mining rules", 0, 0)
         rules = mine_rules(
-            original, is_sensitive, guarantee.k, guarantee.confidence, stated.mine
+            original,
+            is_sensitive,
+            guarantee.k,
+            guarantee.confidence,
+            stated.mine,
+            progress=progress,
         )
+        if not rules.n_rules:
+            raise JobError(
+                "no rule is broken by the data as they are: there is nothing to protect",
+                remedy="Ask for more: a larger k, a lower confidence, or longer rules.",
+            )
         notes = [f"{rules.n_rules:,} rules that the data would break are protected"]
     else:
         from incrowd.data.rule_samples import generate_rules
@@ -144,23 +160,23 @@ def written_beside(found: FoundRules, release: Path) -> list[Path]:
     return [mapping]
 
 
-def audit_rules(job: SetJob, found: FoundRules, again: SetFile, engine: Engine) -> Audit:
+def audit_rules(job: SetJob, found: FoundRules, again: Sets, engine: Engine) -> Audit:
     """Audit released transactions as they were read back, with the owner's original."""
     started = time.perf_counter()
     evidence = RuleEvidence(
-        released=again.sets,
+        released=again,
         rules=found.rules,
-        sensitive_names=found.sensitive_names,
+        sensitive=found.sensitive_names,
         original=found.original,
         original_row=found.original_row,
         keeps_order=job.release.keep_order,
     )
     audit = audit_of_rules(job.guarantee, evidence, started)
-    losses = rule_losses(found.original, again.sets, found.is_sensitive, found.weight)
+    losses = rule_losses(found.original, again, found.is_sensitive, weight=found.weight)
     figures = {"split_skewness": found.parts.tree.skewness, **found.parts.figures}
     return replace(
         audit,
-        losses=losses.as_dict(),
+        losses={name: value for name, value in losses.as_dict().items() if value is not None},
         method={"name": job.method.name, "parameters": {**parameters(job.method), **figures}},
         engine=engine.describe(),
         seed=job.seed,
@@ -184,7 +200,8 @@ def audit_of_rules(guarantee: Any, evidence: RuleEvidence, started: float) -> Au
     )
 
 
-def save_rules(found: FoundRules, path: Path, *, force: bool) -> None:
-    """Write the protected rules for the owner; mined ones tell what is rare in the data."""
-    assert found.rules is not None
-    write_rules(found.rules, path, force=force)
+def save_rules(job: SetJob, found: FoundRules, *, force: bool) -> None:
+    """Write the protected rules where the job asks for it: mined ones tell what is rare."""
+    if job.rules.save is not None and found.rules is not None:
+        text = "".join(rule_lines(found.rules))
+        write_whole(Path(job.rules.save), text, force=force, private=True)

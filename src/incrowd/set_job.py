@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.consistency import require_seed
+from incrowd.data.rule_closure import CLOSURES
 from incrowd.data.sets import BIPARTITE, GRAPHS
 from incrowd.engines.table import EngineChoice
 from incrowd.errors import JobError, unknown
@@ -65,9 +66,6 @@ class SetInput:
     row_k: str | None = option(
         None, help="A file with the columns row and k: each person's own k; others have --k."
     )
-
-
-CLOSURES = ("none", "sensitive", "all")
 
 
 @dataclass(frozen=True)
@@ -226,7 +224,8 @@ class SetJob:
         if method_name not in SET_METHODS:
             raise unknown("method of sets", str(method_name), SET_METHODS)
         files = ("row_k", "items")
-        rules = resolved(mapping.get("rules", {}), base, _files_of_rules(mapping.get("rules", {})))
+        rules = dict(mapping.get("rules", {}))
+        rules = resolved(rules, base, _files_of_rules(rules, base))
         return cls(
             guarantee=build(SET_GUARANTEES[name], guarantee, "guarantee"),
             method=build(SET_METHODS[method_name], method, "method"),
@@ -254,7 +253,7 @@ class SetJob:
         mapping["engine"] = parameters(self.engine)
         for section in ("sets", "rules", "input", "release"):
             stated = changed(getattr(self, section))
-            for file in ("row_k", "items", "key", *_files_of_rules(stated)):
+            for file in ("row_k", "items", "key", *_files_of_rules(stated, Path())):
                 if file in stated:
                     stated[file] = relative(Path(stated[file]), base)
             if stated:
@@ -272,16 +271,11 @@ _TOP_LEVEL = ("data", "output", "seed")
 _SECTIONS = ("guarantee", "method", "sets", "rules", "input", "engine", "release")
 
 
-def _files_of_rules(stated: Mapping[str, Any]) -> tuple[str, ...]:
+def _files_of_rules(stated: Mapping[str, Any], base: Path) -> tuple[str, ...]:
     """Return the fields of [rules] that name files; sensitive items may be a file or a list."""
     named = stated.get("sensitive_items")
-    is_file = isinstance(named, str) and is_file_of_items(named)
+    is_file = isinstance(named, str) and "," not in named and (base / named).is_file()
     return ("file", "weights", "save", *(["sensitive_items"] if is_file else []))
-
-
-def is_file_of_items(stated: str) -> bool:
-    """Whether items are stated by a file's name, not by a list or as a share."""
-    return not stated.startswith("share:") and "," not in stated and bool(Path(stated).suffix)
 
 
 def _require_rules(job: SetJob) -> None:
@@ -321,15 +315,20 @@ def job_from_mapping(mapping: Mapping[str, Any], base: Path | None = None) -> Jo
     guarantee = mapping.get("guarantee", {})
     name = guarantee.get("name") if isinstance(guarantee, Mapping) else None
     data = mapping.get("data")
-    if name is None and isinstance(guarantee, Mapping):
-        implied = "rules" if mapping.get("rules") else None
-        implied = "km" if "m" in guarantee else implied
-        if implied:
-            return SetJob.from_mapping(
-                {**mapping, "guarantee": {"name": implied, **guarantee}}, base
-            )
+    implied = implied_guarantee(mapping) if name is None else None
+    if implied is not None:
+        promise = {"name": implied, **guarantee}
+        return SetJob.from_mapping({**mapping, "guarantee": promise}, base)
     if name is None and isinstance(data, str) and data.removesuffix(".gz").endswith(OF_SETS):
         return SetJob.from_mapping({**mapping, "guarantee": {"name": "smooth", **guarantee}}, base)
     if name in SET_GUARANTEES:
         return SetJob.from_mapping(mapping, base)
     return Job.from_mapping(mapping, base)
+
+
+def implied_guarantee(mapping: Mapping[str, Any]) -> str | None:
+    """Return the promise that stated rules or a stated m imply; None where neither is stated."""
+    guarantee = mapping.get("guarantee", {})
+    if isinstance(guarantee, Mapping) and "m" in guarantee:
+        return "km"
+    return "rules" if mapping.get("rules") else None
