@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from incrowd.data.hierarchy import Hierarchy as Hierarchy
     from incrowd.data.hierarchy_files import read_hierarchy as read_hierarchy
     from incrowd.data.hierarchy_files import write_hierarchy as write_hierarchy
+    from incrowd.data.read_generalized import read_generalized as read_generalized
     from incrowd.data.samples import census as sample_census
     from incrowd.data.schema import Schema as Schema
     from incrowd.errors import AuditError as AuditError
@@ -95,6 +96,7 @@ _HOME = {
     "Schema": "incrowd.data.schema",
     "anonymize": "incrowd.pipeline",
     "check": "incrowd.pipeline",
+    "read_generalized": "incrowd.data.read_generalized",
     "read_hierarchy": "incrowd.data.hierarchy_files",
     "run": "incrowd.pipeline",
     "sample_census": "incrowd.data.samples:census",
@@ -137,6 +139,7 @@ __all__ = [
     "__version__",
     "anonymize",
     "check",
+    "read_generalized",
     "read_hierarchy",
     "run",
     "sample_census",
