@@ -6,7 +6,7 @@ transactions that show all the distinct parts found. Thresholds are compared in 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -14,6 +14,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.data.itemsets import Itemset, numbered_places, rows_at_once
 from incrowd.data.rules import Rules
 from incrowd.data.sets import Sets
 from incrowd.errors import InputError
@@ -32,10 +33,7 @@ MOST_STEPS = 1_000_000_000
 MOST_COUNTS = 1 << 24
 """… with so many counts of an antecedent and a sensitive item."""
 
-_MOST_WORDS = 1 << 20  # 8 MB of bits at once
-
 Whole = NDArray[np.int64]
-Itemset = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,19 +112,19 @@ def _counted(released: Sets, public: list[Itemset], inferable: list[Itemset]) ->
     ]
     # a sensitive item that is not shown gets a place that no transaction has
     pairs = [(known, (NOT_SHOWN,) if told[0] == NOT_SHOWN else told) for known, told in wanted]
-    place_of_item, n_places = _places(released.n_items, (one for pair in pairs for one in pair))
-    starts, places = _flat([known + told for known, told in pairs], place_of_item)
+    wholes = [known + told for known, told in pairs]
+    placed = numbered_places(wholes, released.n_items)
     support = np.zeros(len(pairs), dtype=np.int64)
     joint = np.zeros(len(pairs), dtype=np.int64)
     count_rules(
         released.starts,
         released.items,
-        place_of_item[:-1],
-        n_places,
-        _rows_at_once(n_places),
-        starts,
+        placed.place_of_item,
+        placed.n_places,
+        rows_at_once(placed.n_places),
+        placed.starts,
         np.array([len(known) for known, _ in pairs], dtype=np.int64),
-        places,
+        placed.places,
         support,
         joint,
     )
@@ -136,30 +134,6 @@ def _counted(released: Sets, public: list[Itemset], inferable: list[Itemset]) ->
     counts.support[is_shown] = support[at[is_shown]]
     counts.joint[is_shown] = joint[at[is_shown]]
     return counts
-
-
-def _places(n_items: int, itemsets: Iterable[Itemset]) -> tuple[NDArray[np.int32], int]:
-    """Number the items that matter, −1 for others; the last place is of items not shown."""
-    used = sorted({item for itemset in itemsets for item in itemset} - {NOT_SHOWN})
-    place_of_item = np.full(n_items + 1, -1, dtype=np.int32)
-    place_of_item[used] = np.arange(len(used))
-    place_of_item[NOT_SHOWN] = len(used)
-    return place_of_item, len(used) + 1
-
-
-def _flat(
-    itemsets: Sequence[Itemset], place_of_item: NDArray[np.int32]
-) -> tuple[Whole, NDArray[np.int32]]:
-    sizes = np.array([len(itemset) for itemset in itemsets], dtype=np.int64)
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    items = np.fromiter(
-        (item for itemset in itemsets for item in itemset), dtype=np.int64, count=int(starts[-1])
-    )
-    return starts, place_of_item[items]
-
-
-def _rows_at_once(n_places: int) -> int:
-    return 64 * max(16, min(1024, _MOST_WORDS // n_places))
 
 
 def most_told(support: Whole, confidence: Fraction) -> Whole:
@@ -252,8 +226,7 @@ def _closure(
             steps += needed
         else:
             n_left_out += 1
-    place_of_item, n_places = _places(released.n_items, chosen)
-    starts, places = _flat(chosen, place_of_item)
+    placed = numbered_places(chosen, released.n_items)
     sensitive_of_item = np.full(released.n_items, -1, dtype=np.int32)
     sensitive_of_item[shown.is_sensitive] = np.arange(n_sensitive)
     support = np.zeros(len(chosen), dtype=np.int64)
@@ -262,12 +235,12 @@ def _closure(
         count_with_every_sensitive(
             released.starts,
             released.items,
-            place_of_item[:-1],
+            placed.place_of_item,
             sensitive_of_item,
-            n_places,
-            _rows_at_once(n_places),
-            starts,
-            places,
+            placed.n_places,
+            rows_at_once(placed.n_places),
+            placed.starts,
+            placed.places,
             support,
             joint,
         )
@@ -280,6 +253,7 @@ def _closure(
         "n_sensitive": n_sensitive,
         "n_pairs": n_pairs,
         "n_broken": n_broken,
+        "n_telling": int(np.count_nonzero(tells)),
         "n_rare_antecedents": int(np.count_nonzero(is_rare)),
         "n_left_out": n_left_out,
         "is_complete": not n_left_out,

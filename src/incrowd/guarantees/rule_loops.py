@@ -1,8 +1,6 @@
 """Loops that count rules in released transactions, and hold transactions against their originals.
 
-Rows are taken in blocks. In a block every item that matters, a *place*, has the list of its rows
-and a bit per row; an itemset's rows are found by walking its shortest list, or 64 rows at a time
-where even that is long.
+Blocks, lists and bits are those of ``incrowd.data.itemset_loops``.
 """
 
 from __future__ import annotations
@@ -10,89 +8,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.compiling import Flag, Whole, compiled, compiled_inner, compiled_into_callers
-
-ROWS_OF_LIST = 2
-"""A list is walked where it has at most so many rows for each word of bits."""
-
-
-@compiled_into_callers
-def _n_bits(word: Whole) -> Whole:
-    """Return how many bits of a word are set."""
-    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    word = (word & np.uint64(0x3333333333333333)) + (
-        (word >> np.uint64(2)) & np.uint64(0x3333333333333333)
-    )
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
-
-
-@compiled_into_callers
-def _has(words: NDArray[np.uint64], place: Whole, row: Whole) -> Flag:
-    return (words[place, row >> 6] >> np.uint64(row & 63)) & np.uint64(1) != np.uint64(0)
-
-
-@compiled_inner
-def _fill(
-    starts: NDArray[np.int64],
-    items: NDArray[np.int32],
-    first: Whole,
-    end: Whole,
-    place_of_item: NDArray[np.int32],
-    words: NDArray[np.uint64],
-    list_start: NDArray[np.int64],
-    listed: NDArray[np.int32],
-) -> None:
-    """Make the lists and the bits of rows ``first`` to ``end``, rows counted from ``first``."""
-    words[:] = 0
-    list_start[:] = 0
-    for entry in range(starts[first], starts[end]):
-        place = place_of_item[items[entry]]
-        if place >= 0:
-            list_start[place + 2] += 1
-    for place in range(2, len(list_start)):
-        list_start[place] += list_start[place - 1]
-    # list_start[place + 1] is where the next row of the place goes; at the end, where its list ends
-    for row in range(end - first):
-        for entry in range(starts[first + row], starts[first + row + 1]):
-            place = place_of_item[items[entry]]
-            if place >= 0:
-                listed[list_start[place + 1]] = row
-                list_start[place + 1] += 1
-                words[place, row >> 6] |= np.uint64(1) << np.uint64(row & 63)
-
-
-@compiled_inner
-def _shortest(
-    list_start: NDArray[np.int64], places: NDArray[np.int32], low: Whole, high: Whole
-) -> Whole:
-    """Return which of ``places[low:high]`` has the shortest list."""
-    best = places[low]
-    for at in range(low + 1, high):
-        place = places[at]
-        if list_start[place + 1] - list_start[place] < list_start[best + 1] - list_start[best]:
-            best = place
-    return best
-
-
-@compiled_inner
-def _has_all(
-    words: NDArray[np.uint64], places: NDArray[np.int32], low: Whole, high: Whole, row: Whole
-) -> Flag:
-    at = low
-    while at < high and _has(words, places[at], row):
-        at += 1
-    return at == high
-
-
-@compiled_inner
-def _word_of_all(
-    words: NDArray[np.uint64], places: NDArray[np.int32], low: Whole, high: Whole, word: Whole
-) -> Whole:
-    found = words[places[low], word]
-    for at in range(low + 1, high):
-        found &= words[places[at], word]
-    return found
+from incrowd.compiling import Whole, compiled, compiled_inner
+from incrowd.data.itemset_loops import (
+    ROWS_OF_LIST,
+    fill,
+    has_all,
+    n_bits,
+    shortest,
+    word_of_all,
+)
 
 
 @compiled
@@ -122,23 +46,23 @@ def count_rules(
         n_words = (end - first + 63) >> 6
         if starts[end] - starts[first] > len(listed):
             listed = np.empty(starts[end] - starts[first], dtype=np.int32)
-        _fill(starts, items, first, end, place_of_item, words, list_start, listed)
+        fill(starts, items, first, end, place_of_item, words, list_start, listed)
         for rule in range(len(support)):
             low, high = rule_starts[rule], rule_starts[rule + 1]
             middle = low + n_public[rule]
-            rarest = _shortest(list_start, places, low, middle)
+            rarest = shortest(list_start, places, low, middle)
             n_listed = list_start[rarest + 1] - list_start[rarest]
             if n_listed <= ROWS_OF_LIST * n_words:
                 for at in range(list_start[rarest], list_start[rarest + 1]):
-                    if _has_all(words, places, low, middle, listed[at]):
+                    if has_all(words, places, low, middle, listed[at]):
                         support[rule] += 1
-                        joint[rule] += _has_all(words, places, middle, high, listed[at])
+                        joint[rule] += has_all(words, places, middle, high, listed[at])
                 continue
             for word in range(n_words):
-                found = _word_of_all(words, places, low, middle, word)
+                found = word_of_all(words, places, low, middle, word)
                 if found != np.uint64(0):
-                    support[rule] += _n_bits(found)
-                    joint[rule] += _n_bits(found & _word_of_all(words, places, middle, high, word))
+                    support[rule] += n_bits(found)
+                    joint[rule] += n_bits(found & word_of_all(words, places, middle, high, word))
 
 
 @compiled_inner
@@ -181,18 +105,18 @@ def count_with_every_sensitive(
         n_words = (end - first + 63) >> 6
         if starts[end] - starts[first] > len(listed):
             listed = np.empty(starts[end] - starts[first], dtype=np.int32)
-        _fill(starts, items, first, end, place_of_item, words, list_start, listed)
+        fill(starts, items, first, end, place_of_item, words, list_start, listed)
         for one in range(len(support)):
             low, high = set_starts[one], set_starts[one + 1]
-            rarest = _shortest(list_start, places, low, high)
+            rarest = shortest(list_start, places, low, high)
             if list_start[rarest + 1] - list_start[rarest] <= ROWS_OF_LIST * n_words:
                 for at in range(list_start[rarest], list_start[rarest + 1]):
-                    if _has_all(words, places, low, high, listed[at]):
+                    if has_all(words, places, low, high, listed[at]):
                         support[one] += 1
                         _add_row(starts, items, first + listed[at], sensitive_of_item, joint[one])
                 continue
             for word in range(n_words):
-                found = _word_of_all(words, places, low, high, word)
+                found = word_of_all(words, places, low, high, word)
                 row = first + (word << 6)
                 while found != np.uint64(0):
                     if found & np.uint64(1) != np.uint64(0):
