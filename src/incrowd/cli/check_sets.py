@@ -48,6 +48,7 @@ def check_sets_file(
     from incrowd.cli.key_file import read_key
     from incrowd.data.set_files import read_sets
     from incrowd.data.set_wishes import read_row_k
+    from incrowd.guarantees.rules import RuleEvidence
     from incrowd.guarantees.sets import SetEvidence
     from incrowd.outputs import file_hash
     from incrowd.rule_pipeline import audit_of_rules
@@ -96,8 +97,10 @@ def check_sets_file(
             evidence = replace(evidence, original_row=rows, original_item=items)
         if sets.row_k:
             evidence = replace(evidence, k_of_row=read_row_k(sets.row_k, whole))
-    check = audit_of_rules if name in RULE_GUARANTEES else check_released_sets
-    audit = check(promise, evidence, started)
+    if isinstance(evidence, RuleEvidence):
+        audit = audit_of_rules(promise, evidence, started)
+    else:
+        audit = check_released_sets(promise, evidence, started)
     return replace(audit, release_sha256=file_hash(released))
 
 
