@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from incrowd.data.hierarchy import Hierarchy as Hierarchy
     from incrowd.data.hierarchy_files import read_hierarchy as read_hierarchy
     from incrowd.data.hierarchy_files import write_hierarchy as write_hierarchy
+    from incrowd.data.read_generalized import read_generalized as read_generalized
     from incrowd.data.samples import census as sample_census
     from incrowd.data.schema import Schema as Schema
     from incrowd.errors import AuditError as AuditError
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from incrowd.guarantees.differential_privacy import NodeDp as NodeDp
     from incrowd.guarantees.evidence import Finding as Finding
     from incrowd.guarantees.k_anonymity import KAnonymity as KAnonymity
+    from incrowd.guarantees.rules import KmAnonymity as KmAnonymity
+    from incrowd.guarantees.rules import RuleProtection as RuleProtection
     from incrowd.guarantees.sets import Majority as Majority
     from incrowd.guarantees.sets import Smooth as Smooth
     from incrowd.guarantees.sets import Suppression as Suppression
@@ -64,6 +67,7 @@ _HOME = {
     "NodeDp": "incrowd.guarantees.differential_privacy",
     "RandomizedResponse": "incrowd.methods.randomized_response.method",
     "SetMondrian": "incrowd.methods.set_mondrian.method",
+    "KmAnonymity": "incrowd.guarantees.rules",
     "Majority": "incrowd.guarantees.sets",
     "SetCluster": "incrowd.methods.set_cluster.method",
     "SetJob": "incrowd.set_job",
@@ -88,9 +92,11 @@ _HOME = {
     "Mondrian": "incrowd.methods.mondrian.method",
     "Owner": "incrowd.audit",
     "Release": "incrowd.release",
+    "RuleProtection": "incrowd.guarantees.rules",
     "Schema": "incrowd.data.schema",
     "anonymize": "incrowd.pipeline",
     "check": "incrowd.pipeline",
+    "read_generalized": "incrowd.data.read_generalized",
     "read_hierarchy": "incrowd.data.hierarchy_files",
     "run": "incrowd.pipeline",
     "sample_census": "incrowd.data.samples:census",
@@ -115,6 +121,7 @@ __all__ = [
     "InputError",
     "Job",
     "KAnonymity",
+    "KmAnonymity",
     "Majority",
     "Microaggregate",
     "Mondrian",
@@ -122,6 +129,7 @@ __all__ = [
     "Owner",
     "RandomizedResponse",
     "Release",
+    "RuleProtection",
     "Schema",
     "SetCluster",
     "SetJob",
@@ -131,6 +139,7 @@ __all__ = [
     "__version__",
     "anonymize",
     "check",
+    "read_generalized",
     "read_hierarchy",
     "run",
     "sample_census",

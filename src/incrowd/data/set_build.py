@@ -87,7 +87,9 @@ def from_pairs(
     starts = np.searchsorted(keys, firsts).astype(np.int64)
     starts[-1] = len(keys)
     np.remainder(keys, max(1, n_items), out=keys)
-    return Sets(starts, keys.astype(np.int32), n_items, row_names, item_names, options.graph), notes
+    items = keys.astype(np.int32)
+    sets = Sets(starts, items, n_items, row_names, item_names, options.graph, n_again)
+    return sets, notes
 
 
 def _sorted(names: pa.Array | None) -> tuple[pa.Array | None, NDArray[np.int32] | None]:

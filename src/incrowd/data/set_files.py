@@ -95,17 +95,22 @@ def read_set_file(path: str | os.PathLike[str], options: SetOptions | None = Non
 
 
 def write_sets(
-    sets: Sets, path: str | os.PathLike[str], format: SetFormat | None = None
+    sets: Sets,
+    path: str | os.PathLike[str],
+    format: SetFormat | None = None,
+    *,
+    is_generalized: bool = False,
 ) -> list[Path]:
     """Write sets and return the files that were made: it, and the lists that stand beside it.
 
     Without a format the name's ending tells it. The files hold the sets and nothing else: items
     sorted within a row, no item that no row holds, no time, no name, no metadata. Lists of a file
-    that stood there before are removed. Raises OSError as the system does; what was written by
+    that stood there before are removed. ``is_generalized``: items are labels of parts, which
+    baskets show as they are, ``(a,b,f)``. Raises OSError as the system does; what was written by
     then is the caller's.
     """
     path = Path(path)
-    return write_files(sets, path, format or format_of_path(path))
+    return write_files(sets, path, format or format_of_path(path), is_generalized)
 
 
 def _listed_items(path: Path, options: SetOptions, rows: pa.Array | None) -> pa.Array | None:

@@ -25,9 +25,12 @@ from incrowd.errors import DataError
 _BLOCK_ENTRIES = 1 << 20  # fixed, since row groups show in the bytes of a file
 _NPY: Any = np.lib.format  # its functions carry no types
 _NEEDS_QUOTES = r"""[\s"(),;|\x{feff}]|^[#%]"""
+_PLAIN_PART = r"""^\([^\s"\x{feff}]*\)$"""
 
 
-def write_files(sets: Sets, path: Path, format: SetFormat) -> list[Path]:
+def write_files(
+    sets: Sets, path: Path, format: SetFormat, is_generalized: bool = False
+) -> list[Path]:
     """Write sets and the lists that must stand beside them; return what was written."""
     beside: dict[str, pa.Array] = {}
     if format.kind in (EDGES, PAIRS) or (format.kind != LISTS and sets.row_names is not None):
@@ -37,7 +40,7 @@ def write_files(sets: Sets, path: Path, format: SetFormat) -> list[Path]:
         if sets.item_names is not None and sets.graph == BIPARTITE:
             beside["items"] = item_names_of(sets)
     writer = {
-        BASKETS: _write_baskets,
+        BASKETS: _write_generalized if is_generalized else _write_baskets,
         EDGES: _write_edges,
         PAIRS: _write_pairs,
         LISTS: _write_lists,
@@ -114,8 +117,11 @@ def _row_blocks(starts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
         row = end
 
 
-def _quoted(names: pa.Array, delimiter: str) -> pa.Array:
-    """Return names as texts, quoted as in CSV where they would be read as something else."""
+def _quoted(names: pa.Array, delimiter: str, is_generalized: bool = False) -> pa.Array:
+    """Return names as texts, quoted as in CSV where they would be read as something else.
+
+    Labels of parts, ``(a,b,f)``, stay as they are where names are such and hold no blank or quote.
+    """
     if types.is_integer(names.type):
         return names.cast(pa.string())
     if len(names) and pc.any(pc.match_substring(names, "\0")).as_py():
@@ -126,6 +132,8 @@ def _quoted(names: pa.Array, delimiter: str) -> pa.Array:
     needs = pc.match_substring_regex(names, _NEEDS_QUOTES)
     if delimiter not in (BLANKS, "\t", ""):
         needs = pc.or_(needs, pc.match_substring(names, delimiter))
+    if is_generalized:
+        needs = pc.and_not(needs, pc.match_substring_regex(names, _PLAIN_PART))
     if not pc.any(needs).as_py():
         return names
     doubled = pc.replace_substring(names, '"', '""')
@@ -150,9 +158,13 @@ def _typed(names: pa.Array, type_name: str) -> pa.Array:
 # ── text ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _write_baskets(sets: Sets, file: Any, format: SetFormat) -> None:
+def _write_generalized(sets: Sets, file: Any, format: SetFormat) -> None:
+    _write_baskets(sets, file, format, is_generalized=True)
+
+
+def _write_baskets(sets: Sets, file: Any, format: SetFormat, is_generalized: bool = False) -> None:
     items, names = _by_name(sets)
-    texts = _quoted(names, BLANKS)
+    texts = _quoted(names, BLANKS, is_generalized)
     with packed(file, format.compression) as stream:
         for first, end in _row_blocks(sets.starts):
             starts = sets.starts[first : end + 1]

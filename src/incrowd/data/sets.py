@@ -24,7 +24,8 @@ class Sets:
     Row r holds ``items[starts[r]:starts[r + 1]]``, ascending and distinct, each below
     ``n_items``. A row may be empty. ``row_names`` and ``item_names`` are the texts or whole
     numbers that rows and items have in files; None means that they are called by their numbers.
-    In a graph that is not bipartite rows and items are the same nodes.
+    In a graph that is not bipartite rows and items are the same nodes. ``n_repeated`` is how many
+    entries a file held again when it was read; one of each was kept.
     """
 
     starts: NDArray[np.int64]
@@ -33,6 +34,7 @@ class Sets:
     row_names: pa.Array | None = None
     item_names: pa.Array | None = None
     graph: str = BIPARTITE
+    n_repeated: int = 0
 
     def __post_init__(self) -> None:
         if not len(self.starts) or self.starts[0] != 0 or self.starts[-1] != len(self.items):
@@ -55,7 +57,7 @@ class Sets:
 
     def with_entries(self, starts: NDArray[np.int64], items: NDArray[np.int32]) -> Sets:
         """Return the same rows and items with other entries."""
-        return replace(self, starts=starts, items=items)
+        return replace(self, starts=starts, items=items, n_repeated=0)
 
     def take(self, rows: NDArray[np.int64]) -> Sets:
         """Return these rows, in this order."""
@@ -63,4 +65,5 @@ class Sets:
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         places = np.arange(starts[-1]) - np.repeat(starts[:-1] - self.starts[rows], sizes)
         names = None if self.row_names is None else self.row_names.take(rows)
-        return replace(self, starts=starts, items=self.items[places], row_names=names)
+        items = self.items[places]
+        return replace(self, starts=starts, items=items, row_names=names, n_repeated=0)

@@ -37,10 +37,10 @@ def check_sets(guarantee: SetGuarantee, evidence: SetEvidence) -> list[Finding]:
     A promise about holders is checked only after the key was proven; without the original its
     finding says what is left to the owner.
     """
-    _require_whole(evidence)
+    require_whole(evidence)
     require_sets(evidence.released, "release")
     groups = equal_rows(evidence.released)
-    key = _key(evidence)
+    key = check_key(evidence)
     is_proven = key is not None and key.holds is True
     asked = np.full(groups.n_groups, guarantee.k, dtype=np.int64)
     has_own_k = evidence.k_of_row is not None and is_proven
@@ -61,13 +61,13 @@ def check_sets(guarantee: SetGuarantee, evidence: SetEvidence) -> list[Finding]:
         findings.append(key)
     else:
         findings += [key, _holders(guarantee, evidence, groups, asked)]
-        findings += _order(evidence, groups)
+        findings += check_order(evidence, groups)
     if evidence.keeps_order and not is_proven:
-        findings.append(_order_kept())
+        findings.append(order_kept())
     return findings + _graph(evidence)
 
 
-def _require_whole(evidence: SetEvidence) -> None:
+def require_whole(evidence: SetEvidence) -> None:
     """Refuse evidence that lacks a part which another part needs."""
     original = evidence.original
     if original is not None and evidence.original_row is None:
@@ -131,7 +131,7 @@ def _sizes(
     )
 
 
-def _key(evidence: SetEvidence) -> Finding | None:
+def check_key(evidence: SetEvidence) -> Finding | None:
     """Return whether the key is one-to-one between released and original rows; None without one."""
     original, original_row = evidence.original, evidence.original_row
     if original is None or original_row is None:
@@ -257,11 +257,11 @@ def _count_holders(
     return holders
 
 
-def _order(evidence: SetEvidence, groups: SetGroups) -> list[Finding]:
+def check_order(evidence: SetEvidence, groups: SetGroups) -> list[Finding]:
     """Say whether released rows stand in the original's order, where that is no chance."""
     assert evidence.original_row is not None  # called with a proven key
     if evidence.keeps_order:
-        return [_order_kept()]
+        return [order_kept()]
     log_arrangements = math.lgamma(evidence.released.n_rows + 1) - sum(
         math.lgamma(size + 1) for size in groups.size.tolist()
     )
@@ -282,7 +282,8 @@ def _order(evidence: SetEvidence, groups: SetGroups) -> list[Finding]:
     ]
 
 
-def _order_kept() -> Finding:
+def order_kept() -> Finding:
+    """Say that rows stand where the original's stood."""
     summary = "rows keep the original's order: holds if the order is unknown"
     return Finding("row order", None, summary, {"is_kept": True})
 
