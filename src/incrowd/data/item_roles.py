@@ -51,7 +51,7 @@ def sensitive_items(
     if needs_both and n_sensitive in (0, len(texts)):
         raise DataError(
             "every item would be sensitive" if n_sensitive else "no item would be sensitive",
-            remedy="Rules go from public items to sensitive ones: state some of the items, not all.",
+            remedy="Rules go from public items to sensitive ones: state some items, not all.",
         )
     return is_sensitive, notes
 

@@ -152,7 +152,8 @@ def _length_chances(mean: float, longest: int) -> NDArray[np.float64]:
     def chances(middle: float) -> NDArray[np.float64]:
         exponents = -((logarithms - middle) ** 2) / (2 * _SPREAD**2) - logarithms
         weights: NDArray[np.float64] = np.exp(exponents - exponents.max())
-        return weights / weights.sum()
+        weights /= weights.sum()
+        return weights
 
     low, high = -20.0, math.log(longest) + 5.0
     for _ in range(80):

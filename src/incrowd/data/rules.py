@@ -143,4 +143,5 @@ def _taken(
 
 def _ascending(starts: NDArray[np.int64], items: NDArray[np.int32]) -> NDArray[np.int32]:
     lists = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    return items[np.lexsort((items, lists))]
+    ascending: NDArray[np.int32] = items[np.lexsort((items, lists))]
+    return ascending
