@@ -95,10 +95,9 @@ def from_pairs(
     starts, items = pairs.by_row(shelf)
     n_met = len(items)
     starts, items = _distinct(starts, items)
-    if len(items) < n_met:
-        notes.append(
-            f"{where}: {n_met - len(items):,} entries stood there more than once and are one"
-        )
+    n_again = n_met - len(items)
+    if n_again:
+        notes.append(f"{where}: {n_again:,} entries stood there more than once and are one")
     if options.graph != BIPARTITE:
         n_loops = _n_loops(starts, items)
         if n_loops:
