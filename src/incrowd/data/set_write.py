@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +41,8 @@ def write_files(
         if sets.item_names is not None and sets.graph == BIPARTITE:
             beside["items"] = item_names_of(sets)
     writer = {
-        BASKETS: _write_generalized if is_generalized else _write_baskets,
-        EDGES: _write_edges,
+        BASKETS: partial(_write_baskets, is_generalized=is_generalized),
+        EDGES: partial(_write_edges, is_generalized=is_generalized),
         PAIRS: _write_pairs,
         LISTS: _write_lists,
         NPZ: _write_npz,
@@ -158,11 +159,7 @@ def _typed(names: pa.Array, type_name: str) -> pa.Array:
 # ── text ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _write_generalized(sets: Sets, file: Any, format: SetFormat) -> None:
-    _write_baskets(sets, file, format, is_generalized=True)
-
-
-def _write_baskets(sets: Sets, file: Any, format: SetFormat, is_generalized: bool = False) -> None:
+def _write_baskets(sets: Sets, file: Any, format: SetFormat, is_generalized: bool) -> None:
     items, names = _by_name(sets)
     texts = _quoted(names, BLANKS, is_generalized)
     with packed(file, format.compression) as stream:
@@ -174,9 +171,9 @@ def _write_baskets(sets: Sets, file: Any, format: SetFormat, is_generalized: boo
             stream.write(joined_bytes(pc.binary_join_element_wise(lines, format.newline, "")))
 
 
-def _write_edges(sets: Sets, file: Any, format: SetFormat) -> None:
+def _write_edges(sets: Sets, file: Any, format: SetFormat, is_generalized: bool) -> None:
     items, names = _by_name(sets)
-    item_texts = _quoted(names, format.delimiter)
+    item_texts = _quoted(names, format.delimiter, is_generalized and format.delimiter == BLANKS)
     row_texts = _quoted(row_names_of(sets), format.delimiter)
     with packed(file, format.compression) as stream:
         if format.has_header:
