@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -40,16 +40,16 @@ def write_files(
         sets = _only_released_items(sets)
         if sets.item_names is not None and sets.graph == BIPARTITE:
             beside["items"] = item_names_of(sets)
-    writer = {
+    writers: dict[str, Callable[[Sets, Any, SetFormat], None]] = {
         BASKETS: partial(_write_baskets, is_generalized=is_generalized),
         EDGES: partial(_write_edges, is_generalized=is_generalized),
         PAIRS: _write_pairs,
         LISTS: _write_lists,
         NPZ: _write_npz,
         MTX: _write_mtx,
-    }[format.kind]
+    }
     with _on_disk(path) as file:
-        writer(sets, file, format)
+        writers[format.kind](sets, file, format)
     written = [path]
     for ending in ("rows", "items"):
         listed = path.with_name(f"{path.name}.{ending}")
