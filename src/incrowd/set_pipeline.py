@@ -31,7 +31,7 @@ from incrowd.engines.table import make_engine
 from incrowd.errors import InputError
 from incrowd.guarantees.differential_privacy import SEEDED_NOISE, SYSTEM_NOISE, NoiseRecord
 from incrowd.guarantees.evidence import Finding
-from incrowd.guarantees.set_table import is_noise
+from incrowd.guarantees.set_table import RULE_GUARANTEES, is_noise
 from incrowd.guarantees.sets import SetEvidence
 from incrowd.job import InputOptions, parameters
 from incrowd.methods.sets.promise import SetPromise
@@ -40,6 +40,13 @@ from incrowd.metrics.sets import set_losses
 from incrowd.outputs import file_hash, guarded_outputs, key_written
 from incrowd.progress import Progress, silent
 from incrowd.release import Release, Stages, peak_memory, promise_of, refuse_broken, signed, timed
+from incrowd.rule_pipeline import (
+    FoundRules,
+    audit_rules,
+    save_rules,
+    search_rules,
+    written_beside,
+)
 from incrowd.set_job import SetInput, SetJob
 from incrowd.workspace import Workspace, publish
 
@@ -64,7 +71,9 @@ def run_sets(job: SetJob, *, force: bool = False, progress: Progress = silent) -
 
     Raises as ``pipeline.run`` does; then nothing was published.
     """
-    inputs = [Path(path) for path in (job.sets.row_k, job.sets.items) if path]
+    rules = job.rules
+    named = (job.sets.row_k, job.sets.items, rules.file, rules.weights, rules.sensitive_items)
+    inputs = [Path(path) for path in named if path]
     data, output = guarded_outputs(job, inputs, force)
     format_of_path(output)
     stages = Stages(progress)
@@ -75,17 +84,23 @@ def run_sets(job: SetJob, *, force: bool = False, progress: Progress = silent) -
         ):
             with stages("read"):
                 read = read_set_file(data, options_of(job.sets, job.input))
-            found = _search(job, read, engine, stages, progress)
+            found = _found(job, read, engine, stages, progress)
             with stages("write"):
                 stored = format_of_path(output, read.format)
                 temporary = workspace.file("release" + "".join(output.suffixes[-2:]))
-                written = write_sets(found.released, temporary, stored)
+                written = write_sets(
+                    found.released, temporary, stored, is_generalized=isinstance(found, FoundRules)
+                )
+                if isinstance(found, FoundRules):
+                    written += written_beside(found, temporary)
             with stages("audit"):
                 again = read_sets(temporary, stored.options(released_graph(job.sets.graph)))
                 audit = _audit(job, found, again, engine)
                 audit = signed(audit, file_hash(temporary), file_hash(data))
             audit = timed(audit, stages)
             refuse_broken(audit)
+            if isinstance(found, FoundRules):
+                save_rules(job, found, force=force)
             with key_written(job.release.key, found.original_row, force=force):
                 for part in reversed(written):  # what stands beside a release is there before it
                     ending = part.name.removeprefix(temporary.name)
@@ -106,7 +121,7 @@ def anonymize_sets(data: Any, job: SetJob, *, progress: Progress = silent) -> Re
     with closing(make_engine(job.engine)) as engine:
         with stages("read"):
             read = sets_from_frame(data, options_of(job.sets, job.input))
-        found = _search(job, read, engine, stages, progress)
+        found = _found(job, read, engine, stages, progress)
         with stages("write"):
             handed_out = sets_to_frame(found.released, read.format)
         with stages("audit"):
@@ -154,6 +169,13 @@ class _Made:
     settings: dict[str, Any]
     notes: list[str]
     record: Any = None
+
+
+def _found(
+    job: SetJob, read: SetFile, engine: Engine, stages: Stages, progress: Progress
+) -> _Found | FoundRules:
+    search = search_rules if job.guarantee.name in RULE_GUARANTEES else _search
+    return search(job, read, engine, stages, progress)
 
 
 def _search(
@@ -248,7 +270,9 @@ def _in_order(
     return renamed, order, original_item
 
 
-def _audit(job: SetJob, found: _Found, again: Sets, engine: Engine) -> Audit:
+def _audit(job: SetJob, found: _Found | FoundRules, again: Sets, engine: Engine) -> Audit:
+    if isinstance(found, FoundRules):
+        return audit_rules(job, found, again, engine)
     evidence = SetEvidence(
         released=again,
         original=found.original,
@@ -300,7 +324,7 @@ def _losses(evidence: SetEvidence) -> dict[str, float]:
     ).as_dict()
 
 
-def _repeating(job: SetJob, found: _Found) -> SetJob:
+def _repeating(job: SetJob, found: _Found | FoundRules) -> SetJob:
     return replace(job, method=replace(job.method, **found.settings))
 
 

@@ -1,0 +1,195 @@
+"""The partition while it is split: parts, the rows that show them, and how a part is split."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.methods.rbat import kernel_check, kernel_split
+from incrowd.methods.rbat.kernel_split import LEFT, RIGHT, UNDECIDED
+from incrowd.methods.rbat.problem import Problem
+from incrowd.methods.rbat.promise import SplitTree
+
+PAPER, TOGETHER = "paper", "together"
+
+FULL = "full"
+"""As many buckets as there are items to give a side: RBAT itself."""
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """A part that may become two: their items, ascending, and how many rows hold each.
+
+    ``rows`` are the distinct rows that hold the part.
+    """
+
+    part: int
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    n_left: int
+    n_right: int
+    rows: NDArray[np.int32]
+
+
+class Parts:
+    """All public items in one part at first; every accepted split makes two of one.
+
+    Parts are numbered as they come about and keep their numbers: they are the nodes of the split
+    tree. ``part_of_item`` has the leaf of every item.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        baskets = problem.baskets
+        n_rows, n_public = len(baskets.n_equal), problem.n_public
+        self.problem = problem
+        self.items: list[NDArray[np.int32]] = [np.arange(n_public, dtype=np.int32)]
+        self.left: list[int] = [-1]
+        self.right: list[int] = [-1]
+        self.n_items: list[int] = [n_public]
+        self.part_of_item = np.zeros(n_public, dtype=np.int32)
+        self.support = np.zeros(2 * n_public, dtype=np.int64)
+        self.support[0] = problem.n_rows
+        parts = np.zeros_like(baskets.items)
+        self.shown = kernel_check.ShownRows(
+            baskets.starts,
+            parts,
+            np.ones(n_rows, dtype=np.int32),
+            baskets.n_equal,
+            problem.tells_starts,
+            problem.tells,
+        )
+        self.flags = np.zeros(n_rows, dtype=np.uint8)
+        self.side_of_item = np.zeros(n_public, dtype=np.uint8)
+        self._rows = np.empty(n_rows, dtype=np.int32)
+        self._common = np.zeros(n_public, dtype=np.int64)
+
+    @property
+    def n_leaves(self) -> int:
+        """How many parts there are now."""
+        return (len(self.items) + 1) // 2
+
+    def begin(self, part: int, alpha: int | str, order: str) -> Split:
+        """Return the two sides of a part of two items and more.
+
+        Rows and items carry their sides until ``end`` is called.
+        """
+        items = self.items[part]
+        a, b = self._seeds(items)
+        rest = items[(items != a) & (items != b)]
+        if order == TOGETHER:
+            rest = rest[np.argsort(-self.problem.baskets.support[rest], kind="stable")]
+        bucket_size = 1 if isinstance(alpha, str) else max(1, ceil(len(rest) / alpha))
+        so_far, sides = self._sides(a, b, rest, bucket_size)
+        left = np.sort(np.append(rest[sides == LEFT], np.int32(a)))
+        right = np.sort(np.append(rest[sides == RIGHT], np.int32(b)))
+        self.side_of_item[left] = LEFT
+        self.side_of_item[right] = RIGHT
+        return Split(part, left, right, int(so_far[0]), int(so_far[2]), self._rows[: so_far[4]])
+
+    def accept(self, split: Split) -> tuple[int, int]:
+        """Put the two sides in the place of the part; return their numbers."""
+        numbers = len(self.items), len(self.items) + 1
+        for number, items, n_rows in zip(
+            numbers, (split.left, split.right), (split.n_left, split.n_right), strict=True
+        ):
+            self.items.append(items)
+            self.left.append(-1)
+            self.right.append(-1)
+            self.n_items.append(len(items))
+            self.part_of_item[items] = number
+            self.support[number] = n_rows
+        self.items[split.part] = split.left[:0]
+        self.left[split.part], self.right[split.part] = numbers
+        kernel_check.show_split(self.shown, split.rows, self.flags, split.part, *numbers)
+        return numbers
+
+    def end(self, split: Split) -> None:
+        """Forget the sides of a split, accepted or not."""
+        self.flags[split.rows] = 0
+        self.side_of_item[split.left] = 0
+        self.side_of_item[split.right] = 0
+
+    def tree(self) -> SplitTree:
+        """Return how the parts came about."""
+        return SplitTree(
+            np.array(self.left, dtype=np.int32),
+            np.array(self.right, dtype=np.int32),
+            np.array(self.n_items, dtype=np.int32),
+        )
+
+    def _seeds(self, items: NDArray[np.int32]) -> tuple[int, int]:
+        """Return the two items that lose most as a part (Algorithm 3), the least of equals."""
+        baskets, weight = self.problem.baskets, self.problem.weight
+        if not len(weight):
+            by_support = items[np.argsort(-baskets.support[items], kind="stable")]
+            a, b = kernel_split.widest_pair(baskets, by_support, self._common)
+            return int(a), int(b)
+        room = 64
+        while True:
+            pairs = np.empty((room, 2), dtype=np.int32)
+            held_by = np.empty(room, dtype=np.int64)
+            n_found = kernel_split.dearest_pairs(
+                baskets, items, weight, self._common, pairs, held_by
+            )
+            if n_found <= room:
+                break
+            room = 2 * n_found
+        best = max(
+            range(n_found),
+            key=lambda pair: (
+                sum(Fraction(float(weight[item])) for item in pairs[pair]) * int(held_by[pair]),
+                -int(pairs[pair, 0]),
+                -int(pairs[pair, 1]),
+            ),
+        )
+        return int(pairs[best, 0]), int(pairs[best, 1])
+
+    def _sides(
+        self, a: int, b: int, rest: NDArray[np.int32], bucket_size: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+        """Give every other item a side, bucket by bucket (Algorithm 4)."""
+        baskets, weight = self.problem.baskets, self.problem.weight
+        so_far = np.zeros(5, dtype=np.int64)
+        sides = np.zeros(len(rest), dtype=np.uint8)
+        weight_so_far = weight[[a, b]] if len(weight) else np.zeros(2)
+        kernel_split.join(baskets, a, LEFT, self.flags, self._rows, so_far)
+        kernel_split.join(baskets, b, RIGHT, self.flags, self._rows, so_far)
+        place = 0
+        while True:
+            place = kernel_split.decide(
+                baskets,
+                rest,
+                sides,
+                bucket_size,
+                place,
+                weight,
+                weight_so_far,
+                self.flags,
+                self._rows,
+                so_far,
+            )
+            if place == len(rest):
+                return so_far, sides
+            given = sides[:place]
+            on_left = [a, *rest[:place][given == LEFT].tolist()]
+            on_right = [b, *rest[:place][given == RIGHT].tolist()]
+            for number in range(place, min(place + bucket_size, len(rest))):
+                if sides[number] == UNDECIDED:
+                    item = int(rest[number])
+                    is_left = self._loss(on_left, item, so_far[0], LEFT) < self._loss(
+                        on_right, item, so_far[2], RIGHT
+                    )
+                    sides[number] = LEFT if is_left else RIGHT
+
+    def _loss(self, others: list[int], item: int, held: np.int64, side: int) -> Fraction:
+        """Return what a side would lose with one more item, exactly."""
+        baskets, weight = self.problem.baskets, self.problem.weight
+        rows = baskets.holders[baskets.list_starts[item] : baskets.list_starts[item + 1]]
+        added = baskets.n_equal[rows][self.flags[rows] & side == 0].sum()
+        items = [*others, item]
+        mean = sum((Fraction(float(weight[other])) for other in items), Fraction()) / len(items)
+        return (2 ** len(items) - 1) * mean * (int(held) + int(added))
