@@ -265,6 +265,18 @@ def test_a_rule_of_items_that_are_not_shown_is_absent(public):
     assert holds(RuleProtection(3, 0.6, "ok"), evidence)
 
 
+def test_items_that_rules_do_not_know_are_not_shown():
+    """Rules in the numbers of a shorter list have −1 for what is not on it."""
+    stated = to_rules([("ac", "h"), ("az", "h"), ("ac", "y")])
+    short = stated.in_items(pa.array(["a", "c", "h"]))
+    assert (short.public < 0).sum() == (short.sensitive < 0).sum() == 1
+    found = findings_of(PROMISE, evidence_of(TABLE_2, rules=short))
+    assert found["absent rules"].figures["absent_rules"] == [2]
+    assert found["rules"].holds is True
+    assert found["rules"].figures["worst_confidence"] == 0.5
+    assert findings_of(KmAnonymity(3, 2), evidence_of(TABLE_2, rules=short))["km"].holds
+
+
 def test_a_sensitive_item_that_nobody_shows_is_told_by_nothing():
     found = findings_of(PROMISE, evidence_of(TABLE_2, rules=to_rules([("ac", "hz")])))
     assert found["rules"].figures["worst_confidence"] == 0
