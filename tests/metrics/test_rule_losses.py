@@ -63,24 +63,42 @@ def test_losses_are_the_definitions(rows, parts, has_sensitive, seed):
     assert losses.n_entries_after == sum(map(len, released))
 
 
-@settings(max_examples=60, deadline=None)
-@given(transactions, partitions(), st.integers(0, 3))
-def test_relative_errors_are_means_over_answered_queries(rows, parts, seed):
-    before, after, is_sensitive, _, released = both(rows, parts, SENSITIVE)
-    losses = rule_losses(before, after, is_sensitive, n_queries=20, seed=seed)
-    names = before.item_names.to_pylist()
-    is_held = np.ones(before.n_items, dtype=np.bool_)
-    drawn = metrics._queries(is_held, is_sensitive, 20, np.random.default_rng(seed))
-    queries = [{names[item] for item in query} for query in drawn]
+def mean_errors(rows, released, queries):
+    """Return how many queries have an answer, and their mean error by either reading."""
     answered = [query for query in queries if any(query <= row for row in rows)]
-    assert losses.n_answered == len(answered)
-    for reading, found in (("subsets", losses.are_subsets), ("share", losses.are_share)):
+    found = [len(answered)]
+    for reading in ("subsets", "share"):
         errors = []
         for query in answered:
             true = sum(query <= row for row in rows)
             errors.append(abs(true - oracle.expected(released, query, reading)) / true)
-        expected = float(sum(errors, Fraction(0)) / len(errors)) if errors else None
-        assert found == (pytest.approx(expected, abs=1e-12) if errors else None)
+        found.append(float(sum(errors, Fraction(0)) / len(errors)) if errors else None)
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(transactions, partitions(), st.booleans(), st.integers(0, 3))
+def test_relative_errors_are_means_over_answered_queries(rows, parts, has_sensitive, seed):
+    sensitive = SENSITIVE if has_sensitive else ""
+    parts = parts if has_sensitive else [*parts, *([item] for item in SENSITIVE)]
+    before, after, is_sensitive, _, released = both(rows, parts, sensitive)
+    losses = rule_losses(before, after, is_sensitive, n_queries=20, seed=seed)
+    names = before.item_names.to_pylist()
+    draw = np.random.default_rng(seed)
+    is_held = np.ones(before.n_items, dtype=np.bool_)
+    drawn = metrics._queries(is_held, is_sensitive, 20, draw)
+    of_rows = metrics._held_queries(before, is_sensitive, 20, draw)
+    for queries, found in (
+        (drawn, (losses.n_answered, losses.are_subsets, losses.are_share)),
+        (of_rows, (losses.n_held_queries, losses.are_held_subsets, losses.are_held_share)),
+    ):
+        named = [{names[item] for item in query} for query in queries]
+        for one, expected in zip(found, mean_errors(rows, released, named), strict=True):
+            assert one == (None if expected is None else pytest.approx(expected, abs=1e-12))
+    for query in of_rows:
+        assert any({names[item] for item in query} <= row for row in rows)
+        assert len(set(query)) == 3
+        assert sum(is_sensitive[list(query)]) == bool(set(sensitive) & set().union(*rows))
 
 
 def test_queries_have_two_public_items_and_a_sensitive_one():
