@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,9 +17,10 @@ from incrowd.data.generalized import generalized_sets, members_of
 from incrowd.data.item_roles import sensitive_items
 from incrowd.data.rule_closure import closed
 from incrowd.data.rule_files import read_rules, read_weights, rule_lines
-from incrowd.data.set_format import SetFile
+from incrowd.data.set_files import write_sets
+from incrowd.data.set_format import SetFile, SetFormat
 from incrowd.data.set_names import item_names_of
-from incrowd.data.set_order import canonical_rows, renamed_rows
+from incrowd.data.set_order import canonical_order, renamed_rows
 from incrowd.data.sets import Sets
 from incrowd.engines.base import Engine
 from incrowd.errors import JobError
@@ -42,13 +44,23 @@ class FoundRules:
     """Released transactions that nobody has audited yet, with what their audit will need."""
 
     original: Sets
-    released: Sets
+    released: list[Sets]
     original_row: NDArray[np.int64]
     rules: Rules | None
     is_sensitive: NDArray[np.bool_]
     weight: NDArray[np.float64]
     parts: FoundParts
     notes: list[str]
+
+    def handed_out(self) -> Sets:
+        """Return the release and forget it: its audit reads it again from where it was written."""
+        return self.released.pop()
+
+    def written(self, path: Path, stored: SetFormat) -> list[Path]:
+        """Write the release and what its items stand for, and forget it; return the files."""
+        released = self.handed_out()
+        files = write_sets(released, path, stored, is_generalized=True)
+        return [*files, _mapping_written(released, path)]
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -93,9 +105,9 @@ def search_rules(
         released = renamed_rows(generalized_sets(original, parts.part_of_item, is_sensitive))
         order = np.arange(released.n_rows, dtype=np.int64)
         if not job.release.keep_order:
-            order = canonical_rows(released)
+            order = canonical_order(released, None)
             released = released.take(order)
-    return FoundRules(original, released, order, rules, is_sensitive, weight, parts, notes)
+    return FoundRules(original, [released], order, rules, is_sensitive, weight, parts, notes)
 
 
 def _rules(
@@ -149,15 +161,17 @@ def _promise(
     return RulePromise(guarantee.k, guarantee.confidence, rules, is_sensitive, weight)
 
 
-def written_beside(found: FoundRules, release: Path) -> list[Path]:
-    """Write which released item every public item became, beside a release; return the file."""
-    mapping = release.with_name(f"{release.name}.mapping.csv")
+def _mapping_written(released: Sets, path: Path) -> Path:
+    """Write which released item every item became, beside a release; return the file."""
+    mapping = path.with_name(f"{path.name}.mapping.csv")
     with mapping.open("w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
         lines.writerow(["item", "released"])
-        for label in item_names_of(found.released).to_pylist():
+        for label in item_names_of(released).to_pylist():
             lines.writerows((member, label) for member in members_of(str(label)))
-    return [mapping]
+        file.flush()
+        os.fsync(file.fileno())
+    return mapping
 
 
 def audit_rules(job: SetJob, found: FoundRules, again: Sets, engine: Engine) -> Audit:
