@@ -14,7 +14,7 @@ from incrowd.data.set_names import in_order, item_names_of, unless_numbers, whol
 from incrowd.data.sets import Sets
 from incrowd.errors import DataError
 
-_ASIDE = set(' \t",()')
+_ASIDE = set(' \t\r\n",()')
 
 
 def label_of(members: Sequence[str]) -> str:

@@ -111,8 +111,8 @@ def write_sets(
     Without a format the name's ending tells it. The files hold the sets and nothing else: items
     sorted within a row, no item that no row holds, no time, no name, no metadata. Lists of a file
     that stood there before are removed. ``is_generalized``: items are labels of parts, which
-    baskets show as they are, ``(a,b,f)``. Raises OSError as the system does; what was written by
-    then is the caller's.
+    baskets and edge lists with blanks show as they are, ``(a,b,f)``. Raises OSError
+    as the system does; what was written by then is the caller's.
     """
     path = Path(path)
     return write_files(sets, path, format or format_of_path(path), is_generalized)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -34,6 +35,7 @@ _SAMPLE_BYTES = 1 << 17
 _SAMPLE_LINES = 1000
 _COMMENTS = (b"#", b"%")
 _WHOLE = r"^-?[0-9]+$"
+_WHOLE_CELL = re.compile(rb'"[^"\r\n]*"|(?<![^\s,;|])\([^\s"]*\)')
 
 
 def read_baskets(
@@ -245,6 +247,7 @@ def _one_column(where: str) -> DataError:
 def _edge_delimiter(lines: list[bytes], where: str, ending: str) -> str:
     """Find the delimiter by which all lines have one number of cells; blanks if there is none."""
     widths_by = {}
+    lines = [_WHOLE_CELL.sub(b"x", line) for line in lines]  # what they hold delimits nothing
     for delimiter in DELIMITERS:
         found = [record for record in records(lines, delimiter) if not record.is_blank]
         widths_by[delimiter] = [len(record.cells) for record in found] or [0]

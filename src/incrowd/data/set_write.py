@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -40,16 +41,16 @@ def write_files(
     named = _only_released_items(sets) if format.kind in (NPZ, MTX) else _by_name(sets)
     if format.kind in (NPZ, MTX) and sets.item_names is not None and sets.graph == BIPARTITE:
         beside["items"] = named.names
-    writer = {
-        BASKETS: _write_generalized if is_generalized else _write_baskets,
-        EDGES: _write_edges,
+    writers: dict[str, Callable[[_Named, Any, SetFormat], None]] = {
+        BASKETS: partial(_write_baskets, is_generalized=is_generalized),
+        EDGES: partial(_write_edges, is_generalized=is_generalized),
         PAIRS: _write_pairs,
         LISTS: _write_lists,
         NPZ: _write_npz,
         MTX: _write_mtx,
-    }[format.kind]
+    }
     with _on_disk(path) as file:
-        writer(named, file, format)
+        writers[format.kind](named, file, format)
     written = [path]
     for ending in ("rows", "items"):
         listed = path.with_name(f"{path.name}.{ending}")
@@ -164,13 +165,7 @@ def _typed(names: pa.Array, type_name: str) -> pa.Array:
 # ── text ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _write_generalized(named: _Named, file: Any, format: SetFormat) -> None:
-    _write_baskets(named, file, format, is_generalized=True)
-
-
-def _write_baskets(
-    named: _Named, file: Any, format: SetFormat, is_generalized: bool = False
-) -> None:
+def _write_baskets(named: _Named, file: Any, format: SetFormat, is_generalized: bool) -> None:
     texts = _quoted(named.names, BLANKS, is_generalized)
     with packed(file, format.compression) as stream:
         for _, _, starts, items in named.rows():
@@ -180,8 +175,9 @@ def _write_baskets(
             stream.write(joined_bytes(pc.binary_join_element_wise(lines, format.newline, "")))
 
 
-def _write_edges(named: _Named, file: Any, format: SetFormat) -> None:
-    item_texts = _quoted(named.names, format.delimiter)
+def _write_edges(named: _Named, file: Any, format: SetFormat, is_generalized: bool) -> None:
+    is_plain = is_generalized and format.delimiter == BLANKS
+    item_texts = _quoted(named.names, format.delimiter, is_plain)
     row_texts = _quoted(row_names_of(named.sets), format.delimiter)
     with packed(file, format.compression) as stream:
         if format.has_header:
