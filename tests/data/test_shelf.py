@@ -5,6 +5,7 @@ import re
 import resource
 import signal
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -91,6 +92,13 @@ def test_a_search_that_needs_more_than_the_bound_is_refused(tmp_path):
     with pytest.raises(JobError, match="facility"):
         kept.require_memory("facility", "")
     Shelf(tmp_path, 1 << 40).require_memory("facility", "")
+
+
+def test_the_docs_say_what_is_reckoned():
+    text = (Path(__file__).parents[2] / "docs" / "sets.md").read_text("utf-8")
+    each = shelf.BYTES_PER_ROW, shelf.BYTES_PER_ITEM, shelf.BYTES_PER_ENTRY
+    assert "{} bytes a row, {} an item, the names of both, and {} an entry".format(*each) in text
+    assert f"less {shelf.RESERVE >> 20} MB for the program itself" in text
 
 
 @pytest.mark.parametrize(("n_bytes", "says"), [(1, "0.1MB"), (1 << 20, "1MB"), (3 << 29, "1.5GB")])
