@@ -97,7 +97,7 @@ def test_rules_are_drawn_from_transactions():
     assert rules.distinct() is rules
     assert not is_sensitive[rules.public].any()
     assert is_sensitive[rules.sensitive].all()
-    assert set(rules.public_sizes.tolist()) == {2, 3, 4}
+    assert set(rules.public_sizes.tolist()) == {1, 2, 3}
     assert set(rules.sensitive_sizes.tolist()) == {1, 2}
     rows = [set(row) for row in rows_of(sets)]
     for rule in range(rules.n_rules):

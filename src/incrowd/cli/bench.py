@@ -32,6 +32,9 @@ WORKLOADS = {
     "sets": Workload(
         ("tables", "parameters", "noise", "learning", "scale", "neighbours"), has_cases=True
     ),
+    "rules": Workload(
+        ("growth", "alpha", "items", "rules", "real", "mined", "km", "plain"), has_cases=True
+    ),
 }
 PARTS = {name: known.parts for name, known in WORKLOADS.items() if known.parts}
 _PARTS_HELP = "; ".join(f"of {name}: {', '.join(parts)}" for name, parts in PARTS.items())
@@ -53,8 +56,8 @@ def bench_command(
     case: Annotated[
         list[str] | None,
         typer.Option(
-            help="Measure this case of adaptive or sets alone, keeping the others, such as adult "
-            "or payments-first. Several times."
+            help="Measure this case of adaptive, sets or rules alone, keeping the others, such as "
+            "adult or times-16. Several times."
         ),
     ] = None,
     small: Annotated[
@@ -85,16 +88,17 @@ def bench_command(
     if workload not in WORKLOADS:
         raise unknown("workload", workload, WORKLOADS)
     known = WORKLOADS[workload]
-    for flag, is_stated, is_taken in (
-        ("--part", part, known.parts),
-        ("--small", small, known.parts),
-        ("--case", case, known.has_cases),
-        ("--peers-python", peers_python, known.has_peers),
+    for flag, is_stated, need in (
+        ("--part", part, "parts"),
+        ("--small", small, "parts"),
+        ("--case", case, "has_cases"),
+        ("--peers-python", peers_python, "has_peers"),
     ):
-        if is_stated and not is_taken:
+        if is_stated and not getattr(known, need):
+            able = [name for name, other in WORKLOADS.items() if getattr(other, need)]
             raise JobError(
                 f"the workload {workload} takes no {flag}",
-                remedy="Leave it out, or name another workload.",
+                remedy=f"Leave it out, or name a workload that does: {', '.join(able)}.",
             )
     target = results / f"{workload}.json"
     if not only_docs:

@@ -188,7 +188,7 @@ def generate_rules(
     n_rules: int,
     seed: int = 0,
     *,
-    public: tuple[int, int] = (2, 4),
+    public: tuple[int, int] = (1, 3),
     sensitive: tuple[int, int] = (1, 2),
 ) -> Rules:
     """Draw distinct rules whose public parts somebody could know: they occur together.
@@ -196,9 +196,8 @@ def generate_rules(
     The public part is ``public`` (least and most) of the public items of a random transaction that
     has enough; the sensitive part is ``sensitive`` of that transaction's sensitive items, filled
     up with any sensitive items where it has fewer. So a rule's public part has support, mostly
-    little, and its confidence is often high: rules that matter. One known item is common
-    knowledge, and beyond four few transactions differ, hence two to four. Reconstructed: the paper
-    says only how many rules it took.
+    little, and its confidence is often high: rules that matter. Who knows somebody's basket knows
+    little of it, hence one to three. Reconstructed: the paper says only how many rules it took.
     """
     _require(n_rules, "rules")
     rng = np.random.default_rng([seed, 3])
