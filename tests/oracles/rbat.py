@@ -29,7 +29,7 @@ def keeps_rules(partition, rows, rules, k, confidence):
     for public, sensitive in rules:
         holding = support(public, rows, partition)
         both = sum(1 for row in holding if sensitive <= row)
-        if len(holding) < k or both / len(holding) > confidence:
+        if len(holding) < k or both > Fraction(str(confidence)) * len(holding):
             return False
     return True
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from math import ceil
-
 import numpy as np
 
 from incrowd.data.sets import Sets
 from incrowd.errors import InfeasibleError
-from incrowd.methods.rbat.problem import Problem, problem_of
+from incrowd.methods.rbat.kernel_check import BILLION
+from incrowd.methods.rbat.problem import Problem, billionths, problem_of
 from incrowd.methods.rbat.promise import KmPromise, RulePromise
 
 
@@ -37,7 +36,8 @@ def refuse_problem(problem: Problem, promise: RulePromise | KmPromise) -> None:
         return
     telling = problem.n_telling[table.told]
     is_rare = problem.n_rows < promise.k
-    n_sure = int(np.count_nonzero(telling / problem.n_rows > promise.confidence))
+    most = billionths(promise.confidence) * problem.n_rows
+    n_sure = int(np.count_nonzero(telling * BILLION > most))
     if not is_rare and not n_sure:
         return
     n_rules = len(table.told)
@@ -62,9 +62,6 @@ def refuse_problem(problem: Problem, promise: RulePromise | KmPromise) -> None:
 
 
 def _rounded_up(n_telling: int, n_rows: int) -> str:
-    """Return a share with four digits that is at least as large as the exact one."""
-    for digits in (4, 6, 9, 17):
-        share = min(1.0, ceil(n_telling * 10**digits / n_rows) / 10**digits)
-        if share >= n_telling / n_rows:
-            return f"{share:.{digits}f}".rstrip("0").rstrip(".")
-    return "1"
+    """Return the least share with four digits that is not below the exact one."""
+    share = -(-n_telling * 10_000 // n_rows) / 10_000
+    return f"{share:g}"

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from incrowd.methods.rbat import kernel_check
 from incrowd.methods.rbat.parts import Parts, Split
+from incrowd.methods.rbat.problem import billionths
 from incrowd.methods.rbat.promise import RulePromise
 
 
@@ -21,7 +22,8 @@ class RuleKeeper:
         self._rules_of_part: dict[int, NDArray[np.int32]] = {
             0: np.arange(len(table.told), dtype=np.int32)
         }
-        self._first = np.full(2 * parts.problem.n_public, -1, dtype=np.int32)
+        self._local_of_part = np.full(2 * parts.problem.n_public, -1, dtype=np.int32)
+        self._local_of_told = np.full(table.n_told, -1, dtype=np.int32)
 
     def keeps(self, split: Split) -> bool:
         """Whether every rule holds once this split is made (Algorithm 5)."""
@@ -38,11 +40,11 @@ class RuleKeeper:
                 parts.part_of_item,
                 split.rows,
                 parts.flags,
-                parts.support,
-                self._first,
+                self._local_of_part,
+                self._local_of_told,
                 self._gamma,
                 self._promise.k,
-                float(self._promise.confidence),
+                billionths(self._promise.confidence),
             )
         )
 

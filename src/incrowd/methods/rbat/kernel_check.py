@@ -8,7 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.compiling import Flag, Whole, compiled, compiled_inner
+from incrowd.kernels.bits import n_set
 from incrowd.kernels.sorting import shell_sort
+
+
+BILLION = 10**9
+"""A confidence is a whole number of billionths."""
+
+BLOCK_ROWS = 1 << 14
+"""How many rows are counted at once: their bits stay near the processor."""
 
 
 class ShownRows(NamedTuple):
@@ -116,7 +124,13 @@ def _distinct_demands(
         told[n_told] = keys[number] % table.n_told
         n_told += 1
         told_starts[keys[number] // table.n_told + 1] = n_told
-    return Demands(sides, other_starts[: n_demands + 1], others, told_starts, told[:n_told])
+    return Demands(
+        sides[:n_demands],
+        other_starts[: n_demands + 1],
+        others[: other_starts[n_demands]],
+        told_starts,
+        told[:n_told],
+    )
 
 
 @compiled_inner
@@ -138,39 +152,130 @@ def _is_demand(
     return True
 
 
-@compiled_inner
-def _shows_others(shown: ShownRows, row: Whole, demands: Demands, demand: Whole) -> Flag:
-    """Whether a row shows all other parts of a demand."""
-    start = shown.starts[row]
-    end = start + shown.n_parts[row]
-    for place in range(demands.other_starts[demand], demands.other_starts[demand + 1]):
-        wanted = demands.others[place]
-        entry = start
-        while entry < end and shown.parts[entry] != wanted:
-            entry += 1
-        if entry == end:
-            return False
-    return True
+class Block(NamedTuple):
+    """Some rows that hold the split part, as bits: of the left, the right, and each wanted part.
+
+    ``bits[b]`` has the rows of side or part b and ``n_bits[b]`` how many they are; ``planes[p]``
+    has those whose number of equal rows has bit p, in its first ``n_words_of_plane[p]`` words.
+    ``matched`` is room for the rows of a demand. The rows that hold the wanted sensitive set t
+    are ``teller[entry]``, from entry ``first_teller[t]`` on by ``next_teller``.
+    """
+
+    bits: NDArray[np.uint64]
+    n_bits: NDArray[np.int64]
+    planes: NDArray[np.uint64]
+    n_words_of_plane: NDArray[np.int64]
+    matched: NDArray[np.uint64]
+    first_teller: NDArray[np.int32]
+    next_teller: NDArray[np.int32]
+    teller: NDArray[np.int32]
 
 
 @compiled_inner
-def _tell(
-    shown: ShownRows, row: Whole, demands: Demands, demand: Whole, telling: NDArray[np.int64]
+def _room_for_block(shown: ShownRows, rows: NDArray[np.int32], n_bits: Whole, n_told: Whole) -> Block:
+    """Return room for the largest block of these rows."""
+    n_words = (min(len(rows), BLOCK_ROWS) + 63) >> 6
+    most_equal = 1
+    most_tellers = 0
+    for begin in range(0, len(rows), BLOCK_ROWS):
+        n_tellers = 0
+        for row in rows[begin : begin + BLOCK_ROWS]:
+            most_equal = max(most_equal, shown.n_equal[row])
+            n_tellers += shown.tells_starts[row + 1] - shown.tells_starts[row]
+        most_tellers = max(most_tellers, n_tellers)
+    n_planes = 0
+    while most_equal >> n_planes:
+        n_planes += 1
+    return Block(
+        np.empty((n_bits, n_words), dtype=np.uint64),
+        np.empty(n_bits, dtype=np.int64),
+        np.empty((n_planes, n_words), dtype=np.uint64),
+        np.empty(n_planes, dtype=np.int64),
+        np.empty(n_words, dtype=np.uint64),
+        np.empty(n_told, dtype=np.int32),
+        np.empty(most_tellers, dtype=np.int32),
+        np.empty(most_tellers, dtype=np.int32),
+    )
+
+
+@compiled_inner
+def _fill_block(
+    shown: ShownRows,
+    rows: NDArray[np.int32],
+    flags: NDArray[np.uint8],
+    local_of_part: NDArray[np.int32],
+    local_of_told: NDArray[np.int32],
+    block: Block,
 ) -> None:
-    """Count a row that meets a demand for each sensitive set of it that the row holds."""
-    for place in range(shown.tells_starts[row], shown.tells_starts[row + 1]):
-        wanted = shown.tells[place]
-        low = demands.told_starts[demand]
-        high = demands.told_starts[demand + 1]
-        end = high
-        while low < high:
-            middle = (low + high) // 2
-            if demands.told[middle] < wanted:
-                low = middle + 1
-            else:
-                high = middle
-        if low < end and demands.told[low] == wanted:
-            telling[low] += shown.n_equal[row]
+    """Fill a block from these rows. O(their parts)."""
+    block.bits[:] = np.uint64(0)
+    block.n_bits[:] = 0
+    block.planes[:] = np.uint64(0)
+    block.n_words_of_plane[:] = 0
+    block.first_teller[:] = -1
+    n_tellers = 0
+    for number in range(len(rows)):
+        row = rows[number]
+        word = number >> 6
+        bit = np.uint64(1) << np.uint64(number & 63)
+        for side in range(2):
+            if (flags[row] >> side) & 1:
+                block.bits[side, word] |= bit
+                block.n_bits[side] += 1
+        start = shown.starts[row]
+        for entry in range(start, start + shown.n_parts[row]):
+            local = local_of_part[shown.parts[entry]]
+            if local >= 0:
+                block.bits[local, word] |= bit
+                block.n_bits[local] += 1
+        n_equal = shown.n_equal[row]
+        plane = 0
+        while n_equal:
+            if n_equal & 1:
+                block.planes[plane, word] |= bit
+                block.n_words_of_plane[plane] = word + 1
+            n_equal >>= 1
+            plane += 1
+        for place in range(shown.tells_starts[row], shown.tells_starts[row + 1]):
+            local = local_of_told[shown.tells[place]]
+            if local >= 0:
+                block.teller[n_tellers] = number
+                block.next_teller[n_tellers] = block.first_teller[local]
+                block.first_teller[local] = n_tellers
+                n_tellers += 1
+
+
+@compiled_inner
+def _match(block: Block, n_words: Whole, side: Whole, others: NDArray[np.int32]) -> Whole:
+    """Mark the rows of a block that meet a demand; return how many rows they stand for."""
+    fewest = block.n_bits[0] if side & 1 else block.n_bits[1]
+    if side == 3:
+        fewest = min(fewest, block.n_bits[1])
+    for other in others:
+        fewest = min(fewest, block.n_bits[other])
+    if fewest == 0:
+        return 0
+    matched = block.matched
+    begun = block.bits[0] if side & 1 else block.bits[1]
+    if side == 3:
+        more = block.bits[1]
+        for word in range(n_words):
+            matched[word] = begun[word] & more[word]
+    else:
+        for word in range(n_words):
+            matched[word] = begun[word]
+    for other in others:
+        more = block.bits[other]
+        for word in range(n_words):
+            matched[word] &= more[word]
+    n_matched: Whole = np.int64(0)
+    for plane in range(len(block.n_words_of_plane)):
+        of_plane = block.planes[plane]
+        n_rows: Whole = np.int64(0)
+        for word in range(block.n_words_of_plane[plane]):
+            n_rows += n_set(matched[word] & of_plane[word])
+        n_matched += n_rows << plane
+    return n_matched
 
 
 @compiled_inner
@@ -179,55 +284,55 @@ def _hold(
     demands: Demands,
     rows: NDArray[np.int32],
     flags: NDArray[np.uint8],
-    support: NDArray[np.int64],
-    first: NDArray[np.int32],
+    local_of_part: NDArray[np.int32],
+    local_of_told: NDArray[np.int32],
     k: Whole,
-    confidence: np.float64,
+    confidence: Whole,
 ) -> Flag:
-    """Whether all demands are met. Each is looked for only in rows with its rarest other part."""
-    n_demands = len(demands.other_starts) - 1
-    following = np.empty(n_demands, dtype=np.int32)
-    always: Whole = np.int32(-1)
-    for demand in range(n_demands):
-        rarest: Whole = np.int64(-1)
-        for place in range(demands.other_starts[demand], demands.other_starts[demand + 1]):
-            part = np.int64(demands.others[place])
-            if rarest < 0 or support[part] < support[rarest]:
-                rarest = part
-        if rarest < 0:
-            following[demand] = always
-            always = demand
-        else:
-            following[demand] = first[rarest]
-            first[rarest] = demand
+    """Whether all demands are met."""
+    n_demands = len(demands.sides)
+    n_bits = 2
+    others = np.empty(len(demands.others), dtype=np.int32)
+    for place in range(len(others)):
+        part = demands.others[place]
+        if local_of_part[part] < 0:
+            local_of_part[part] = n_bits
+            n_bits += 1
+        others[place] = local_of_part[part]
+    n_told = 0
+    for told in demands.told:
+        if local_of_told[told] < 0:
+            local_of_told[told] = n_told
+            n_told += 1
     holding = np.zeros(n_demands, dtype=np.int64)
     telling = np.zeros(len(demands.told), dtype=np.int64)
-    for row in rows:
-        flag = flags[row]
-        demand = always
-        while demand >= 0:
-            if flag & demands.sides[demand] == demands.sides[demand]:
-                holding[demand] += shown.n_equal[row]
-                _tell(shown, row, demands, demand, telling)
-            demand = following[demand]
-        start = shown.starts[row]
-        for entry in range(start, start + shown.n_parts[row]):
-            demand = first[shown.parts[entry]]
-            while demand >= 0:
-                if flag & demands.sides[demand] == demands.sides[demand] and (
-                    demands.other_starts[demand + 1] - demands.other_starts[demand] == 1
-                    or _shows_others(shown, row, demands, demand)
-                ):
-                    holding[demand] += shown.n_equal[row]
-                    _tell(shown, row, demands, demand, telling)
-                demand = following[demand]
-    for place in demands.others[: demands.other_starts[n_demands]]:
-        first[place] = -1
+    block = _room_for_block(shown, rows, n_bits, n_told)
+    for begin in range(0, len(rows), BLOCK_ROWS):
+        some = rows[begin : begin + BLOCK_ROWS]
+        n_words = (len(some) + 63) >> 6
+        _fill_block(shown, some, flags, local_of_part, local_of_told, block)
+        for demand in range(n_demands):
+            wanted = others[demands.other_starts[demand] : demands.other_starts[demand + 1]]
+            n_matched = _match(block, n_words, np.int64(demands.sides[demand]), wanted)
+            if n_matched == 0:
+                continue
+            holding[demand] += n_matched
+            for place in range(demands.told_starts[demand], demands.told_starts[demand + 1]):
+                entry = block.first_teller[local_of_told[demands.told[place]]]
+                while entry >= 0:
+                    number = block.teller[entry]
+                    if (block.matched[number >> 6] >> np.uint64(number & 63)) & np.uint64(1):
+                        telling[place] += shown.n_equal[some[number]]
+                    entry = block.next_teller[entry]
+    for part in demands.others:
+        local_of_part[part] = -1
+    for told in demands.told:
+        local_of_told[told] = -1
     for demand in range(n_demands):
         if holding[demand] < k:
             return False
         for place in range(demands.told_starts[demand], demands.told_starts[demand + 1]):
-            if telling[place] / holding[demand] > confidence:
+            if telling[place] * BILLION > confidence * holding[demand]:
                 return False
     return True
 
@@ -241,24 +346,24 @@ def rules_hold(
     part_of_item: NDArray[np.int32],
     rows: NDArray[np.int32],
     flags: NDArray[np.uint8],
-    support: NDArray[np.int64],
-    first: NDArray[np.int32],
+    local_of_part: NDArray[np.int32],
+    local_of_told: NDArray[np.int32],
     n_rounds: Whole,
     k: Whole,
-    confidence: np.float64,
+    confidence: Whole,
 ) -> Flag:
     """Whether ``rules``, all that touch the split part, hold once it is split.
 
     ``rows`` are those that hold the part, with the sides that they hold as bits in ``flags``.
     Rules are looked at in as many rounds as asked for, until one of them has a broken rule.
-    ``first`` is −1 for every part, before and after. O(rows · their parts · demands with that
-    part as their rarest) a round.
+    ``confidence`` is in billionths; both ``local`` arrays are −1 before and after. A round is
+    O(parts of the rows + demands · their parts · rows / 64).
     """
     per_round = max(1, -(-len(rules) // n_rounds))
     for begin in range(0, len(rules), per_round):
         some = rules[begin : begin + per_round]
         demands = _distinct_demands(table, some, side_of_item, part_of_item)
-        if not _hold(shown, demands, rows, flags, support, first, k, confidence):
+        if not _hold(shown, demands, rows, flags, local_of_part, local_of_told, k, confidence):
             return False
     return True
 

@@ -88,7 +88,13 @@ class Parts:
         right = np.sort(np.append(rest[sides == RIGHT], np.int32(b)))
         self.side_of_item[left] = LEFT
         self.side_of_item[right] = RIGHT
-        return Split(part, left, right, int(so_far[0]), int(so_far[2]), self._rows[: so_far[4]])
+        return Split(part, left, right, int(so_far[0]), int(so_far[2]), self._held_rows(int(so_far[4])))
+
+    def _held_rows(self, n_held: int) -> NDArray[np.int32]:
+        """Return the rows that hold a side, ascending."""
+        if n_held > len(self.flags) // 64:
+            return np.flatnonzero(self.flags).astype(np.int32)
+        return np.sort(self._rows[:n_held])
 
     def accept(self, split: Split) -> tuple[int, int]:
         """Put the two sides in the place of the part; return their numbers."""

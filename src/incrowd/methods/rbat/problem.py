@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
+from math import floor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +12,7 @@ from numpy.typing import NDArray
 from incrowd.data.rules import Rules
 from incrowd.data.sets import Sets
 from incrowd.methods.rbat import kernel_rows
-from incrowd.methods.rbat.kernel_check import RuleTable
+from incrowd.methods.rbat.kernel_check import BILLION, RuleTable
 from incrowd.methods.rbat.kernel_split import Baskets
 from incrowd.methods.rbat.promise import KmPromise, RulePromise
 
@@ -64,9 +66,11 @@ def problem_of(sets: Sets, promise: RulePromise | KmPromise) -> Problem:
     )
     n_rows = len(row_starts) - 1
     firsts, n_equal = kernel_rows.first_equal(row_starts, row_items, tells_starts, tells)
+    by_number = np.argsort(-n_equal, kind="stable")
+    firsts, n_equal = firsts[by_number], n_equal[by_number]
     row_starts, row_items = kernel_rows.taken(row_starts, row_items, firsts)
     tells_starts, tells = kernel_rows.taken(tells_starts, tells, firsts)
-    # one row for each distinct one from here on
+    # one row for each distinct one from here on, those that stand for many first
     list_starts, holders = kernel_rows.turned_around(row_starts, row_items, len(items))
     support = kernel_rows.counted(row_starts, row_items, n_equal, len(items))
     weight = promise.weight[items].astype(np.float64)
@@ -83,6 +87,11 @@ def problem_of(sets: Sets, promise: RulePromise | KmPromise) -> Problem:
         weight=weight[:0] if len(weight) == 0 or (weight == weight[0]).all() else weight,
         n_absent=n_absent,
     )
+
+
+def billionths(confidence: float) -> int:
+    """Return the confidence that was stated in whole billionths, rounded down: 0.6 is 3/5."""
+    return floor(Fraction(str(confidence)) * BILLION)
 
 
 @dataclass(frozen=True, eq=False)
