@@ -14,7 +14,7 @@ from incrowd.data.sets import Sets
 from incrowd.errors import InfeasibleError, JobError
 from incrowd.methods.rbat.feasible import refuse_infeasible
 from incrowd.methods.rbat.method import Rbat
-from incrowd.methods.rbat.promise import RulePromise
+from incrowd.methods.rbat.promise import KmPromise, RulePromise
 from incrowd.progress import silent
 
 
@@ -123,3 +123,22 @@ def test_equals_the_oracle(instance):
 @given(instances(weighted=True))
 def test_equals_the_oracle_with_weights(instance):
     require_oracle(instance)
+
+
+@settings(max_examples=120, deadline=None)
+@given(instances(weighted=False), st.integers(1, 3))
+def test_km_equals_the_oracle(instance, m):
+    rows, _, k, _, n_items, n_public, _, alpha, gamma = instance
+    sets = sets_of(rows, n_items)
+    promise = KmPromise(k, m, np.arange(n_items) >= n_public, np.ones(n_items))
+    method = Rbat(alpha=alpha, gamma=gamma, order="paper")
+    public = frozenset(range(n_public))
+    n_holding = sum(1 for row in rows if row & public)
+    if 0 < n_holding < k:
+        with pytest.raises(InfeasibleError, match=f"only {n_holding} transactions"):
+            method.search(sets, promise, None, 0, silent)
+        return
+    found = method.search(sets, promise, None, 0, silent)
+    expected = oracle.km(rows, public, k, m, [1] * n_items, alpha)
+    assert partition_of(found) == expected
+    assert oracle.keeps_km(expected, rows, k, m)

@@ -15,6 +15,9 @@ from incrowd.kernels.sorting import shell_sort
 BILLION = 10**9
 """A confidence is a whole number of billionths."""
 
+LEAST_RULES = 256
+"""A round of fewer rules would cost more than it can spare."""
+
 BLOCK_ROWS = 1 << 14
 """How many rows are counted at once: their bits stay near the processor."""
 
@@ -157,8 +160,9 @@ class Block(NamedTuple):
 
     ``bits[b]`` has the rows of side or part b and ``n_bits[b]`` how many they are; ``planes[p]``
     has those whose number of equal rows has bit p, in its first ``n_words_of_plane[p]`` words.
-    ``matched`` is room for the rows of a demand. The rows that hold the wanted sensitive set t
-    are ``teller[entry]``, from entry ``first_teller[t]`` on by ``next_teller``.
+    ``matched`` is room for the rows of a demand. The ``n_tellers[t]`` rows that hold the wanted
+    sensitive set t are ``teller[entry]``, from entry ``first_teller[t]`` on by ``next_teller``;
+    where they are many they are bits too, ``tells[t]``.
     """
 
     bits: NDArray[np.uint64]
@@ -166,6 +170,8 @@ class Block(NamedTuple):
     planes: NDArray[np.uint64]
     n_words_of_plane: NDArray[np.int64]
     matched: NDArray[np.uint64]
+    tells: NDArray[np.uint64]
+    n_tellers: NDArray[np.int32]
     first_teller: NDArray[np.int32]
     next_teller: NDArray[np.int32]
     teller: NDArray[np.int32]
@@ -192,6 +198,8 @@ def _room_for_block(shown: ShownRows, rows: NDArray[np.int32], n_bits: Whole, n_
         np.empty((n_planes, n_words), dtype=np.uint64),
         np.empty(n_planes, dtype=np.int64),
         np.empty(n_words, dtype=np.uint64),
+        np.empty((n_told, n_words), dtype=np.uint64),
+        np.empty(n_told, dtype=np.int32),
         np.empty(n_told, dtype=np.int32),
         np.empty(most_tellers, dtype=np.int32),
         np.empty(most_tellers, dtype=np.int32),
@@ -213,6 +221,7 @@ def _fill_block(
     block.planes[:] = np.uint64(0)
     block.n_words_of_plane[:] = 0
     block.first_teller[:] = -1
+    block.n_tellers[:] = 0
     n_tellers = 0
     for number in range(len(rows)):
         row = rows[number]
@@ -242,7 +251,17 @@ def _fill_block(
                 block.teller[n_tellers] = number
                 block.next_teller[n_tellers] = block.first_teller[local]
                 block.first_teller[local] = n_tellers
+                block.n_tellers[local] += 1
                 n_tellers += 1
+    for local in range(len(block.n_tellers)):
+        if block.n_tellers[local] > block.tells.shape[1]:
+            tells = block.tells[local]
+            tells[:] = np.uint64(0)
+            entry = block.first_teller[local]
+            while entry >= 0:
+                number = block.teller[entry]
+                tells[number >> 6] |= np.uint64(1) << np.uint64(number & 63)
+                entry = block.next_teller[entry]
 
 
 @compiled_inner
@@ -276,6 +295,30 @@ def _match(block: Block, n_words: Whole, side: Whole, others: NDArray[np.int32])
             n_rows += n_set(matched[word] & of_plane[word])
         n_matched += n_rows << plane
     return n_matched
+
+
+@compiled_inner
+def _n_telling(
+    block: Block, shown: ShownRows, rows: NDArray[np.int32], told: Whole
+) -> Whole:
+    """Return how many rows the matched ones that hold a wanted sensitive set stand for."""
+    n_telling: Whole = np.int64(0)
+    if block.n_tellers[told] > block.tells.shape[1]:
+        tells = block.tells[told]
+        for plane in range(len(block.n_words_of_plane)):
+            of_plane = block.planes[plane]
+            n_rows: Whole = np.int64(0)
+            for word in range(block.n_words_of_plane[plane]):
+                n_rows += n_set(block.matched[word] & of_plane[word] & tells[word])
+            n_telling += n_rows << plane
+        return n_telling
+    entry = block.first_teller[told]
+    while entry >= 0:
+        number = block.teller[entry]
+        if (block.matched[number >> 6] >> np.uint64(number & 63)) & np.uint64(1):
+            n_telling += shown.n_equal[rows[number]]
+        entry = block.next_teller[entry]
+    return n_telling
 
 
 @compiled_inner
@@ -318,12 +361,8 @@ def _hold(
                 continue
             holding[demand] += n_matched
             for place in range(demands.told_starts[demand], demands.told_starts[demand + 1]):
-                entry = block.first_teller[local_of_told[demands.told[place]]]
-                while entry >= 0:
-                    number = block.teller[entry]
-                    if (block.matched[number >> 6] >> np.uint64(number & 63)) & np.uint64(1):
-                        telling[place] += shown.n_equal[some[number]]
-                    entry = block.next_teller[entry]
+                told = local_of_told[demands.told[place]]
+                telling[place] += _n_telling(block, shown, some, told)
     for part in demands.others:
         local_of_part[part] = -1
     for told in demands.told:
@@ -355,11 +394,11 @@ def rules_hold(
     """Whether ``rules``, all that touch the split part, hold once it is split.
 
     ``rows`` are those that hold the part, with the sides that they hold as bits in ``flags``.
-    Rules are looked at in as many rounds as asked for, until one of them has a broken rule.
+    Rules are looked at in as many rounds as asked for, or fewer if they are few, until one of them has a broken rule.
     ``confidence`` is in billionths; both ``local`` arrays are −1 before and after. A round is
     O(parts of the rows + demands · their parts · rows / 64).
     """
-    per_round = max(1, -(-len(rules) // n_rounds))
+    per_round = max(LEAST_RULES, -(-len(rules) // n_rounds))
     for begin in range(0, len(rules), per_round):
         some = rules[begin : begin + per_round]
         demands = _distinct_demands(table, some, side_of_item, part_of_item)

@@ -54,13 +54,33 @@ def _forget_common(baskets: Baskets, item: Whole, common: NDArray[np.int64]) -> 
 
 
 @compiled
+def count_all_common(baskets: Baskets, n_items: Whole) -> NDArray[np.int32]:
+    """Return in how many rows every two items occur together. O(squares of the rows' sizes)."""
+    common = np.zeros((n_items, n_items), dtype=np.int32)
+    for row in range(len(baskets.n_equal)):
+        end = baskets.starts[row + 1]
+        for entry in range(baskets.starts[row], end):
+            of_item = common[baskets.items[entry]]
+            for later in range(entry + 1, end):
+                of_item[baskets.items[later]] += baskets.n_equal[row]
+    for item in range(n_items):
+        for other in range(item):
+            common[item, other] = common[other, item]
+    return common
+
+
+@compiled
 def widest_pair(
-    baskets: Baskets, by_support: NDArray[np.int32], common: NDArray[np.int64]
+    baskets: Baskets,
+    by_support: NDArray[np.int32],
+    all_common: NDArray[np.int32],
+    common: NDArray[np.int64],
 ) -> tuple[Whole, Whole]:
     """Return the pair (a, b), a below b, that most rows hold one of; the least one of equals.
 
     ``by_support`` are the items by falling support, equals ascending; ``common`` is 0 before and
-    after. Looks only at items whose support, with that of the next, could reach the best pair.
+    after, and used where ``all_common`` is empty. Looks only at items whose support, with that
+    of the next, could reach the best pair.
     """
     support = baskets.support
     best: Whole = np.int64(-1)
@@ -80,10 +100,13 @@ def widest_pair(
             is_earlier = low < first or (low == first and high < second)
             if most == best and not is_earlier:
                 continue
-            if not is_counted:
-                _count_common(baskets, one, common)
-                is_counted = True
-            held = most - common[other]
+            if len(all_common):
+                held = most - all_common[one, other]
+            else:
+                if not is_counted:
+                    _count_common(baskets, one, common)
+                    is_counted = True
+                held = most - common[other]
             if held > best or (held == best and is_earlier):
                 best, first, second = held, low, high
         if is_counted:
@@ -234,6 +257,18 @@ def join(
         if flag & side == 0:
             so_far[place_of_rows] += baskets.n_equal[row]
             flags[row] = flag | side
+
+
+@compiled
+def rows_with_sides(flags: NDArray[np.uint8], n_rows: Whole) -> NDArray[np.int32]:
+    """Return the rows, so many, that hold a side, ascending."""
+    rows = np.empty(n_rows, dtype=np.int32)
+    n_found = 0
+    for row in range(len(flags)):
+        if flags[row]:
+            rows[n_found] = row
+            n_found += 1
+    return rows
 
 
 @compiled

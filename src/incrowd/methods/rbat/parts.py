@@ -14,10 +14,12 @@ from incrowd.methods.rbat.kernel_split import LEFT, RIGHT, UNDECIDED
 from incrowd.methods.rbat.problem import Problem
 from incrowd.methods.rbat.promise import SplitTree
 
-PAPER, TOGETHER = "paper", "together"
+TOGETHER = "together"
+"""The most frequent items get their sides first; otherwise the items in their order."""
 
-FULL = "full"
-"""As many buckets as there are items to give a side: RBAT itself."""
+
+SMALL_TABLE = 1 << 22
+"""So many counts of pairs of items are kept whatever the number of entries."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +68,13 @@ class Parts:
         self.side_of_item = np.zeros(n_public, dtype=np.uint8)
         self._rows = np.empty(n_rows, dtype=np.int32)
         self._common = np.zeros(n_public, dtype=np.int64)
+        # A table of all pairs only where it takes no more room than the rows themselves.
+        has_table = n_public**2 <= max(len(baskets.items), SMALL_TABLE) and not len(problem.weight)
+        self._all_common = (
+            kernel_split.count_all_common(baskets, n_public)
+            if has_table
+            else np.empty((0, 0), dtype=np.int32)
+        )
 
     @property
     def n_leaves(self) -> int:
@@ -93,7 +102,7 @@ class Parts:
     def _held_rows(self, n_held: int) -> NDArray[np.int32]:
         """Return the rows that hold a side, ascending."""
         if n_held > len(self.flags) // 64:
-            return np.flatnonzero(self.flags).astype(np.int32)
+            return kernel_split.rows_with_sides(self.flags, n_held)
         return np.sort(self._rows[:n_held])
 
     def accept(self, split: Split) -> tuple[int, int]:
@@ -132,7 +141,9 @@ class Parts:
         baskets, weight = self.problem.baskets, self.problem.weight
         if not len(weight):
             by_support = items[np.argsort(-baskets.support[items], kind="stable")]
-            a, b = kernel_split.widest_pair(baskets, by_support, self._common)
+            a, b = kernel_split.widest_pair(
+                baskets, by_support, self._all_common, self._common
+            )
             return int(a), int(b)
         room = 64
         while True:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from incrowd.data.sets import Sets
 from incrowd.interrupts import is_end_wished
 from incrowd.methods.rbat.feasible import refuse_problem
+from incrowd.methods.rbat.keep_km import KmKeeper
 from incrowd.methods.rbat.keep_rules import RuleKeeper
 from incrowd.methods.rbat.parts import Parts, Split
 from incrowd.methods.rbat.problem import problem_of
@@ -54,7 +55,11 @@ def search(
         return FoundParts(part_of_item, SplitTree(none, none, none))
     refuse_problem(problem, promise)
     parts = Parts(problem)
-    keeper = RuleKeeper(parts, promise, gamma)
+    keeper: Keeper = (
+        KmKeeper(parts, promise)
+        if isinstance(promise, KmPromise)
+        else RuleKeeper(parts, promise, gamma)
+    )
     n_tried = split_down(parts, keeper, alpha, order, progress)
     figures: dict[str, object] = {"splits_tried": n_tried, "parts": parts.n_leaves}
     if problem.n_absent:
