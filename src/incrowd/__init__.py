@@ -53,32 +53,26 @@ if TYPE_CHECKING:
     from incrowd.methods.microaggregate.method import Microaggregate as Microaggregate
     from incrowd.methods.mondrian.method import Mondrian as Mondrian
     from incrowd.methods.randomized_response.method import RandomizedResponse as RandomizedResponse
+    from incrowd.methods.rbat.method import Rbat as Rbat
     from incrowd.methods.set_cluster.method import SetCluster as SetCluster
     from incrowd.methods.set_mondrian.method import SetMondrian as SetMondrian
     from incrowd.pipeline import anonymize as anonymize
     from incrowd.pipeline import check as check
     from incrowd.pipeline import run as run
     from incrowd.release import Release as Release
+    from incrowd.set_job import RuleInput as RuleInput
+    from incrowd.set_job import SetInput as SetInput
     from incrowd.set_job import SetJob as SetJob
 
 _HOME = {
-    "EdgeDp": "incrowd.guarantees.differential_privacy",
-    "Facility": "incrowd.methods.facility.method",
-    "NodeDp": "incrowd.guarantees.differential_privacy",
-    "RandomizedResponse": "incrowd.methods.randomized_response.method",
-    "SetMondrian": "incrowd.methods.set_mondrian.method",
-    "KmAnonymity": "incrowd.guarantees.rules",
-    "Majority": "incrowd.guarantees.sets",
-    "SetCluster": "incrowd.methods.set_cluster.method",
-    "SetJob": "incrowd.set_job",
-    "Smooth": "incrowd.guarantees.sets",
-    "Suppression": "incrowd.guarantees.sets",
     "Adaptive": "incrowd.methods.adaptive.method",
     "AdaptiveAnonymity": "incrowd.guarantees.adaptive",
     "Audit": "incrowd.audit",
     "AuditError": "incrowd.errors",
     "Cluster": "incrowd.methods.cluster.method",
     "Coding": "incrowd.data.coding",
+    "EdgeDp": "incrowd.guarantees.differential_privacy",
+    "Facility": "incrowd.methods.facility.method",
     "Finding": "incrowd.guarantees.evidence",
     "FullDomain": "incrowd.methods.full_domain.method",
     "Greedy": "incrowd.methods.greedy.method",
@@ -88,12 +82,24 @@ _HOME = {
     "InputError": "incrowd.errors",
     "Job": "incrowd.job",
     "KAnonymity": "incrowd.guarantees.k_anonymity",
+    "KmAnonymity": "incrowd.guarantees.rules",
+    "Majority": "incrowd.guarantees.sets",
     "Microaggregate": "incrowd.methods.microaggregate.method",
     "Mondrian": "incrowd.methods.mondrian.method",
+    "NodeDp": "incrowd.guarantees.differential_privacy",
     "Owner": "incrowd.audit",
+    "RandomizedResponse": "incrowd.methods.randomized_response.method",
+    "Rbat": "incrowd.methods.rbat.method",
     "Release": "incrowd.release",
+    "RuleInput": "incrowd.set_job",
     "RuleProtection": "incrowd.guarantees.rules",
     "Schema": "incrowd.data.schema",
+    "SetCluster": "incrowd.methods.set_cluster.method",
+    "SetInput": "incrowd.set_job",
+    "SetJob": "incrowd.set_job",
+    "SetMondrian": "incrowd.methods.set_mondrian.method",
+    "Smooth": "incrowd.guarantees.sets",
+    "Suppression": "incrowd.guarantees.sets",
     "anonymize": "incrowd.pipeline",
     "check": "incrowd.pipeline",
     "read_generalized": "incrowd.data.read_generalized",
@@ -128,10 +134,13 @@ __all__ = [
     "NodeDp",
     "Owner",
     "RandomizedResponse",
+    "Rbat",
     "Release",
+    "RuleInput",
     "RuleProtection",
     "Schema",
     "SetCluster",
+    "SetInput",
     "SetJob",
     "SetMondrian",
     "Smooth",

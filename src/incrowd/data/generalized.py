@@ -14,7 +14,7 @@ from incrowd.data.set_names import in_order, item_names_of, unless_numbers, whol
 from incrowd.data.sets import Sets
 from incrowd.errors import DataError
 
-_ASIDE = set(' \t",()')
+_ASIDE = set(' \t\r\n",()')
 
 
 def label_of(members: Sequence[str]) -> str:
@@ -91,3 +91,13 @@ def generalized_sets(
         new_of_item[of_part] = new
     starts, items = replaced(sets.starts, sets.items, new_of_item, len(held))
     return Sets(starts, items, len(held), sets.row_names, unless_numbers(ordered))
+
+
+def original_names(released: Sets) -> pa.Array:
+    """Return the items that released ones stand for, in the order in which a reader numbers them.
+
+    Raises DataError as ``members_of`` does.
+    """
+    labels = item_names_of(released).to_pylist()
+    members = sorted({name for label in labels for name in members_of(str(label))})
+    return in_order(whole_if_all_are(pa.array(members, pa.string())))[0]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.data.rules import Rules
 from incrowd.errors import JobError, unknown
+
+if TYPE_CHECKING:
+    from incrowd.data.rules import Rules
 
 CLOSURES = ("none", "sensitive", "all")
 """What is added to stated rules: nothing, every sensitive item, or also every fewer known items."""
@@ -26,6 +29,8 @@ def closed(rules: Rules, is_sensitive: NDArray[np.bool_], how: str) -> Rules:
     smaller public part follows: what p leaves open of s, a part of p may still tell.
     Raises JobError where there would be more than ``MOST_RULES``, before they are made.
     """
+    from incrowd.data.rules import Rules
+
     if how not in CLOSURES:
         raise unknown("closure", how, CLOSURES)
     rules = rules.distinct()

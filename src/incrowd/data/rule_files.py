@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -46,7 +46,7 @@ _REMEDIES = {
 
 def read_rules(
     path: str | Path,
-    names: pa.Array | Iterable[object],
+    names: pa.Array | Iterable[object] | None = None,
     is_sensitive: NDArray[np.bool_] | None = None,
 ) -> tuple[Rules, list[str]]:
     """Read rules, one a line, and notes on what was done to them.
@@ -54,11 +54,12 @@ def read_rules(
     ``a b -> s t`` (or ``→``): public items, an arrow, sensitive items, separated by blanks; an
     item with blanks or quotes, or one that begins with ``#`` or is an arrow, is quoted as in CSV.
     Empty lines and lines that begin with ``#`` are skipped. Without ``is_sensitive`` the items
-    behind arrows are the sensitive ones. A rule that stands there again is kept once.
+    behind arrows are the sensitive ones. A rule that stands there again is kept once. Without
+    ``names`` the rules may be of any items.
 
     Raises one DataError that lists all problems by kind, each with its lines.
     """
-    texts = texts_of(names)
+    texts = texts_of([] if names is None else names)
     problems = Problems(str(path))
     stated: list[tuple[int, list[str], list[str]]] = []
     for line, text in enumerate(lines_of(path, "the rules"), start=1):
@@ -66,6 +67,8 @@ def read_rules(
         if sides is not None:
             stated.append((line, *sides))
     known = sorted({item for _, *sides in stated for side in sides for item in side})
+    if names is None:
+        texts = texts_of(known)
     number_of = dict(zip(known, items_called(known, texts).tolist(), strict=True))
     if is_sensitive is None:
         is_sensitive = _behind_arrows(stated, number_of, len(texts))
@@ -148,16 +151,19 @@ def _sides(
 
 def write_rules(rules: Rules, path: str | Path) -> None:
     """Write rules as ``read_rules`` reads them, in their order."""
-    names = [_written(name) for name in rules.names.to_pylist()]
     with Path(path).open("w", encoding="utf-8", newline="\n") as file:
-        for rule in range(rules.n_rules):
-            public = rules.public[rules.public_starts[rule] : rules.public_starts[rule + 1]]
-            sensitive = rules.sensitive[
-                rules.sensitive_starts[rule] : rules.sensitive_starts[rule + 1]
-            ]
-            before = " ".join(names[item] for item in public.tolist())
-            behind = " ".join(names[item] for item in sensitive.tolist())
-            file.write(f"{before} -> {behind}\n")
+        file.writelines(rule_lines(rules))
+
+
+def rule_lines(rules: Rules) -> Iterator[str]:
+    """Yield the lines of a file of rules."""
+    names = [_written(name) for name in rules.names.to_pylist()]
+    for rule in range(rules.n_rules):
+        public = rules.public[rules.public_starts[rule] : rules.public_starts[rule + 1]]
+        sensitive = rules.sensitive[rules.sensitive_starts[rule] : rules.sensitive_starts[rule + 1]]
+        before = " ".join(names[item] for item in public.tolist())
+        behind = " ".join(names[item] for item in sensitive.tolist())
+        yield f"{before} -> {behind}\n"
 
 
 def _written(name: str) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from incrowd.data.sets import Sets
 from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Finding
-from incrowd.guarantees.released_items import read_items
+from incrowd.guarantees.released_items import inferred_items, read_items
 from incrowd.guarantees.rule_truth import owner_findings, require_transactions
 from incrowd.guarantees.rules import KmAnonymity, RuleEvidence
 from incrowd.guarantees.set_groups import equal_rows
@@ -27,10 +27,7 @@ _NONE_YET = np.iinfo(np.int64).max
 def check_km(guarantee: KmAnonymity, evidence: RuleEvidence) -> list[Finding]:
     """Return what was found of released items, of every shown set of them, and of the truth."""
     require_transactions(evidence)
-    inferred: set[str] = set()
-    if evidence.rules is not None:
-        names = evidence.rules.names.to_pylist()
-        inferred = {str(names[item]) for item in np.unique(evidence.rules.sensitive).tolist()}
+    inferred = frozenset() if evidence.rules is None else inferred_items(evidence.rules)
     shown, items = read_items(evidence.released, evidence.sensitive | inferred)
     findings = [items]
     if shown is not None:
@@ -92,10 +89,8 @@ def _shown_sets(guarantee: KmAnonymity, public: Sets, n_sensitive: int) -> Findi
         if counted < guarantee.m:
             summary += ", and larger sets were not counted"
     else:
-        summary = (
-            f"every shown set of up to {guarantee.m} items is shown by at least {least_of_all:,} "
-            "transactions"
-        )
+        what = "item" if guarantee.m == 1 else f"set of up to {guarantee.m} items"
+        summary = f"every shown {what} is shown by at least {least_of_all:,} transactions"
     exposed_rows = np.flatnonzero(is_exposed[groups.group_of_row])[:MOST_ROWS_NAMED]
     return Finding(
         guarantee.name,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.data.generalized import members_of
+from incrowd.data.rules import Rules
 from incrowd.data.set_names import item_names_of
 from incrowd.data.sets import Sets
 from incrowd.errors import DataError
@@ -31,6 +32,12 @@ class ReleasedItems:
         """Return the released item that stands for each name, ``NOT_SHOWN`` where none does."""
         found = (self.item_of_member.get(name, NOT_SHOWN) for name in names)
         return np.fromiter(found, dtype=np.int64)
+
+
+def inferred_items(rules: Rules) -> frozenset[str]:
+    """Return the names of the items that some rule infers: they are sensitive."""
+    names = rules.names.to_pylist()
+    return frozenset(str(names[item]) for item in np.unique(rules.sensitive).tolist() if item >= 0)
 
 
 def read_items(released: Sets, sensitive: frozenset[str]) -> tuple[ReleasedItems | None, Finding]:

@@ -19,7 +19,12 @@ from incrowd.data.rules import Rules
 from incrowd.data.sets import Sets
 from incrowd.errors import InputError
 from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Finding
-from incrowd.guarantees.released_items import NOT_SHOWN, ReleasedItems, read_items
+from incrowd.guarantees.released_items import (
+    NOT_SHOWN,
+    ReleasedItems,
+    inferred_items,
+    read_items,
+)
 from incrowd.guarantees.rule_loops import count_rules, count_with_every_sensitive
 from incrowd.guarantees.rule_truth import owner_findings, require_transactions
 from incrowd.guarantees.rules import OK, RuleEvidence, RuleProtection
@@ -52,9 +57,8 @@ def check_rules(guarantee: RuleProtection, evidence: RuleEvidence) -> list[Findi
     require_transactions(evidence)
     rules = _require_rules(evidence)
     names = [str(name) for name in rules.names.to_pylist()]
-    inferred = {names[item] for item in np.unique(rules.sensitive).tolist()}
-    sensitive = evidence.sensitive | inferred
-    known = {names[item] for item in np.unique(rules.public).tolist()}
+    sensitive = evidence.sensitive | inferred_items(rules)
+    known = {names[item] for item in np.unique(rules.public).tolist() if item >= 0}
     if not sensitive.isdisjoint(known):
         raise InputError(
             f"could not check: {len(sensitive & known):,} items are sensitive and stand in the "
@@ -62,10 +66,10 @@ def check_rules(guarantee: RuleProtection, evidence: RuleEvidence) -> list[Findi
             remedy="Sensitive items are published intact; state rules of public items.",
             examples=sorted(sensitive & known)[:3],
         )
-    shown, items = read_items(evidence.released, frozenset(sensitive))
+    shown, items = read_items(evidence.released, sensitive)
     findings = [items]
     if shown is not None:
-        item_of = shown.items_of(names)
+        item_of = np.append(shown.items_of(names), NOT_SHOWN)  # the last is of items not known
         public = _itemsets(rules.public_starts, rules.public, item_of)
         inferable = _itemsets(rules.sensitive_starts, rules.sensitive, item_of)
         counts = _counted(evidence.released, public, inferable)

@@ -26,13 +26,17 @@ class RuleLosses:
     ``log2_utility_loss``: the logarithm of Σ (2^|ĩ| − 1) / (2^|P| − 1) · w(ĩ) · σ(ĩ) over the parts
     ĩ of the public items P (Memon and Shao 2015, Definition 4; the weight of a part is the mean of
     its items'); ``log2_utility_loss_unscaled`` is the same without the denominator. None where no
-    transaction has a public item.
+    transaction has a public item that weighs anything.
 
     ``are_subsets`` and ``are_share``: the average relative error of random queries of two public
     items and a sensitive one (three public ones where there is no sensitive item), over those that
     the original answers with more than 0 (``n_answered`` of ``n_queries``; None where there are
     none). The release answers with the expected count, by either reading of a part (reconstructed:
     the paper does not say how a part is counted).
+
+    ``are_held_subsets`` and ``are_held_share`` (ours): the same over queries of items that a random
+    transaction holds together. Where items are many, random ones hardly ever meet, and few of the
+    former queries have an answer; all of these have.
 
     ``share_ungeneralized``: of the public items, those that stand for themselves.
     ``mean_part_size``: over the released public entries. ``n_parts`` counts parts of the public
@@ -45,6 +49,9 @@ class RuleLosses:
     are_share: float | None
     n_queries: int
     n_answered: int
+    are_held_subsets: float | None
+    are_held_share: float | None
+    n_held_queries: int
     share_ungeneralized: float
     mean_part_size: float
     largest_part: int
@@ -88,9 +95,13 @@ def rule_losses(
         for part in np.flatnonzero(is_part).tolist()
     )
     n_shown = int(support[is_part].sum())
-    n_answered, are_subsets, are_share = _relative_errors(
-        before, after, members, is_sensitive, n_queries, np.random.default_rng(seed)
-    )
+    draw = np.random.default_rng(seed)
+    is_held = np.zeros(before.n_items, dtype=np.bool_)
+    is_held[before.items] = True
+    queries = _queries(is_held, is_sensitive, n_queries, draw)
+    n_answered, are_subsets, are_share = _relative_errors(before, after, members, queries)
+    queries = _held_queries(before, is_sensitive, n_queries, draw)
+    n_held, held_subsets, held_share = _relative_errors(before, after, members, queries)
     return RuleLosses(
         log2_utility_loss=_log2(loss / ((1 << n_public) - 1)) if loss else None,
         log2_utility_loss_unscaled=_log2(loss) if loss else None,
@@ -98,6 +109,9 @@ def rule_losses(
         are_share=are_share,
         n_queries=n_queries,
         n_answered=n_answered,
+        are_held_subsets=held_subsets,
+        are_held_share=held_share,
+        n_held_queries=n_held,
         share_ungeneralized=int((size[is_part] == 1).sum()) / max(n_public, 1),
         mean_part_size=int((size * support)[is_part].sum()) / max(n_shown, 1),
         largest_part=int(size[is_part].max(initial=0)),
@@ -125,9 +139,7 @@ def _relative_errors(
     before: Sets,
     after: Sets,
     members: list[list[int]],
-    is_sensitive: NDArray[np.bool_],
-    n_queries: int,
-    draw: np.random.Generator,
+    queries: list[Itemset],
 ) -> tuple[int, float | None, float | None]:
     """Return how many queries have an answer, and the mean error by either reading."""
     part_of_item = np.full(before.n_items, -1, dtype=np.int64)
@@ -135,7 +147,6 @@ def _relative_errors(
     for part, of_part in enumerate(members):
         part_of_item[of_part] = part
         size_of_item[of_part] = len(of_part)
-    queries = _queries(part_of_item >= 0, is_sensitive, n_queries, draw)
     answers = supports(before, queries)
     asked = [query for query, answer in zip(queries, answers, strict=True) if answer]
     shown = supports(after, [tuple(sorted(set(part_of_item[list(one)].tolist()))) for one in asked])
@@ -171,5 +182,29 @@ def _queries(
         items = draw.choice(public, n_known, replace=False).tolist()
         if len(sensitive):
             items.append(int(draw.choice(sensitive)))
+        queries.append(tuple(items))
+    return queries
+
+
+def _held_queries(
+    sets: Sets, is_sensitive: NDArray[np.bool_], n_queries: int, draw: np.random.Generator
+) -> list[Itemset]:
+    """Draw transactions, and of each two public items and a sensitive one, or three public ones.
+
+    Transactions with too few items are passed over; no query where all have too few.
+    """
+    has_sensitive = bool(is_sensitive[sets.items].any())
+    n_before = np.concatenate([[0], np.cumsum(is_sensitive[sets.items])])
+    n_sensitive = np.diff(n_before[sets.starts])
+    n_known = 2 if has_sensitive else 3
+    is_long = (sets.sizes - n_sensitive >= n_known) & (n_sensitive >= has_sensitive)
+    rows = np.flatnonzero(is_long)
+    queries = []
+    for row in draw.choice(rows, n_queries).tolist() if len(rows) else []:
+        held = sets.items[sets.starts[row] : sets.starts[row + 1]]
+        of_row = is_sensitive[held]
+        items = draw.choice(held[~of_row], n_known, replace=False).tolist()
+        if has_sensitive:
+            items.append(int(draw.choice(held[of_row])))
         queries.append(tuple(items))
     return queries
