@@ -105,9 +105,16 @@ class Repeats:
 
 OFTEN = Repeats(elsewhere="seeds")
 ONCE = Repeats("once", "once")
-CLUSTER = {"adult": OFTEN}
-FACILITY = {"adult": Repeats(elsewhere="few_seeds")}
-"""On which data a method is run more or less often than others."""
+QUICK = Repeats("once", "once", settings=(("effort", "quick"),))
+ONE_ORDER = Repeats("once", "never", settings=(("orders", 1),))
+LONG = ("kosarak70k", "retail", "t10i4d100k")
+CLUSTER = {"adult": OFTEN, **dict.fromkeys(LONG, QUICK)}
+FACILITY = {
+    "adult": Repeats(elsewhere="few_seeds"),
+    "bms-webview1": Repeats("few_seeds", "never"),
+    **dict.fromkeys(LONG, ONE_ORDER),
+}
+"""On which data a method is run more or less often than others, or with less effort."""
 
 
 def tables(sizes: SetsSizes) -> dict[str, Task]:
