@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from incrowd.bench.render import TABLES, drawings, fill
+from incrowd.bench.render import DRAWINGS, TABLES, drawings, fill
 from incrowd.cli import run_with_status
 from incrowd.data.samples import write_sample
 from incrowd.data.set_files import write_sets
@@ -157,6 +157,11 @@ def test_figures_come_from_results():
 
 def test_drawings_come_from_results():
     """Drawings are made from the same JSON, to the byte."""
-    results = {"greedy": json.loads((ROOT / "benchmarks/results/greedy.json").read_text("utf-8"))}
-    for name, drawing in drawings(results).items():
+    results = {
+        path.stem: json.loads(path.read_text("utf-8"))
+        for path in (ROOT / "benchmarks" / "results").glob("*.json")
+    }
+    made = drawings(results)
+    assert made.keys() == DRAWINGS.keys()
+    for name, drawing in made.items():
         assert (ROOT / "docs" / "images" / name).read_text("utf-8") == drawing, name

@@ -105,7 +105,7 @@ def adult_sets(path: Path) -> Sets:
     from incrowd.data.one_hot import categories
     from incrowd.data.read import read_table
 
-    return _one_hot(categories(read_table(path), CATEGORICAL).codes)
+    return _one_hot(list(categories(read_table(path), CATEGORICAL).codes))
 
 
 def playstore_sets(path: Path) -> Sets:
@@ -181,7 +181,7 @@ def _one_hot(codes: Sequence[Any]) -> Sets:
 
 def save(instances: Sequence[Sets], path: Path) -> None:
     """Write sets for another process."""
-    arrays = {}
+    arrays: dict[str, Any] = {}
     for place, sets in enumerate(instances):
         arrays[f"starts_{place}"] = sets.starts
         arrays[f"items_{place}"] = sets.items

@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,7 +93,7 @@ def compared(question: str, sets: Sets, sizes: SetsSizes) -> list[Measured]:
     }
     for way, (n_queries, look) in ways.items():
         asked = np.unique(np.linspace(0, rows.n_rows - 1, n_queries).astype(np.int64))
-        seconds, theirs = _least_time(lambda look=look, asked=asked: look(asked))
+        seconds, theirs = _least_time(partial(look, asked))
         if not np.allclose(found[asked], theirs, rtol=0, atol=1e-5):
             raise RuntimeError(f"{way} found other nearest rows")
         results.append({**said, "way": way, "n_queries": len(asked), "seconds": seconds})
@@ -189,7 +190,8 @@ def by_scikit_learn(question: str, rows: Sets, asked: Queries, n_nearest: int) -
         bits = matrix.toarray().astype(np.bool_)
         search = NearestNeighbors(n_neighbors=n_nearest + 1, algorithm="brute", metric="jaccard")
         far, _ = search.fit(bits).kneighbors(bits[asked])
-        return 1.0 - far[:, 1:]
+        alike: Floats = 1.0 - far[:, 1:]
+        return alike
     search = NearestNeighbors(n_neighbors=n_nearest + 1, algorithm="brute", metric="euclidean")
     far, _ = search.fit(matrix).kneighbors(matrix[asked])
     summed: Floats = np.rint(far.astype(np.float64) ** 2).sum(axis=1)

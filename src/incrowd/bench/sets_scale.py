@@ -46,11 +46,11 @@ def lists_case(n_rows: int, n_items: int, **settings: Any) -> Task:
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch)
             few, lists = folder / "few.parquet", folder / "lists.parquet"
-            _write_apart(FEW_ROWS, n_items, few)
-            _run(few, folder / "few-release.parquet", {"chunk_rows": 1_000})
-            _run(few, folder / "few-release.parquet", {"chunk_rows": FEW_ROWS})
-            made = _write_apart(n_rows, n_items, lists)
-            found = _run(lists, folder / "release.parquet", settings)
+            write_apart(FEW_ROWS, n_items, few)
+            run_apart(few, folder / "few-release.parquet", {"chunk_rows": 1_000})
+            run_apart(few, folder / "few-release.parquet", {"chunk_rows": FEW_ROWS})
+            made = write_apart(n_rows, n_items, lists)
+            found = run_apart(lists, folder / "release.parquet", settings)
         return [{"k": K, "guarantee": "smooth", "settings": settings, "data": made, **found}]
 
     return task
@@ -69,19 +69,17 @@ def write_lists(n_rows: int, n_items: int, path: Path) -> Measured:
     return {"name": "user-lists", **shape, "sha256": file_record("lists", path)["sha256"]}
 
 
-def _write_apart(n_rows: int, n_items: int, path: Path) -> Measured:
+def write_apart(n_rows: int, n_items: int, path: Path) -> Measured:
+    """Write lists in a process of its own."""
     words = [sys.executable, "-m", "incrowd.bench.sets_scale", str(n_rows), str(n_items), str(path)]
     said = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
     made: Measured = json.loads(said.stdout)
     return made
 
 
-def _run(source: Path, target: Path, settings: Measured) -> Measured:
+def run_apart(source: Path, target: Path, settings: Measured) -> Measured:
     """Run the product on a file; return its own account, its time and its peak memory."""
-    words = [sys.executable, "-m", "incrowd", "run", str(source), "--guarantee", "smooth"]
-    words += ["--k", str(K), "--json", "--force", "-o", str(target)]
-    for name, value in settings.items():
-        words += [f"--{name.replace('_', '-')}", str(value)]
+    words = [sys.executable, "-m", "incrowd", *words_of(source, target, settings)]
     account = target.with_suffix(".json")
     started = time.perf_counter()
     with account.open("wb") as out:
@@ -91,20 +89,32 @@ def _run(source: Path, target: Path, settings: Measured) -> Measured:
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
         raise RuntimeError(f"the measured run ended with status {child.returncode}")
-    audit = json.loads(account.read_text("utf-8"))
-    if not audit["holds"]:
-        raise RuntimeError("the audit of a measured run does not hold")
     memory = 1 if sys.platform == "darwin" else 1024
     return {
         "seconds": round(seconds, 2),
         "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 2),
         "peak_memory_bytes": usage.ru_maxrss * memory,
-        "stages": audit["stages"],
-        "method": audit["method"],
-        "n_groups": audit["n_groups"],
-        "smallest_group": audit["smallest_group"],
-        **{name: audit["losses"][name] for name in ("jaccard", "suppressed", "created")},
+        **said_of(account.read_text("utf-8")),
     }
+
+
+def words_of(source: Path, target: Path, settings: Measured) -> list[str]:
+    """Return the command of a run."""
+    words = ["run", str(source), "--guarantee", "smooth", "--k", str(K), "--json", "--force"]
+    words += ["-o", str(target)]
+    for name, value in settings.items():
+        words += [f"--{name.replace('_', '-')}", str(value)]
+    return words
+
+
+def said_of(account: str) -> Measured:
+    """Return what results keep of a run's own account; raise where its audit does not hold."""
+    audit = json.loads(account)
+    if not audit["holds"]:
+        raise RuntimeError("the audit of a measured run does not hold")
+    said = {name: audit[name] for name in ("stages", "method", "n_groups", "smallest_group")}
+    lost = ("jaccard", "suppressed", "created")
+    return {**said, **{name: audit["losses"][name] for name in lost}}
 
 
 if __name__ == "__main__":

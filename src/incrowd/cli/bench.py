@@ -88,16 +88,17 @@ def bench_command(
     if workload not in WORKLOADS:
         raise unknown("workload", workload, WORKLOADS)
     known = WORKLOADS[workload]
-    for flag, is_stated, is_taken in (
-        ("--part", part, known.parts),
-        ("--small", small, known.parts),
-        ("--case", case, known.has_cases),
-        ("--peers-python", peers_python, known.has_peers),
+    for flag, is_stated, need in (
+        ("--part", part, "parts"),
+        ("--small", small, "parts"),
+        ("--case", case, "has_cases"),
+        ("--peers-python", peers_python, "has_peers"),
     ):
-        if is_stated and not is_taken:
+        if is_stated and not getattr(known, need):
+            able = [name for name, other in WORKLOADS.items() if getattr(other, need)]
             raise JobError(
                 f"the workload {workload} takes no {flag}",
-                remedy="Leave it out, or name another workload.",
+                remedy=f"Leave it out, or name a workload that does: {', '.join(able)}.",
             )
     target = results / f"{workload}.json"
     if not only_docs:
