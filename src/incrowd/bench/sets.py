@@ -77,22 +77,26 @@ def run(
 
 @dataclass(frozen=True)
 class Repeats:
-    """How often a method is run on some data: seeds at k = 8, seeds at each other k.
+    """How often a method is run on some data: at k = 8, and at each other k.
 
-    Where it is not run at all, ``outcome`` says why.
+    ``seeds`` and ``few_seeds`` are of the sizes, ``once`` is one run, ``never`` none. Where a
+    method is not run at all, ``outcome`` says why. ``settings`` are those that make it bearable.
     """
 
     at_k: str = "seeds"
-    elsewhere: str = "few_seeds"
+    elsewhere: str = "once"
     outcome: str = ""
+    settings: tuple[tuple[str, Any], ...] = ()
 
     def cases(self, sizes: SetsSizes, case: Case) -> list[Case]:
         """Return a case for every k that it is run at."""
+        case = {**case, "settings": {**case["settings"], **dict(self.settings)}}
         if self.outcome:
             return [{**case, "k": sizes.k, "outcome": self.outcome}]
+        times = {"seeds": sizes.seeds, "few_seeds": sizes.few_seeds, "once": 1, "never": 0}
         found = []
         for k in sizes.all_k:
-            n_seeds = getattr(sizes, self.at_k if k == sizes.k else self.elsewhere, 1)
+            n_seeds = times[self.at_k if k == sizes.k else self.elsewhere]
             if n_seeds:
                 guarantees = ALL if k == sizes.k else BOTH
                 found.append({**case, "k": k, "n_seeds": n_seeds, "guarantees": guarantees})
@@ -100,8 +104,17 @@ class Repeats:
 
 
 OFTEN = Repeats(elsewhere="seeds")
-CLUSTER: dict[str, Repeats] = {}
-FACILITY: dict[str, Repeats] = {}
+ONCE = Repeats("once", "once")
+QUICK = Repeats("once", "once", settings=(("effort", "quick"),))
+ONE_ORDER = Repeats("once", "never", settings=(("orders", 1),))
+LONG = ("kosarak70k", "retail", "t10i4d100k")
+CLUSTER = {"adult": OFTEN, **dict.fromkeys(LONG, QUICK)}
+FACILITY = {
+    "adult": Repeats(elsewhere="few_seeds"),
+    "bms-webview1": Repeats("few_seeds", "never"),
+    **dict.fromkeys(LONG, ONE_ORDER),
+}
+"""On which data a method is run more or less often than others, or with less effort."""
 
 
 def tables(sizes: SetsSizes) -> dict[str, Task]:
@@ -122,8 +135,8 @@ def _table(data: SetData, cluster: Repeats, facility: Repeats, sizes: SetsSizes)
     cases = cluster.cases(sizes, {"method": "cluster", "settings": {}})
     for is_cut in (False, True):
         cases += facility.cases(sizes, {"method": "facility", "settings": {"cut": is_cut}})
-    once = Repeats(*(["seeds", "seeds"] if data.n_instances > 1 else ["once", "once"]))
-    cases += once.cases(sizes, {"method": "mondrian", "settings": {}})
+    by_instances = OFTEN if data.n_instances > 1 else ONCE  # there is no chance in it
+    cases += by_instances.cases(sizes, {"method": "mondrian", "settings": {}})
     return _measured(data, cases)
 
 
