@@ -272,7 +272,7 @@ def test_an_end_that_is_wished_for_leaves_valid_parts(monkeypatch):
 
 def test_a_time_settles_a_number_of_passes():
     rows = random_rows(3, 300, 30, 5)
-    promise = KmPromise(5, 2, np.zeros(30, dtype=bool), np.ones(30))
+    promise = KmPromise(5, 3, np.zeros(30, dtype=bool), np.ones(30))
     found = Rbat(improve="5s").search(sets_of(rows, 30), promise, None, 0, silent)
     again = Rbat(**found.settings).search(sets_of(rows, 30), promise, None, 0, silent)
     assert found.figures["moved_items"] > 0
