@@ -97,7 +97,13 @@ def test_every_page_is_linked_from_the_readme_or_start():
 def test_every_field_of_a_job_is_documented():
     text = (ROOT / "docs" / "job-file.md").read_text("utf-8")
     parts = [*GUARANTEES.values(), EngineChoice, InputOptions, ReleaseOptions, *METHODS.values()]
-    parts += [*SET_GUARANTEES.values(), RuleInput, SetInput, SetReleaseOptions, *SET_METHODS.values()]
+    parts += [
+        *SET_GUARANTEES.values(),
+        RuleInput,
+        SetInput,
+        SetReleaseOptions,
+        *SET_METHODS.values(),
+    ]
     for part in parts:
         for item in fields(part):
             row = re.search(rf"^\| `{item.name}` \|.*$", text, re.M)

@@ -230,6 +230,7 @@ def _search(
         k_of_row = read_row_k(job.sets.row_k, original) if job.sets.row_k else None
         if not is_noise(job.guarantee):
             job.guarantee.refuse_infeasible(original.n_rows, k_of_row)
+        _require_room(job, original, engine, shelf)
     with stages("search"):
         if is_noise(job.guarantee):
             made = _noisy(job, original, progress)
@@ -251,6 +252,17 @@ def _search(
         notes,
         made.record,
     )
+
+
+def _require_room(job: SetJob, original: Sets, engine: Engine, shelf: Shelf) -> None:
+    """Refuse a search that would take more memory than it may."""
+    if "entries-on-disk" not in job.method.keeps:
+        others = "" if is_noise(job.guarantee) else ", or use --method cluster"
+        shelf.require_memory(job.method.name, others)
+    elif engine.name == "local":
+        share = min(1.0, 1.5 * job.method.chunk_rows / max(1, original.n_rows))
+        n_searched = round(share * original.n_entries)
+        shelf.require_search(original.n_rows, original.n_items, n_searched, engine.n_workers)
 
 
 def _grouped(

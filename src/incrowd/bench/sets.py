@@ -108,7 +108,7 @@ ONCE = Repeats("once", "once")
 QUICK = Repeats("once", "once", settings=(("effort", "quick"),))
 ONE_ORDER = Repeats("once", "never", settings=(("orders", 1),))
 LONG = ("kosarak70k", "retail", "t10i4d100k")
-CLUSTER = {"adult": OFTEN, **dict.fromkeys(LONG, QUICK)}
+CLUSTER = {"adult": OFTEN, "cit-hepph": Repeats("few_seeds"), **dict.fromkeys(LONG, QUICK)}
 FACILITY = {
     "adult": Repeats(elsewhere="few_seeds"),
     "bms-webview1": Repeats("few_seeds", "never"),

@@ -64,7 +64,8 @@ def show_check(audit: Audit) -> None:
 def _crowds(audit: Audit) -> str:
     """Say how many rows there are and how large the smallest crowd is, groups or compatible rows.
 
-    Of transactions it says how many items were generalized. Where crowds are compatible rows, groups are merely rows that are written alike.
+    Of transactions it says how many items were generalized. Where crowds are compatible rows,
+    groups are merely rows that are written alike.
     """
     for finding in audit.findings:
         if finding.name == "mutual compatibility":

@@ -104,6 +104,7 @@ def from_pairs(
             notes.append(f"{where}: {n_loops:,} nodes have an edge to themselves, which is kept")
     if options.graph == UNDIRECTED:
         n_before = len(items)
+        shelf.expect(pairs.n_rows, pairs.n_items, 2 * n_before)
         starts, items = both_directions(starts, items, shelf, either=True)
         if len(items) > n_before:
             notes.append(

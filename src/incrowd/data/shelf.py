@@ -10,16 +10,22 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from incrowd.errors import JobError
+from incrowd.errors import InputError, JobError
 
 BYTES_PER_ROW, BYTES_PER_ITEM, BYTES_PER_ENTRY = 150, 60, 20
 """What a run takes at its peak: for a row, for an item, and for an entry that is in memory."""
+
+BYTES_PER_SEARCHED_ENTRY = 60
+"""What an entry of a chunk takes while the chunk is searched."""
 
 RESERVE = 512 << 20
 """Bytes of a bound that are left for the program and its blocks of work; at most half of it."""
@@ -36,6 +42,7 @@ class Shelf:
         self._folder = folder
         self.n_bytes = n_bytes
         self.is_on_disk = False
+        self._needed = 0
 
     @property
     def has_folder(self) -> bool:
@@ -49,23 +56,52 @@ class Shelf:
         """
         if not self.has_folder:
             return
-        usable = self.n_bytes - min(RESERVE, self.n_bytes // 2)
         needed = BYTES_PER_ROW * n_rows + BYTES_PER_ITEM * n_items + n_text
-        if needed > usable:
-            least = needed + min(RESERVE, needed)
+        if needed > self._usable:
+            least = in_words(needed + min(RESERVE, needed))
             raise JobError(
-                f"engine: {n_rows:,} rows and {n_items:,} items need {in_words(least)} of memory "
-                f"with all entries on disk, and {in_words(self.n_bytes)} may be used",
-                remedy=f"State --memory {in_words(least)}, or release the rows in parts.",
+                f"engine: {n_rows:,} rows and {n_items:,} items need {least} of memory, all "
+                f"entries on disk, and {in_words(self.n_bytes)} may be used",
+                remedy=f"State --memory {least}, or release the rows in parts.",
             )
-        if needed + BYTES_PER_ENTRY * n_entries > usable:
+        needed += BYTES_PER_ENTRY * n_entries
+        if needed > self._usable:
             self.is_on_disk = True
+            self._needed = max(self._needed, needed)
+
+    def require_memory(self, method: str, remedy: str) -> None:
+        """Raise JobError where entries are on disk, for a method that needs them in memory."""
+        if self.is_on_disk:
+            least = in_words(self._needed + min(RESERVE, self._needed))
+            raise JobError(
+                f"engine: method {method!r} needs all entries in memory, about {least}, and "
+                f"{in_words(self.n_bytes)} may be used",
+                remedy=f"State --memory {least}{remedy}.",
+            )
+
+    def require_search(self, n_rows: int, n_items: int, n_entries: int, n_workers: int) -> None:
+        """Raise JobError where chunks of so many entries have no room beside the rows."""
+        if not self.is_on_disk:
+            return
+        searched = max(0, n_workers * BYTES_PER_SEARCHED_ENTRY * n_entries - RESERVE // 2)
+        needed = BYTES_PER_ROW * n_rows + BYTES_PER_ITEM * n_items + searched
+        if needed > self._usable:
+            least = in_words(needed + min(RESERVE, needed))
+            raise JobError(
+                f"engine: {n_workers} chunks of {n_entries:,} entries searched side by side need "
+                f"{least} of memory, and {in_words(self.n_bytes)} may be used",
+                remedy=f"State --memory {least}, fewer --threads or smaller --chunk-rows.",
+            )
+
+    @property
+    def _usable(self) -> int:
+        return self.n_bytes - min(RESERVE, self.n_bytes // 2)
 
     def array(self, length: int, dtype: DTypeLike) -> NDArray[Any]:
-        """Return a new array; what it holds is not said. Raises OSError where the disk is full."""
+        """Return a new array; what it holds is not said. Raises InputError if the disk is full."""
         if not self.is_on_disk or length == 0:
             return np.empty(length, dtype=dtype)
-        with self.file() as file:
+        with self.writing(), self.file() as file:
             # room is taken now: a full disk must not show as a fault of memory later
             os.posix_fallocate(file.fileno(), 0, length * np.dtype(dtype).itemsize)
             return mapped(file, dtype)
@@ -74,6 +110,20 @@ class Shelf:
         """Return a new file without a name, open for writing and reading."""
         assert self._folder is not None  # nothing asks for files in memory
         return cast(BinaryIO, tempfile.TemporaryFile(dir=self._folder, buffering=0))
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Say what it means where the system has no room for a file."""
+        try:
+            yield
+        except OSError as error:
+            assert self._folder is not None
+            raise InputError(
+                f"{self._folder.parent}: there is no room for the entries of a run "
+                f"({os.strerror(error.errno or 0)})",
+                remedy="Nothing was published. Make room, choose another folder with -o, or state "
+                "more --memory.",
+            ) from None
 
 
 IN_MEMORY = Shelf()
@@ -100,12 +150,15 @@ class Growing:
     def append(self, numbers: NDArray[Any]) -> None:
         """Add numbers at the end."""
         if self._file is None and self._shelf.is_on_disk:
-            self._file = self._shelf.file()
-            _write(self._file, self._numbers[: self.length])
+            with self._shelf.writing():
+                self._file = self._shelf.file()
+                weakref.finalize(self, self._file.close)  # a fault may end it unsettled
+                _write(self._file, self._numbers[: self.length])
             self._numbers = np.empty(0, dtype=self._dtype)
         end = self.length + len(numbers)
         if self._file is not None:
-            _write(self._file, numbers.astype(self._dtype, copy=False))
+            with self._shelf.writing():
+                _write(self._file, numbers.astype(self._dtype, copy=False))
         else:
             if end > len(self._numbers):
                 self._numbers.resize(end * 5 // 4, refcheck=False)

@@ -47,31 +47,31 @@ def _without(released: Sets, is_left_out: NDArray[np.bool_]) -> Sets:
 
 
 def _shown_sets(guarantee: KmAnonymity, public: Sets, n_sensitive: int) -> Finding:
-    groups = equal_rows(public)
-    # distinct: one row per set of public items, which stands for ``weight`` transactions
-    distinct = public.take(groups.first_row)
-    weight = groups.size
     figures: dict[str, object] = {
         "k": guarantee.k,
         "m": guarantee.m,
         "n_rows": public.n_rows,
-        "n_distinct": distinct.n_rows,
         "n_sensitive": n_sensitive,
     }
-    least_of_all = None
-    n_sets = n_broken = 0
-    is_exposed = np.zeros(distinct.n_rows, dtype=np.bool_)
-    counted = 0
-    for size in range(1, guarantee.m + 1):
-        tally = _tally(distinct, weight, size, guarantee.k, is_exposed)
-        counted, (n_sets, n_broken, least) = size, tally
-        figures[f"n_sets_of_{size}"] = n_sets
-        figures[f"least_of_{size}"] = least if n_sets else None
-        if n_sets:
-            least_of_all = least if least_of_all is None else min(least, least_of_all)
-        if n_broken:
-            break
-    n_exposed = int(weight[is_exposed].sum())
+    n_sets, n_broken, least, is_exposed = _single_items(public, guarantee.k)
+    figures |= {"n_sets_of_1": n_sets, "least_of_1": least}
+    least_of_all, counted = least, 1
+    if guarantee.m > 1 and not n_broken:
+        groups = equal_rows(public)
+        # distinct: one row per set of public items, which stands for so many transactions
+        distinct = public.take(groups.first_row)
+        figures["n_distinct"] = distinct.n_rows
+        is_exposed_group = np.zeros(distinct.n_rows, dtype=np.bool_)
+        while counted < guarantee.m and not n_broken:
+            counted += 1
+            n_sets, n_broken, least = _tally(
+                distinct, groups.size, counted, guarantee.k, is_exposed_group
+            )
+            figures |= {f"n_sets_of_{counted}": n_sets, f"least_of_{counted}": least}
+            if least is not None and least_of_all is not None:
+                least_of_all = min(least, least_of_all)
+        is_exposed = is_exposed_group[groups.group_of_row]
+    n_exposed = int(np.count_nonzero(is_exposed))
     figures |= {
         "counted_up_to": counted,
         "least_support": least_of_all,
@@ -91,7 +91,7 @@ def _shown_sets(guarantee: KmAnonymity, public: Sets, n_sensitive: int) -> Findi
     else:
         what = "item" if guarantee.m == 1 else f"set of up to {guarantee.m} items"
         summary = f"every shown {what} is shown by at least {least_of_all:,} transactions"
-    exposed_rows = np.flatnonzero(is_exposed[groups.group_of_row])[:MOST_ROWS_NAMED]
+    exposed_rows = np.flatnonzero(is_exposed)[:MOST_ROWS_NAMED]
     return Finding(
         guarantee.name,
         n_broken == 0,
@@ -101,25 +101,30 @@ def _shown_sets(guarantee: KmAnonymity, public: Sets, n_sensitive: int) -> Findi
     )
 
 
+def _single_items(public: Sets, k: int) -> tuple[int, int, int | None, NDArray[np.bool_]]:
+    """Return how many items are shown, how many below k, the least support, and rows with one."""
+    support = np.bincount(public.items, minlength=public.n_items)
+    shown = support[support > 0]
+    is_broken = (support > 0) & (support < k)
+    is_exposed = np.zeros(public.n_rows, dtype=np.bool_)
+    if is_broken.any():
+        entries = np.flatnonzero(is_broken[public.items])
+        is_exposed[np.searchsorted(public.starts, entries, side="right") - 1] = True
+    least = int(shown.min()) if len(shown) else None
+    return len(shown), int(np.count_nonzero(is_broken)), least, is_exposed
+
+
 def _tally(
     distinct: Sets,
     weight: NDArray[np.int64],
     size: int,
     k: int,
     is_exposed: NDArray[np.bool_],
-) -> tuple[int, int, int]:
-    """Return how many sets of a size are shown, how many below k, and the least support.
+) -> tuple[int, int, int | None]:
+    """Return how many pairs or triples are shown, how many below k, and the least support.
 
     Rows that show one below k become exposed.
     """
-    row_of_entry = np.repeat(np.arange(distinct.n_rows), distinct.sizes)
-    if size == 1:
-        support = np.zeros(distinct.n_items, dtype=np.int64)
-        np.add.at(support, distinct.items, weight[row_of_entry])
-        is_broken = (support > 0) & (support < k)
-        is_exposed[row_of_entry[is_broken[distinct.items]]] = True
-        shown = support[support > 0]
-        return len(shown), int(np.count_nonzero(is_broken)), int(shown.min(initial=_NONE_YET))
     from incrowd.guarantees.km_loops import count_shown
 
     tally = np.array([0, 0, _NONE_YET], dtype=np.int64)
@@ -137,7 +142,7 @@ def _tally(
             tally,
         )
     n_sets, n_broken, least = tally.tolist()
-    return n_sets, n_broken, least
+    return n_sets, n_broken, least if n_sets else None
 
 
 def _firsts(sets: Sets) -> Iterator[tuple[int, int]]:

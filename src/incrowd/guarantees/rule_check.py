@@ -32,7 +32,7 @@ from incrowd.guarantees.rules import OK, RuleEvidence, RuleProtection
 MOST_ANTECEDENTS = 100_000
 """How many antecedents of the closure are looked at, …"""
 
-MOST_STEPS = 1_000_000_000
+MOST_STEPS = 400_000_000
 """… in about so many steps, …"""
 
 MOST_COUNTS = 1 << 24
