@@ -26,7 +26,7 @@ class RulesSizes:
     n_rules_varied: tuple[int, ...] = (1_000, 2_000, 4_000, 8_000, 16_000)
     most_rows: int = 0
     all_m: tuple[int, ...] = (1, 2, 3)
-    largest: tuple[int, ...] = (1, 2)
+    largest: tuple[int, ...] = (1, 2, 3)
     plain: tuple[int, int, int] = (50_000, 300, 1_000)
 
 
