@@ -102,6 +102,4 @@ def rbat(rows, public, rules, k, confidence, weight, alpha="full"):
 
 def km(rows, public, k, m, weight, alpha="full"):
     """Return the parts that keep kᵐ-anonymity, as a set of frozensets."""
-    return top_down(
-        rows, public, weight, alpha, lambda partition: keeps_km(partition, rows, k, m)
-    )
+    return top_down(rows, public, weight, alpha, lambda partition: keeps_km(partition, rows, k, m))

@@ -27,7 +27,8 @@ def refuse_problem(problem: Problem, promise: RulePromise | KmPromise) -> None:
     if isinstance(promise, KmPromise):
         if problem.n_rows < promise.k:
             raise InfeasibleError(
-                f"only {problem.n_rows} transactions hold a public item, fewer than k = {promise.k}",
+                f"only {problem.n_rows} transactions hold a public item, fewer than "
+                f"k = {promise.k}",
                 remedy=f"Ask for k of {problem.n_rows} at most.",
             )
         return

@@ -25,6 +25,7 @@ class KmKeeper:
             split.rows,
             parts.flags,
             split.part,
+            split.other_part,
             self._promise.m,
             self._promise.k,
             split.n_left > split.n_right,
@@ -33,7 +34,4 @@ class KmKeeper:
         )
 
     def accepted(self, split: Split, left: int, right: int) -> None:
-        """Nothing is kept between splits."""
-
-    def rejected(self, split: Split) -> None:
         """Nothing is kept between splits."""

@@ -27,7 +27,7 @@ class RuleKeeper:
 
     def keeps(self, split: Split) -> bool:
         """Whether every rule holds once this split is made (Algorithm 5)."""
-        rules = self._rules_of_part[split.part]
+        rules = self._touched(split)
         if not len(rules):
             return True
         parts = self._parts
@@ -51,11 +51,15 @@ class RuleKeeper:
     def accepted(self, split: Split, left: int, right: int) -> None:
         """Hand the part's rules on to its sides."""
         parts = self._parts
-        rules = self._rules_of_part.pop(split.part)
+        rules = self._touched(split)
+        self._rules_of_part.pop(split.part)
         self._rules_of_part[left], self._rules_of_part[right] = kernel_check.rules_of_sides(
             parts.problem.rules, rules, parts.side_of_item
         )
 
-    def rejected(self, split: Split) -> None:
-        """Forget the rules of a part that stays as it is."""
-        del self._rules_of_part[split.part]
+    def _touched(self, split: Split) -> NDArray[np.int32]:
+        """Return the rules with an item of what is split, in the order in which they are stated."""
+        rules = self._rules_of_part[split.part]
+        if split.other_part == split.part:
+            return rules
+        return np.union1d(rules, self._rules_of_part[split.other_part])

@@ -11,7 +11,6 @@ from incrowd.compiling import Flag, Whole, compiled, compiled_inner
 from incrowd.kernels.bits import n_set
 from incrowd.kernels.sorting import shell_sort
 
-
 BILLION = 10**9
 """A confidence is a whole number of billionths."""
 
@@ -149,10 +148,10 @@ def _is_demand(
     start = other_starts[demand]
     if sides[demand] != side or other_starts[demand + 1] - start != end - begin:
         return False
+    n_equal = 0
     for place in range(end - begin):
-        if others[start + place] != others[begin + place]:
-            return False
-    return True
+        n_equal += others[start + place] == others[begin + place]
+    return n_equal == end - begin
 
 
 class Block(NamedTuple):
@@ -178,7 +177,9 @@ class Block(NamedTuple):
 
 
 @compiled_inner
-def _room_for_block(shown: ShownRows, rows: NDArray[np.int32], n_bits: Whole, n_told: Whole) -> Block:
+def _room_for_block(
+    shown: ShownRows, rows: NDArray[np.int32], n_bits: Whole, n_told: Whole
+) -> Block:
     """Return room for the largest block of these rows."""
     n_words = (min(len(rows), BLOCK_ROWS) + 63) >> 6
     most_equal = 1
@@ -298,9 +299,7 @@ def _match(block: Block, n_words: Whole, side: Whole, others: NDArray[np.int32])
 
 
 @compiled_inner
-def _n_telling(
-    block: Block, shown: ShownRows, rows: NDArray[np.int32], told: Whole
-) -> Whole:
+def _n_telling(block: Block, shown: ShownRows, rows: NDArray[np.int32], told: Whole) -> Whole:
     """Return how many rows the matched ones that hold a wanted sensitive set stand for."""
     n_telling: Whole = np.int64(0)
     if block.n_tellers[told] > block.tells.shape[1]:
@@ -394,9 +393,9 @@ def rules_hold(
     """Whether ``rules``, all that touch the split part, hold once it is split.
 
     ``rows`` are those that hold the part, with the sides that they hold as bits in ``flags``.
-    Rules are looked at in as many rounds as asked for, or fewer if they are few, until one of them has a broken rule.
-    ``confidence`` is in billionths; both ``local`` arrays are −1 before and after. A round is
-    O(parts of the rows + demands · their parts · rows / 64).
+    Rules are looked at in as many rounds as asked for, or fewer if they are few, until one of
+    them has a broken rule. ``confidence`` is in billionths; both ``local`` arrays are −1 before
+    and after. A round is O(parts of the rows + demands · their parts · rows / 64).
     """
     per_round = max(LEAST_RULES, -(-len(rules) // n_rounds))
     for begin in range(0, len(rules), per_round):
@@ -408,24 +407,31 @@ def rules_hold(
 
 
 @compiled
-def show_split(
+def show_sides(
     shown: ShownRows,
     rows: NDArray[np.int32],
     flags: NDArray[np.uint8],
     part: Whole,
+    other_part: Whole,
     left: Whole,
     right: Whole,
 ) -> None:
-    """Let rows show the sides of a split part in its place."""
+    """Let rows show the sides of what is split, one part or two, in its place."""
     for row in rows:
-        entry = shown.starts[row]
-        while shown.parts[entry] != part:
-            entry += 1
-        flag = flags[row]
-        shown.parts[entry] = right if flag == 2 else left
-        if flag == 3:
-            shown.parts[shown.starts[row] + shown.n_parts[row]] = right
-            shown.n_parts[row] += 1
+        start = shown.starts[row]
+        end = start
+        for entry in range(start, start + shown.n_parts[row]):
+            shows = shown.parts[entry]
+            if shows != part and shows != other_part:
+                shown.parts[end] = shows
+                end += 1
+        if flags[row] & 1:
+            shown.parts[end] = left
+            end += 1
+        if flags[row] & 2:
+            shown.parts[end] = right
+            end += 1
+        shown.n_parts[row] = end - start
 
 
 @compiled

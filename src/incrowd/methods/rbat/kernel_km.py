@@ -15,6 +15,7 @@ def few_rows_break(
     rows: NDArray[np.int32],
     flags: NDArray[np.uint8],
     part: Whole,
+    other_part: Whole,
     m: Whole,
     k: Whole,
     is_left_last: Flag,
@@ -23,10 +24,11 @@ def few_rows_break(
 ) -> Flag:
     """Whether some set of up to m parts with a side of the split part is in 1 to k − 1 rows.
 
-    ``rows`` are those that hold the part, with the sides that they hold as bits in ``flags``; all
-    other sets are as they were. The side with fewer rows is looked at first. ``counts`` is 0 for
-    every part, before and after; ``support`` says how many rows show a part. O(rows · parts of a
-    row to the power of m − 1), less where a break is found early.
+    What is split may be two parts taken as one; else both are the same. ``rows`` hold it, with
+    the sides that they hold as bits in ``flags``; all other sets are as they were. The side with
+    fewer rows is looked at first. ``counts`` is 0 for every part, before and after; ``support``
+    says how many rows show a part. O(rows · parts of a row to the power of m − 1), less where a
+    break is found early.
     """
     n_left: Whole = np.int64(0)
     n_right: Whole = np.int64(0)
@@ -42,19 +44,16 @@ def few_rows_break(
         return False
     if 0 < n_both < k:
         return True
-    if is_left_last:
-        sides = (2, 1)
-    else:
-        sides = (1, 2)
+    sides = (2, 1) if is_left_last else (1, 2)
     for side in sides:
-        if _breaks_pairs(shown, rows, flags, part, side, k, counts):
+        if _breaks_pairs(shown, rows, flags, part, other_part, side, k, counts):
             return True
     if m == 2:
         return False
-    if _breaks_pairs(shown, rows, flags, part, 3, k, counts):
+    if _breaks_pairs(shown, rows, flags, part, other_part, 3, k, counts):
         return True
     for side in sides:
-        if _breaks_triples(shown, rows, flags, part, side, k, counts, support):
+        if _breaks_triples(shown, rows, flags, part, other_part, side, k, counts, support):
             return True
     return False
 
@@ -65,6 +64,7 @@ def _breaks_pairs(
     rows: NDArray[np.int32],
     flags: NDArray[np.uint8],
     part: Whole,
+    other_part: Whole,
     side: Whole,
     k: Whole,
     counts: NDArray[np.int64],
@@ -76,6 +76,7 @@ def _breaks_pairs(
             for entry in range(start, start + shown.n_parts[row]):
                 counts[shown.parts[entry]] += shown.n_equal[row]
     counts[part] = 0
+    counts[other_part] = 0
     is_broken = False
     for row in rows:
         if flags[row] & side == side:
@@ -93,6 +94,7 @@ def _breaks_triples(
     rows: NDArray[np.int32],
     flags: NDArray[np.uint8],
     part: Whole,
+    other_part: Whole,
     side: Whole,
     k: Whole,
     counts: NDArray[np.int64],
@@ -138,13 +140,15 @@ def _breaks_triples(
     of_place = np.zeros(n_others, dtype=np.int64)
     is_broken = False
     for number in range(n_others):
-        if others[number] == part or is_broken:
+        if others[number] == part or others[number] == other_part or is_broken:
             continue
         for row in showing[starts[number] : starts[number + 1]]:
             start = shown.starts[row]
             for entry in range(start, start + shown.n_parts[row]):
                 of_place[counts[shown.parts[entry]]] += shown.n_equal[row]
-        of_place[counts[part]] = 0
+        for place in range(n_others):
+            if others[place] == part or others[place] == other_part:
+                of_place[place] = 0
         for row in showing[starts[number] : starts[number + 1]]:
             start = shown.starts[row]
             for entry in range(start, start + shown.n_parts[row]):

@@ -92,10 +92,10 @@ def _are_equal(
     size = starts[one + 1] - starts[one]
     if size != starts[other + 1] - starts[other]:
         return False
+    n_equal = 0
     for place in range(size):
-        if items[starts[one] + place] != items[starts[other] + place]:
-            return False
-    return True
+        n_equal += items[starts[one] + place] == items[starts[other] + place]
+    return n_equal == size
 
 
 @compiled_inner

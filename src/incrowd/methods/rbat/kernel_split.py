@@ -6,7 +6,7 @@ and what they cannot tell apart is left to the caller.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -226,7 +226,7 @@ def _is_more(size: Whole, held: Whole, other_size: Whole, other_held: Whole) -> 
 
 
 @compiled_inner
-def _log_loss(size: Whole, held: Whole, total_weight: np.float64) -> np.float64:
+def _log_loss(size: Whole, held: Whole, total_weight: Any) -> Any:
     """Return log2 of (2^size − 1) · held · mean weight."""
     if total_weight <= 0.0:
         return -1e300
@@ -257,6 +257,20 @@ def join(
         if flag & side == 0:
             so_far[place_of_rows] += baskets.n_equal[row]
             flags[row] = flag | side
+
+
+@compiled
+def join_all(
+    baskets: Baskets,
+    items: NDArray[np.int32],
+    side: Whole,
+    flags: NDArray[np.uint8],
+    rows: NDArray[np.int32],
+    so_far: NDArray[np.int64],
+) -> None:
+    """Add several items to a side."""
+    for item in items:
+        join(baskets, np.int64(item), side, flags, rows, so_far)
 
 
 @compiled

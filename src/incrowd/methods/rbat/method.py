@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import JobError, unknown
 from incrowd.fields import option
+from incrowd.methods.effort import NONE, stated_effort
 
 if TYPE_CHECKING:
     from incrowd.data.sets import Sets
@@ -24,8 +25,9 @@ class Rbat:
     """Split the public items, all in one part at first, for as long as every rule holds.
 
     Follows RBAT and MR-RBAT (Memon and Shao 2015, Algorithms 1 to 5). Deviation: an item goes to
-    the side on which it loses less (line 11 of Algorithm 4 prints the opposite). About
-    O(entries · depth of the splits), and linear memory.
+    the side on which it loses less (line 11 of Algorithm 4 prints the opposite). Then, beyond the
+    paper, parts are split further and items moved while the promise is kept and less is lost.
+    About O(entries · depth of the splits), and linear memory.
     """
 
     name: ClassVar[str] = "rbat"
@@ -46,6 +48,12 @@ class Rbat:
         choices=ORDERS,
     )
 
+    improve: str | int = option(
+        "auto",
+        help="How many passes look for more splits and better places of items after the paper's, "
+        "or how long (10s, 2m), or quick, auto or full: 1, 3 or up to 100 passes; none or 0: none.",
+    )
+
     def __post_init__(self) -> None:
         alpha = self.alpha
         if isinstance(alpha, str):
@@ -63,13 +71,15 @@ class Rbat:
             )
         if self.order not in ORDERS:
             raise unknown("order", str(self.order), ORDERS, where="order")
+        improve = NONE if str(self.improve) in ("0", NONE) else stated_effort(self.improve)
+        object.__setattr__(self, "improve", improve)
 
     def search(
         self,
         sets: Sets,
         promise: RulePromise | KmPromise,
-        engine: Engine | None,
-        seed: int,
+        engine: Engine | None,  # noqa: ARG002
+        seed: int,  # noqa: ARG002
         progress: Progress,
     ) -> FoundParts:
         """Return a partition of the public items that keeps the promise.
@@ -85,5 +95,6 @@ class Rbat:
             alpha=self.alpha,
             gamma=self.gamma,
             order=self.order,
+            effort=self.improve,
             progress=progress,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,15 +27,27 @@ SMALL_TABLE = 1 << 22
 class Split:
     """A part that may become two: their items, ascending, and how many rows hold each.
 
-    ``rows`` are the distinct rows that hold the part.
+    ``rows`` are the distinct rows that hold the part. Where ``other_part`` is another, the two
+    are taken as one, and the sides are to be put in their places.
     """
 
     part: int
+    other_part: int
     left: NDArray[np.int32]
     right: NDArray[np.int32]
     n_left: int
     n_right: int
     rows: NDArray[np.int32]
+
+
+class Keeper(Protocol):
+    """Says of a split whether the promise is kept, and follows what was made of it."""
+
+    def keeps(self, split: Split) -> bool:
+        """Whether the promise is kept once this split is made."""
+
+    def accepted(self, split: Split, left: int, right: int) -> None:
+        """Take note that a part has become two."""
 
 
 class Parts:
@@ -51,7 +64,6 @@ class Parts:
         self.items: list[NDArray[np.int32]] = [np.arange(n_public, dtype=np.int32)]
         self.left: list[int] = [-1]
         self.right: list[int] = [-1]
-        self.n_items: list[int] = [n_public]
         self.part_of_item = np.zeros(n_public, dtype=np.int32)
         self.support = np.zeros(2 * n_public, dtype=np.int64)
         self.support[0] = problem.n_rows
@@ -95,9 +107,35 @@ class Parts:
         so_far, sides = self._sides(a, b, rest, bucket_size)
         left = np.sort(np.append(rest[sides == LEFT], np.int32(a)))
         right = np.sort(np.append(rest[sides == RIGHT], np.int32(b)))
+        return self._begun(part, part, left, right, so_far)
+
+    def begin_with(
+        self,
+        part: int,
+        left: NDArray[np.int32],
+        right: NDArray[np.int32],
+        other_part: int | None = None,
+    ) -> Split:
+        """The same for stated sides, each ascending: of a part, or of two parts taken as one."""
+        baskets = self.problem.baskets
+        so_far = np.zeros(5, dtype=np.int64)
+        kernel_split.join_all(baskets, left, LEFT, self.flags, self._rows, so_far)
+        kernel_split.join_all(baskets, right, RIGHT, self.flags, self._rows, so_far)
+        other = part if other_part is None else other_part
+        return self._begun(part, other, left, right, so_far)
+
+    def _begun(
+        self,
+        part: int,
+        other_part: int,
+        left: NDArray[np.int32],
+        right: NDArray[np.int32],
+        so_far: NDArray[np.int64],
+    ) -> Split:
         self.side_of_item[left] = LEFT
         self.side_of_item[right] = RIGHT
-        return Split(part, left, right, int(so_far[0]), int(so_far[2]), self._held_rows(int(so_far[4])))
+        rows = self._held_rows(int(so_far[4]))
+        return Split(part, other_part, left, right, int(so_far[0]), int(so_far[2]), rows)
 
     def _held_rows(self, n_held: int) -> NDArray[np.int32]:
         """Return the rows that hold a side, ascending."""
@@ -114,13 +152,28 @@ class Parts:
             self.items.append(items)
             self.left.append(-1)
             self.right.append(-1)
-            self.n_items.append(len(items))
             self.part_of_item[items] = number
             self.support[number] = n_rows
         self.items[split.part] = split.left[:0]
         self.left[split.part], self.right[split.part] = numbers
-        kernel_check.show_split(self.shown, split.rows, self.flags, split.part, *numbers)
+        self._show(split, *numbers)
         return numbers
+
+    def replace(self, split: Split) -> None:
+        """Put the sides of two parts taken as one in the places of the two."""
+        for part, items, n_rows in (
+            (split.part, split.left, split.n_left),
+            (split.other_part, split.right, split.n_right),
+        ):
+            self.items[part] = items
+            self.part_of_item[items] = part
+            self.support[part] = n_rows
+        self._show(split, split.part, split.other_part)
+
+    def _show(self, split: Split, left: int, right: int) -> None:
+        kernel_check.show_sides(
+            self.shown, split.rows, self.flags, split.part, split.other_part, left, right
+        )
 
     def end(self, split: Split) -> None:
         """Forget the sides of a split, accepted or not."""
@@ -129,21 +182,20 @@ class Parts:
         self.side_of_item[split.right] = 0
 
     def tree(self) -> SplitTree:
-        """Return how the parts came about."""
-        return SplitTree(
-            np.array(self.left, dtype=np.int32),
-            np.array(self.right, dtype=np.int32),
-            np.array(self.n_items, dtype=np.int32),
-        )
+        """Return how the parts came about, with as many items as they have in the end."""
+        n_items = np.array([len(items) for items in self.items], dtype=np.int32)
+        for part in range(len(n_items) - 1, -1, -1):
+            if self.left[part] >= 0:
+                n_items[part] = n_items[self.left[part]] + n_items[self.right[part]]
+        left, right = np.array(self.left, dtype=np.int32), np.array(self.right, dtype=np.int32)
+        return SplitTree(left, right, n_items)
 
     def _seeds(self, items: NDArray[np.int32]) -> tuple[int, int]:
         """Return the two items that lose most as a part (Algorithm 3), the least of equals."""
         baskets, weight = self.problem.baskets, self.problem.weight
         if not len(weight):
             by_support = items[np.argsort(-baskets.support[items], kind="stable")]
-            a, b = kernel_split.widest_pair(
-                baskets, by_support, self._all_common, self._common
-            )
+            a, b = kernel_split.widest_pair(baskets, by_support, self._all_common, self._common)
             return int(a), int(b)
         room = 64
         while True:
@@ -209,4 +261,4 @@ class Parts:
         added = baskets.n_equal[rows][self.flags[rows] & side == 0].sum()
         items = [*others, item]
         mean = sum((Fraction(float(weight[other])) for other in items), Fraction()) / len(items)
-        return (2 ** len(items) - 1) * mean * (int(held) + int(added))
+        return Fraction(2 ** len(items) - 1) * mean * (int(held) + int(added))

@@ -84,7 +84,7 @@ def problem_of(sets: Sets, promise: RulePromise | KmPromise) -> Problem:
         rules=table,
         n_telling=kernel_rows.counted(tells_starts, tells, n_equal, told.n_sets),
         n_rows=n_rows,
-        weight=weight[:0] if len(weight) == 0 or (weight == weight[0]).all() else weight,
+        weight=weight if (weight != weight[:1]).any() or not weight.any() else weight[:0],
         n_absent=n_absent,
     )
 

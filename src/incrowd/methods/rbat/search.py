@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.data.sets import Sets
 from incrowd.interrupts import is_end_wished
+from incrowd.methods.effort import seconds_of
 from incrowd.methods.rbat.feasible import refuse_problem
+from incrowd.methods.rbat.improve import improve
 from incrowd.methods.rbat.keep_km import KmKeeper
 from incrowd.methods.rbat.keep_rules import RuleKeeper
-from incrowd.methods.rbat.parts import Parts, Split
+from incrowd.methods.rbat.parts import Keeper, Parts
 from incrowd.methods.rbat.problem import problem_of
 from incrowd.methods.rbat.promise import FoundParts, KmPromise, RulePromise, SplitTree
 from incrowd.progress import Progress
 
 STAGE = "splitting items"
-
-
-class Keeper(Protocol):
-    """Says of a split whether the promise is kept, and follows what was made of it."""
-
-    def keeps(self, split: Split) -> bool:
-        """Whether the promise is kept once this split is made."""
-
-    def accepted(self, split: Split, left: int, right: int) -> None:
-        """Take note that a part has become two."""
-
-    def rejected(self, split: Split) -> None:
-        """Take note that a part stays as it is."""
 
 
 def search(
@@ -41,6 +29,7 @@ def search(
     alpha: int | str,
     gamma: int,
     order: str,
+    effort: int | str,
     progress: Progress,
 ) -> FoundParts:
     """Return a partition of the public items that keeps the promise.
@@ -61,10 +50,19 @@ def search(
         else RuleKeeper(parts, promise, gamma)
     )
     n_tried = split_down(parts, keeper, alpha, order, progress)
-    figures: dict[str, object] = {"splits_tried": n_tried, "parts": parts.n_leaves}
+    more = improve(parts, keeper, effort, progress)
+    figures: dict[str, object] = {
+        "parts": parts.n_leaves,
+        "splits_tried": n_tried,
+        "more_splits": more.n_splits,
+        "moved_items": more.n_moves,
+        "passes": more.n_passes,
+    }
     if problem.n_absent:
         figures["absent_rules"] = problem.n_absent
-    return FoundParts(_numbered(parts.part_of_item, problem.items, sets.n_items), parts.tree(), figures)
+    part_of_item = _numbered(parts.part_of_item, problem.items, sets.n_items)
+    settings: dict[str, object] = {"improve": more.n_passes} if seconds_of(effort) else {}
+    return FoundParts(part_of_item, parts.tree(), figures, settings)
 
 
 def split_down(
@@ -86,7 +84,6 @@ def split_down(
             keeper.accepted(split, *sides)
             queue.extend(sides)
         else:
-            keeper.rejected(split)
             n_settled += n_items
         parts.end(split)
         progress(STAGE, n_settled, parts.problem.n_public)
