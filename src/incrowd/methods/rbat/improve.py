@@ -18,7 +18,7 @@ from incrowd.progress import Progress
 STAGE = "improving parts"
 
 
-N_TARGETS = 8
+N_TARGETS = 3
 """To how many other parts an item is tried to be moved."""
 
 
