@@ -35,7 +35,7 @@ from incrowd.data.sets import BIPARTITE, DIRECTED, UNDIRECTED, Sets
 from incrowd.data.shelf import IN_MEMORY, Shelf
 from incrowd.engines.base import Engine
 from incrowd.engines.table import make_engine
-from incrowd.errors import InputError
+from incrowd.errors import InputError, JobError
 from incrowd.guarantees.differential_privacy import SEEDED_NOISE, SYSTEM_NOISE, NoiseRecord
 from incrowd.guarantees.evidence import Finding
 from incrowd.guarantees.set_table import RULE_GUARANTEES, is_noise
@@ -133,6 +133,11 @@ def anonymize_sets(data: Any, job: SetJob, *, progress: Progress = silent) -> Re
     with closing(make_engine(job.engine)) as engine:
         with stages("read"):
             read = sets_from_frame(data, options_of(job.sets, job.input))
+            if read.format.kind == "scipy" and job.guarantee.name in RULE_GUARANTEES:
+                raise JobError(
+                    "a matrix has no place for the names of generalized items",
+                    remedy="Give a long frame of rows and items, or a file.",
+                )
         found = _found(job, read, engine, stages, progress, IN_MEMORY)
         with stages("write"):
             handed_out = sets_to_frame(found.handed_out(), read.format)
