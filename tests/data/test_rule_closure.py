@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from incrowd.data import rule_closure
 from incrowd.data.rule_closure import closed
+from incrowd.data.rule_files import rule_lines
 from incrowd.data.rules import Rules
 from incrowd.errors import JobError
 
@@ -99,6 +100,10 @@ def test_rules_in_the_numbers_of_other_items():
     assert other.lacks_public.tolist() == [False, True, False]
     assert other.lacks_sensitive.tolist() == [False, True, False]
     assert not rules.lacks_public.any()
+    with pytest.raises(IndexError):
+        other.rule(1)
+    with pytest.raises(ValueError, match="none of the names"):
+        list(rule_lines(other))
     assert made([]).lacks_public.tolist() == []
 
 

@@ -41,6 +41,14 @@ def _lost(run: Result) -> str:
     )
 
 
+def _left_alone(run: Result) -> str:
+    return percent(run["share_ungeneralized"])
+
+
+def _improved(run: Result) -> str:
+    return "yes" if run["settings"]["improve"] else "no"
+
+
 def _growth(cases: Runs) -> str:
     rows = []
     for runs in cases.values():
@@ -59,20 +67,20 @@ def _growth(cases: Runs) -> str:
 
 def _alpha(cases: Runs) -> str:
     rows = [
-        f"| {run['settings']['alpha']} | `{run['settings']['order']}` | {_both(run)} | "
-        f"{peak_memory(run)} | {percent(run['share_ungeneralized'])} | {_lost(run)} |"
+        f"| {run['settings']['alpha']} | `{run['settings']['order']}` | {_improved(run)} | "
+        f"{_both(run)} | {peak_memory(run)} | {_left_alone(run)} | {_lost(run)} |"
         for runs in cases.values()
         for run in runs
     ]
     return table_of(
-        f"| α | order | time (CPU) | peak memory | items left alone, % | {LOST} |", rows
+        f"| α | order | improved | time (CPU) | peak memory | items left alone, % | {LOST} |", rows
     )
 
 
 def _items(cases: Runs) -> str:
     rows = [
         f"| {run['data']['n_items']:,} | {run['settings']['alpha']} | {_both(run)} | "
-        f"{peak_memory(run)} | {percent(run['share_ungeneralized'])} | {_lost(run)} |"
+        f"{peak_memory(run)} | {_left_alone(run)} | {_lost(run)} |"
         for runs in cases.values()
         for run in runs
     ]
@@ -97,14 +105,14 @@ def _rules(cases: Runs) -> str:
 def _real(cases: Runs) -> str:
     rows = [
         f"| {run['data']['name']} | {run['n_rows']:,} × {run['n_public']:,} | "
-        f"{run['settings']['alpha']} | `{run['settings']['order']}` | {_both(run)} | "
-        f"{peak_memory(run)} | {percent(run['share_ungeneralized'])} | {_lost(run)} |"
+        f"{run['settings']['alpha']} | `{run['settings']['order']}` | {_improved(run)} | "
+        f"{_both(run)} | {peak_memory(run)} | {_left_alone(run)} | {_lost(run)} |"
         for runs in cases.values()
         for run in runs
     ]
     head = (
-        "| data | transactions × public items | α | order | time (CPU) | peak memory | items left "
-        f"alone, % | {LOST} |"
+        "| data | transactions × public items | α | order | improved | time (CPU) | peak memory | "
+        f"items left alone, % | {LOST} |"
     )
     return table_of(head, rows)
 
@@ -124,15 +132,17 @@ def _mined(cases: Runs) -> str:
 def _km(cases: Runs) -> str:
     rows = [
         f"| {run['data']['name']} | {run['n_rows']:,} × {run['n_public']:,} | {run['m']} | "
-        f"{_both(run)} | {peak_memory(run)} | {run['n_parts']:,} | {run['largest_part']} | "
+        f"{_improved(run)} | {_both(run)} | {peak_memory(run)} | {run['n_parts']:,} | "
+        f"{run['largest_part']} | "
         f"{percent(1 - run['share_ungeneralized'])} | {run['mean_part_size']:.2f} | "
         f"{_error(run['are_subsets'])} | {_error(run['are_share'])} |"
         for runs in cases.values()
         for run in runs
     ]
     head = (
-        "| data | transactions × public items | m | time (CPU) | peak memory | parts | largest "
-        "part | items generalized, % | mean size of a shown part | error, subsets | error, share |"
+        "| data | transactions × public items | m | improved | time (CPU) | peak memory | parts | "
+        "largest part | items generalized, % | mean size of a shown part | error, subsets | error, "
+        "share |"
     )
     return table_of(head, rows)
 

@@ -20,14 +20,14 @@ class RulesSizes:
     times: tuple[float, ...] = (0.5, 1, 2, 4, 8, 16)
     most_times_of_others: float = 2
     alphas: tuple[int | str, ...] = (1, 4, 16, 64, "full")
-    alpha_times: float = 4
+    alpha_times: float = 2
     gammas: tuple[int, ...] = (1, 4, 16)
     n_items: tuple[int, ...] = (500, 1_000, 1_657, 3_000, 6_000)
     n_rules_varied: tuple[int, ...] = (1_000, 2_000, 4_000, 8_000, 16_000)
     most_rows: int = 0
     all_m: tuple[int, ...] = (1, 2, 3)
-    largest: tuple[int, ...] = (1, 2)
-    plain: tuple[int, int, int] = (20_000, 150, 200)
+    largest: tuple[int, ...] = (1, 2, 3)
+    plain: tuple[int, int, int] = (50_000, 300, 1_000)
 
 
 FULL = RulesSizes()

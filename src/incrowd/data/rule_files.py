@@ -156,7 +156,9 @@ def write_rules(rules: Rules, path: str | Path) -> None:
 
 
 def rule_lines(rules: Rules) -> Iterator[str]:
-    """Yield the lines of a file of rules."""
+    """Yield the lines of a file of rules; all of their items must have names."""
+    if min(rules.public.min(initial=0), rules.sensitive.min(initial=0)) < 0:
+        raise ValueError("a rule names an item that is none of the names")
     names = [_written(name) for name in rules.names.to_pylist()]
     for rule in range(rules.n_rules):
         public = rules.public[rules.public_starts[rule] : rules.public_starts[rule + 1]]

@@ -64,7 +64,7 @@ class Rules:
         return np.minimum.reduceat(self.sensitive, self.sensitive_starts[:-1]) < 0
 
     def rule(self, number: int) -> tuple[list[str], list[str]]:
-        """Return one rule's public and sensitive items by name."""
+        """Return one rule's public and sensitive items by name; all of them must have one."""
         public = self.public[self.public_starts[number] : self.public_starts[number + 1]]
         sensitive = self.sensitive[
             self.sensitive_starts[number] : self.sensitive_starts[number + 1]

@@ -73,8 +73,9 @@ def mine_rules(
     limits = np.array([k, largest, stand_in], dtype=np.int64)
     rows = np.repeat(np.arange(sets.n_rows, dtype=np.int32), np.diff(public_starts))
     places = np.argsort(public_items, kind="stable")
+    rows = rows[places]
     item_starts = np.searchsorted(public_items[places], np.arange(sets.n_items + 1))
-    behind = public_starts[rows[places] + 1] - places - 1
+    behind = public_starts[rows + 1] - places - 1
     most_behind = _largest_sum(behind, item_starts) if largest > 1 else 0
     scratch_rows = np.empty(2 * most_behind, dtype=np.int32)
     scratch_places = np.empty(2 * most_behind, dtype=np.int64)
@@ -86,7 +87,7 @@ def mine_rules(
         progress("mining rules", first, sets.n_items)
         n_found = mine(
             first, last, public_starts, public_items, sensitive_starts, sensitive_items,
-            rows[places], places, item_starts, limits, float(confidence), scratch_rows,
+            rows, places, item_starts, limits, float(confidence), scratch_rows,
             scratch_places, found, n_found,
         )  # fmt: skip
         if n_found > most:
