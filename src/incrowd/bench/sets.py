@@ -28,7 +28,7 @@ from incrowd.bench.sets_data import BASKETS, BLOCK_MODEL, GRAPHS, SetData
 from incrowd.bench.sets_learning import learning
 from incrowd.bench.sets_neighbours import neighbours
 from incrowd.bench.sets_noise import bound_case, density_case, epsilon_case
-from incrowd.bench.sets_runs import Case, measured_cases
+from incrowd.bench.sets_runs import GROUPED_FOR_ANY, Case, measured_cases
 from incrowd.bench.sets_scale import scale
 from incrowd.bench.sets_sizes import FULL, SMALL, SetsSizes
 from incrowd.progress import Progress
@@ -36,8 +36,7 @@ from incrowd.progress import Progress
 __all__ = ["FULL", "PARTS", "SMALL", "run"]
 
 NEED_BENCH_EXTRA = ("learning", "neighbours")
-BOTH = ["smooth", "suppression"]
-ALL = [*BOTH, "majority"]
+BOTH, MAJORITY = ["smooth", "suppression"], "majority"
 
 
 def run(
@@ -89,7 +88,7 @@ class Repeats:
     settings: tuple[tuple[str, Any], ...] = ()
 
     def cases(self, sizes: SetsSizes, case: Case) -> list[Case]:
-        """Return a case for every k that it is run at."""
+        """Return a case for every k that it is run at; majority is of one k, and of few seeds."""
         case = {**case, "settings": {**case["settings"], **dict(self.settings)}}
         if self.outcome:
             return [{**case, "k": sizes.k, "outcome": self.outcome}]
@@ -97,9 +96,15 @@ class Repeats:
         found = []
         for k in sizes.all_k:
             n_seeds = times[self.at_k if k == sizes.k else self.elsewhere]
-            if n_seeds:
-                guarantees = ALL if k == sizes.k else BOTH
-                found.append({**case, "k": k, "n_seeds": n_seeds, "guarantees": guarantees})
+            if not n_seeds:
+                continue
+            given = {**case, "k": k, "n_seeds": n_seeds, "guarantees": BOTH}
+            if k == sizes.k and case["method"] in GROUPED_FOR_ANY:
+                given["guarantees"] = [*BOTH, MAJORITY]
+            found.append(given)
+            if k == sizes.k and case["method"] not in GROUPED_FOR_ANY:
+                few = min(n_seeds, sizes.few_seeds)
+                found.append({**given, "n_seeds": few, "guarantees": [MAJORITY]})
         return found
 
 
@@ -108,9 +113,12 @@ ONCE = Repeats("once", "once")
 QUICK = Repeats("once", "once", settings=(("effort", "quick"),))
 ONE_ORDER = Repeats("once", "never", settings=(("orders", 1),))
 LONG = ("kosarak70k", "retail", "t10i4d100k")
-CLUSTER = {"adult": OFTEN, "cit-hepph": Repeats("few_seeds"), **dict.fromkeys(LONG, QUICK)}
-FACILITY = {
+CLUSTER = {
     "adult": Repeats(elsewhere="few_seeds"),
+    "cit-hepph": Repeats("few_seeds"),
+    **dict.fromkeys(LONG, QUICK),
+}
+FACILITY = {
     "bms-webview1": Repeats("few_seeds", "never"),
     **dict.fromkeys(LONG, ONE_ORDER),
 }
@@ -122,7 +130,7 @@ def tables(sizes: SetsSizes) -> dict[str, Task]:
     planned = {BLOCK_MODEL: _table(_block_model(sizes), OFTEN, OFTEN, sizes)}
     for name in ("adult", "playstore", *GRAPHS, *BASKETS):
         cluster = CLUSTER.get(name, Repeats())
-        facility = FACILITY.get(name, Repeats())
+        facility = FACILITY.get(name, Repeats("few_seeds"))
         planned[name] = _table(SetData(name, sizes.most_rows), cluster, facility, sizes)
     return planned
 

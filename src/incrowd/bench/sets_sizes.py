@@ -26,7 +26,7 @@ class SetsSizes:
     learning_k: tuple[int, ...] = (4, 16, 64, 200)
     learning_epsilons: tuple[float, ...] = (10, 100, 300, 1000)
     learning_seeds: int = 5
-    epochs: int = 20
+    epochs: int = 10
     list_rows: tuple[int, ...] = (1_000_000, 10_000_000)
     whole_rows: int = 1_000_000
     list_items: int = 100_000
