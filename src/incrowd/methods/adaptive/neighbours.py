@@ -124,7 +124,8 @@ class Workshop:
         per_worker = self.memory_bytes // (4 * self.engine.n_workers)
         most = min(per_worker // bytes_per_query, PAIRS_PER_SLICE // max(1, n_others))
         n_slices = max(
-            -(-n_queries // max(LEAST_QUERIES, most)), min(n_queries, SLICES_PER_WORKER * self.engine.n_workers)
+            -(-n_queries // max(LEAST_QUERIES, most)),
+            min(n_queries, SLICES_PER_WORKER * self.engine.n_workers),
         )
         return (np.arange(n_queries) * n_slices // n_queries).astype(np.int32)
 
