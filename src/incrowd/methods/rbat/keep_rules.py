@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.methods.rbat import kernel_check
+from incrowd.methods.rbat import kernel_check, kernel_demands
 from incrowd.methods.rbat.parts import Parts, Split
 from incrowd.methods.rbat.problem import billionths
 from incrowd.methods.rbat.promise import RulePromise
@@ -53,7 +53,7 @@ class RuleKeeper:
         parts = self._parts
         rules = self._touched(split)
         self._rules_of_part.pop(split.part)
-        self._rules_of_part[left], self._rules_of_part[right] = kernel_check.rules_of_sides(
+        self._rules_of_part[left], self._rules_of_part[right] = kernel_demands.rules_of_sides(
             parts.problem.rules, rules, parts.side_of_item
         )
 
