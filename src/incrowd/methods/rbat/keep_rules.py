@@ -22,7 +22,7 @@ class RuleKeeper:
         self._rules_of_part: dict[int, NDArray[np.int32]] = {
             0: np.arange(len(table.told), dtype=np.int32)
         }
-        self._local_of_part = np.full(2 * parts.problem.n_public, -1, dtype=np.int32)
+        self._local_of_part = np.zeros(2 * parts.problem.n_public, dtype=np.int32)
         self._local_of_told = np.full(table.n_told, -1, dtype=np.int32)
 
     def keeps(self, split: Split) -> bool:

@@ -14,10 +14,13 @@ from incrowd.methods.rbat.kernel_demands import Demands, RuleTable, distinct_dem
 BILLION = 10**9
 """A confidence is a whole number of billionths."""
 
+LEFT, RIGHT = 1, 2
+"""Where the bits of the sides are; the bits at 0 are not looked at."""
+
 LEAST_RULES = 1024
 """A round of fewer rules would cost more than it can spare."""
 
-BLOCK_ROWS = 1 << 14
+BLOCK_ROWS = 1 << 12
 """How many rows are counted at once: their bits stay near the processor."""
 
 
@@ -31,27 +34,30 @@ class ShownRows(NamedTuple):
 
     Row r shows the ``parts[starts[r] - N_PARTS]`` parts from ``parts[starts[r]]`` on, in no
     order, stands for ``parts[starts[r] - N_EQUAL]`` rows, and holds the
-    ``parts[starts[r] - N_TELLS]`` sensitive sets ``tells[tells_starts[r]:tells_starts[r + 1]]``.
+    ``parts[starts[r] - N_TELLS]`` sensitive sets ``tells[tells_starts[r]:tells_starts[r + 1]]``,
+    ``most_tells`` at most. Rows that stand for many come first.
     """
 
     starts: NDArray[np.int64]
     parts: NDArray[np.int32]
     tells_starts: NDArray[np.int64]
     tells: NDArray[np.int32]
+    most_tells: Whole
 
 
 class Block(NamedTuple):
     """Some rows that hold the split part, as bits: of the left, the right, and each wanted part.
 
-    ``bits[b]`` has the rows of side or part b and ``n_bits[b]`` how many they are; ``planes[p]``
-    has those whose number of equal rows has bit p, in its first ``n_words_of_plane[p]`` words.
-    ``matched`` is room for the rows of a demand. The ``n_tellers[t]`` rows that hold the wanted
-    sensitive set t are ``teller[entry]``, from entry ``first_teller[t]`` on by ``next_teller``;
-    where they are many they are bits too, ``tells[t]``.
+    ``bits[b]`` has the rows of side or part b (0: of parts that nothing asks for), ``n_words[b]``
+    is how many of its words are not 0. ``planes[p]`` has the rows whose number of equal rows has
+    bit p, in its first ``n_words_of_plane[p]`` words. ``matched`` is room for the rows of a
+    demand. The ``n_tellers[t]`` rows that hold the wanted sensitive set t are ``teller[entry]``,
+    from entry ``first_teller[t]`` on by ``next_teller``; where they are many they are bits too,
+    ``tells[t]``.
     """
 
     bits: NDArray[np.uint64]
-    n_bits: NDArray[np.int64]
+    n_words: NDArray[np.int64]
     planes: NDArray[np.uint64]
     n_words_of_plane: NDArray[np.int64]
     matched: NDArray[np.uint64]
@@ -67,16 +73,11 @@ def _room_for_block(
     shown: ShownRows, rows: NDArray[np.int32], n_bits: Whole, n_told: Whole
 ) -> Block:
     """Return room for the largest block of these rows."""
-    n_words = (min(len(rows), BLOCK_ROWS) + 63) >> 6
-    most_equal = 1
-    most_tellers = 0
-    for begin in range(0, len(rows), BLOCK_ROWS):
-        n_tellers = 0
-        for row in rows[begin : begin + BLOCK_ROWS]:
-            start = shown.starts[row]
-            most_equal = max(most_equal, shown.parts[start - N_EQUAL])
-            n_tellers += shown.parts[start - N_TELLS]
-        most_tellers = max(most_tellers, n_tellers)
+    n_rows = min(len(rows), BLOCK_ROWS)
+    n_words = (n_rows + 63) >> 6
+    # rows that stand for many come first
+    most_equal = shown.parts[shown.starts[rows[0]] - N_EQUAL]
+    most_tellers = min(n_rows * shown.most_tells, len(shown.tells))
     n_planes = 0
     while most_equal >> n_planes:
         n_planes += 1
@@ -105,7 +106,7 @@ def _fill_block(
 ) -> None:
     """Fill a block from these rows. O(their parts)."""
     block.bits[:] = np.uint64(0)
-    block.n_bits[:] = 0
+    block.n_words[:] = 0
     block.planes[:] = np.uint64(0)
     block.n_words_of_plane[:] = 0
     block.first_teller[:] = -1
@@ -115,16 +116,12 @@ def _fill_block(
         row = rows[number]
         word = number >> 6
         bit = np.uint64(1) << np.uint64(number & 63)
-        for side in range(2):
-            if (flags[row] >> side) & 1:
-                block.bits[side, word] |= bit
-                block.n_bits[side] += 1
+        flag = np.uint64(flags[row])
+        block.bits[LEFT, word] |= (flag & np.uint64(1)) << np.uint64(number & 63)
+        block.bits[RIGHT, word] |= (flag >> np.uint64(1)) << np.uint64(number & 63)
         start = shown.starts[row]
         for entry in range(start, start + shown.parts[start - N_PARTS]):
-            local = local_of_part[shown.parts[entry]]
-            if local >= 0:
-                block.bits[local, word] |= bit
-                block.n_bits[local] += 1
+            block.bits[local_of_part[shown.parts[entry]], word] |= bit
         n_equal = shown.parts[start - N_EQUAL]
         plane = 0
         while n_equal:
@@ -143,6 +140,9 @@ def _fill_block(
                 block.first_teller[local] = n_tellers
                 block.n_tellers[local] += 1
                 n_tellers += 1
+    for local in range(len(block.n_words)):
+        for word in block.bits[local]:
+            block.n_words[local] += word != np.uint64(0)
     for local in range(len(block.n_tellers)):
         if block.n_tellers[local] > block.tells.shape[1]:
             tells = block.tells[local]
@@ -157,17 +157,17 @@ def _fill_block(
 @compiled_inner
 def _match(block: Block, n_words: Whole, side: Whole, others: NDArray[np.int32]) -> Whole:
     """Mark the rows of a block that meet a demand; return how many rows they stand for."""
-    fewest = block.n_bits[0] if side & 1 else block.n_bits[1]
+    fewest = block.n_words[LEFT] if side & 1 else block.n_words[RIGHT]
     if side == 3:
-        fewest = min(fewest, block.n_bits[1])
+        fewest = min(fewest, block.n_words[RIGHT])
     for other in others:
-        fewest = min(fewest, block.n_bits[other])
+        fewest = min(fewest, block.n_words[other])
     if fewest == 0:
         return 0
     matched = block.matched
-    begun = block.bits[0] if side & 1 else block.bits[1]
+    begun = block.bits[LEFT] if side & 1 else block.bits[RIGHT]
     if side == 3:
-        more = block.bits[1]
+        more = block.bits[RIGHT]
         for word in range(n_words):
             matched[word] = begun[word] & more[word]
     else:
@@ -222,11 +222,11 @@ def _hold(
 ) -> Flag:
     """Whether all demands are met."""
     n_demands = len(demands.sides)
-    n_bits = 2
+    n_bits = 3
     others = np.empty(len(demands.others), dtype=np.int32)
     for place in range(len(others)):
         part = demands.others[place]
-        if local_of_part[part] < 0:
+        if local_of_part[part] == 0:
             local_of_part[part] = n_bits
             n_bits += 1
         others[place] = local_of_part[part]
@@ -252,7 +252,7 @@ def _hold(
                 told = local_of_told[demands.told[place]]
                 telling[place] += _n_telling(block, shown, some, told)
     for part in demands.others:
-        local_of_part[part] = -1
+        local_of_part[part] = 0
     for told in demands.told:
         local_of_told[told] = -1
     for demand in range(n_demands):
@@ -283,8 +283,9 @@ def rules_hold(
 
     ``rows`` are those that hold the part, with the sides that they hold as bits in ``flags``.
     Rules are looked at in as many rounds as asked for, or fewer if they are few, until one of
-    them has a broken rule. ``confidence`` is in billionths; both ``local`` arrays are −1 before
-    and after. A round is O(parts of the rows + demands · their parts · rows / 64).
+    them has a broken rule. ``confidence`` is in billionths; ``local_of_part`` is 0 and
+    ``local_of_told`` −1 before and after. A round is O(parts of the rows + demands · their
+    parts · rows / 64).
     """
     per_round = max(LEAST_RULES, -(-len(rules) // n_rounds))
     for begin in range(0, len(rules), per_round):
@@ -308,6 +309,15 @@ def show_sides(
     """Let rows show the sides of what is split, one part or two, in its place."""
     for row in rows:
         start = shown.starts[row]
+        if part == other_part:
+            entry = start
+            while shown.parts[entry] != part:
+                entry += 1
+            shown.parts[entry] = right if flags[row] == 2 else left
+            if flags[row] == 3:
+                shown.parts[start + shown.parts[start - N_PARTS]] = right
+                shown.parts[start - N_PARTS] += 1
+            continue
         end = start
         for entry in range(start, start + shown.parts[start - N_PARTS]):
             shows = shown.parts[entry]
@@ -334,10 +344,13 @@ def shown_as_one(
     n_rows = len(n_equal)
     starts = np.empty(n_rows, dtype=np.int64)
     parts = np.zeros(row_starts[n_rows] + N_PARTS * n_rows, dtype=np.int32)
+    most_tells: Whole = np.int64(0)
     for row in range(n_rows):
         start = row_starts[row] + N_PARTS * (row + 1)
         starts[row] = start
         parts[start - N_PARTS] = 1
         parts[start - N_EQUAL] = n_equal[row]
-        parts[start - N_TELLS] = tells_starts[row + 1] - tells_starts[row]
-    return ShownRows(starts, parts, tells_starts, tells)
+        n_tells = tells_starts[row + 1] - tells_starts[row]
+        parts[start - N_TELLS] = n_tells
+        most_tells = max(most_tells, n_tells)
+    return ShownRows(starts, parts, tells_starts, tells, most_tells)
