@@ -9,6 +9,7 @@ import pytest
 from incrowd.bench.adaptive_data import ADULT, CATEGORICAL, NETWORK_COLUMNS, NETWORKS, POKER
 from incrowd.bench.datasets import ADULT_NINE, CUP98_EIGHT
 from incrowd.bench.generated import HAND_NAMES
+from incrowd.bench.sets_data import BASKETS, GRAPHS, PLAYSTORE
 
 GROUPED = {
     "marital-status": {"alone": ["single", "widowed"], "with": ["married", "partnered"]},
@@ -46,6 +47,33 @@ def write_adaptive(folder, draw):
         write_lines(folder / path, [HAND_NAMES, *rows], ",", gzip.open)
 
 
+def write_sets(folder, draw):
+    """Write what the workload sets reads besides Adult: graphs, baskets and apps."""
+    for path, _ in GRAPHS.values():
+        edges = {(draw.randrange(90), draw.randrange(90)) for _ in range(500)}
+        write_lines(folder / path, sorted(edges), " ", gzip.open)
+    for path in BASKETS.values():
+        baskets = [sorted(draw.sample(range(30), draw.randint(1, 6))) for _ in range(150)]
+        write_lines(folder / path, baskets, " ", gzip.open)
+    columns = {
+        "App": ["an app"],
+        "Category": ["GAME", "TOOLS"],
+        "Rating": ["4.1", "4.2", "NaN"],
+        "Reviews": ["3", "159", "87510"],
+        "Size": ["19M", "201k", "Varies with device"],
+        "Installs": ["10,000+", "500+"],
+        "Type": ["Free", "Paid"],
+        "Price": ["0"],
+        "Content Rating": ["Everyone", "Teen"],
+        "Genres": ["Art;Play", "Tools"],
+        "Last Updated": ["January 7, 2018", "August 1, 2017"],
+        "Current Ver": ["1.0"],
+        "Android Ver": ["4.0 and up", "Varies with device"],
+    }
+    rows = [[draw.choice(values) for values in columns.values()] for _ in range(150)]
+    write_lines(folder / PLAYSTORE, [list(columns), *rows], ",", gzip.open)
+
+
 @pytest.fixture(scope="session")
 def data_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
@@ -67,6 +95,7 @@ def data_folder(tmp_path_factory):
     rows = [[draw.choice(CUP98[name]) for name in CUP98_EIGHT] for _ in range(200)]
     write_lines(folder / "cup98/cup98.csv.gz", [CUP98_EIGHT, *rows], ",", gzip.open)
     write_adaptive(folder, draw)
+    write_sets(folder, draw)
     people = [[f"{32000 + 3 * place}", draw.randint(50, 40_000)] for place in range(200)]
     lines = [["zip", "population"], *people]
     write_lines(folder / "voters/florida_zip_population.csv", lines, ",")

@@ -159,7 +159,7 @@ def test_a_command_in_processes_of_their_own(data_folder, tmp_path, monkeypatch,
 )
 def test_flags_of_other_workloads(words, capsys):
     assert run_with_status(words) == 2
-    assert "greedy" in capsys.readouterr().err
+    assert f"the workload {words[1]} takes no {words[2]}" in capsys.readouterr().err
 
 
 def test_missing_data_set(tmp_path):

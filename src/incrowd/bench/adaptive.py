@@ -24,18 +24,15 @@ from incrowd.bench.adaptive_exact import exact_case
 from incrowd.bench.adaptive_plain import plain_case
 from incrowd.bench.adaptive_runs import Case, measured_cases
 from incrowd.bench.adaptive_sizes import FULL, SMALL, AdaptiveSizes
+from incrowd.bench.cases import Task, run_cases
 from incrowd.bench.paper_adaptive import WORKING_SETS
 from incrowd.bench.plans import Measured, cores
-from incrowd.bench.provenance import provenance
-from incrowd.errors import unknown
 from incrowd.progress import Progress
 
 ENTRY_BYTES = 4
 """What an entry of the working set takes, in the paper and here."""
 
 __all__ = ["FULL", "PARTS", "SMALL", "run"]
-
-Task = Callable[[Path], list[Measured]]
 
 
 def run(
@@ -52,43 +49,18 @@ def run(
 
     ``keep`` is given all results after every case, since the next may take long.
     """
-    for part in parts:
-        if part not in PARTS:
-            raise unknown("part", part, PARTS)
-    planned = {part: PARTS[part](sizes) for part in parts or tuple(PARTS)}
-    named = [name for tasks in planned.values() for name in tasks]
-    for case in cases:
-        if case not in named:
-            raise unknown("case", case, named, where=", ".join(planned))
-    wanted = [
-        (part, name)
-        for part, tasks in planned.items()
-        for name in tasks
-        if not cases or name in cases
-    ]
-    kept = {part: dict(found["results"]) for part, found in (before or {}).get("parts", {}).items()}
-    for place, (part, name) in enumerate(wanted):
-        progress(f"{part}: {name}", place, len(wanted))
-        kept.setdefault(part, {})[name] = {
-            **provenance(),
-            "is_small": sizes != FULL,
-            "runs": planned[part][name](folder),
-        }
-        if keep is not None:
-            keep(_ordered(kept, sizes))
-    progress("measured", len(wanted), len(wanted))
-    return _ordered(kept, sizes)
-
-
-def _ordered(kept: Mapping[str, dict[str, Any]], sizes: AdaptiveSizes) -> Measured:
-    """Return the results in the order of parts and cases, with cases of other sizes last."""
-    parts = {}
-    for part in PARTS:
-        if part in kept:
-            names = dict.fromkeys([*PARTS[part](sizes), *kept[part]])
-            found = {name: kept[part][name] for name in names if name in kept[part]}
-            parts[part] = {"results": found}
-    return {"workload": "adaptive", "parts": parts}
+    return run_cases(
+        "adaptive",
+        PARTS,
+        folder,
+        parts,
+        progress,
+        cases=cases,
+        sizes=sizes,
+        is_small=sizes != FULL,
+        before=before,
+        keep=keep,
+    )
 
 
 def exact(sizes: AdaptiveSizes) -> dict[str, Task]:

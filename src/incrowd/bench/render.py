@@ -11,7 +11,9 @@ from typing import Any
 
 from incrowd.bench.paper_tables import ADULT_LOSS, GKAA, PGPKAA, K
 from incrowd.bench.render_adaptive import ADAPTIVE_TABLES
-from incrowd.bench.render_greedy import DRAWINGS, GREEDY_TABLES, drawing
+from incrowd.bench.render_greedy import GREEDY_DRAWINGS, GREEDY_TABLES
+from incrowd.bench.render_rules import RULES_TABLES
+from incrowd.bench.render_sets import SETS_DRAWINGS, SETS_TABLES
 
 
 def fill(page: str, results: dict[str, dict[str, Any]]) -> str:
@@ -25,8 +27,12 @@ def fill(page: str, results: dict[str, dict[str, Any]]) -> str:
 
 
 def drawings(results: dict[str, dict[str, Any]]) -> dict[str, str]:
-    """Return every drawing of the docs by its file's name under ``images``."""
-    return {name: drawing(results["greedy"], data) for name, data in DRAWINGS.items()}
+    """Return every drawing of workloads that were measured, by its file's name in ``images``."""
+    return {
+        name: make(results[workload])
+        for name, (workload, make) in DRAWINGS.items()
+        if workload in results
+    }
 
 
 def _greedy_loss(measured: dict[str, Any]) -> str:
@@ -105,4 +111,11 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "cluster-loss": ("tables", _cluster_loss),
     **{name: ("greedy", make) for name, make in GREEDY_TABLES.items()},
     **{name: ("adaptive", make) for name, make in ADAPTIVE_TABLES.items()},
+    **{name: ("sets", make) for name, make in SETS_TABLES.items()},
+    **{name: ("rules", make) for name, make in RULES_TABLES.items()},
+}
+
+DRAWINGS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
+    **{name: ("greedy", make) for name, make in GREEDY_DRAWINGS.items()},
+    **{name: ("sets", make) for name, make in SETS_DRAWINGS.items()},
 }

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable
 
 from incrowd.bench import paper_adaptive as printed
-from incrowd.bench.render_greedy import NOT_MEASURED
-
-Result = dict[str, Any]
+from incrowd.bench.table_text import (
+    Result,
+    any_case,
+    of_cases,
+    peak_memory,
+    percent,
+    short_time,
+    table_of,
+)
 
 TABLES_OF_DATA = {
     "adult": "Adult",
@@ -32,31 +37,6 @@ SEARCHES = {
 }
 
 
-def _of_cases(
-    part: str, is_wanted: Callable[[str], bool], make: Callable[[dict[str, list[Result]]], str]
-) -> Callable[[Result], str]:
-    """Return how a table is made of the runs of a part's cases."""
-
-    def table(measured: Result) -> str:
-        found = measured["parts"].get(part, {"results": {}})["results"]
-        found = {name: case for name, case in found.items() if is_wanted(name)}
-        if not found:
-            return NOT_MEASURED
-        made = make({name: case["runs"] for name, case in found.items()})
-        commits = dict.fromkeys(case["commit"] or "unknown" for case in found.values())
-        cores = dict.fromkeys(str(case["machine"]["cores"]) for case in found.values())
-        trial = "a small trial, " if any(case["is_small"] for case in found.values()) else ""
-        word = "commit" if len(commits) == 1 else "commits"
-        return f"{made}\n\n({trial}{' or '.join(cores)} cores, {word} {', '.join(commits)})"
-
-    return table
-
-
-def _lines(head: str, rows: Iterable[str]) -> str:
-    rule = "| " + " | ".join("---" for _ in head.strip("|").split("|")) + " |"
-    return "\n".join([head, rule, *rows])
-
-
 # ── Table II ────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -72,8 +52,8 @@ def _exact(cases: dict[str, list[Result]]) -> str:
             weighed = first["covers"][cover]
             rows.append(
                 f"| {data} | {COVERS[cover]} | {weighed['weight']:,} | "
-                f"{weighed['weight'] / bound:.3f} | {_percent(weighed['shown'])} | "
-                f"{_percent(run['iterations'][0]['shown'])} | {_percent(run['shown'])} | "
+                f"{weighed['weight'] / bound:.3f} | {percent(weighed['shown'])} | "
+                f"{percent(run['iterations'][0]['shown'])} | {percent(run['shown'])} | "
                 f"{len(run['iterations'])} | {_seconds(run)} | "
                 f"{_over(run)} |"
             )
@@ -82,7 +62,7 @@ def _exact(cases: dict[str, list[Result]]) -> str:
             said = "least, proven" if least["is_proven"] else "least found in time"
             rows.append(
                 f"| {data} | {said} | {least['weight']:,} | {least['weight'] / bound:.3f} | "
-                f"{_percent(least['shown'])} | – | – | – | {_seconds(least)} | – |"
+                f"{percent(least['shown'])} | – | – | – | {_seconds(least)} | – |"
             )
         rows.append(
             f"| {data} | bound of the linear program | {bound:,g} | 1 | – | – | – | – | "
@@ -92,7 +72,7 @@ def _exact(cases: dict[str, list[Result]]) -> str:
         "| network | cover | weight | over the bound | shown by it | shown after the search's "
         "first iteration | shown at the end | iterations | time | people over 1/k |"
     )
-    return _lines(head, rows)
+    return table_of(head, rows)
 
 
 def _differences(cases: dict[str, list[Result]]) -> str:
@@ -115,7 +95,7 @@ def _differences(cases: dict[str, list[Result]]) -> str:
         "the end | MCE against nearest neighbours, at the end | the paper, MCE against exact "
         "b-matching |"
     )
-    return _lines(head, rows)
+    return table_of(head, rows)
 
 
 # ── Table III ───────────────────────────────────────────────────────────────────────────────────
@@ -135,18 +115,18 @@ def _large(cases: dict[str, list[Result]]) -> str:
                 paper = f"{printed.FIRST_UTILITY[name]} after one iteration"
             rows.append(
                 f"| {TABLES_OF_DATA[name]} | {run['n_rows']:,} × {run['n_cells']} | "
-                f"{_percent(steps[0]['shown'])} | "
-                f"{_percent(run['shown'])} after {len(steps)} | {paper} | {_over(run)} | "
+                f"{percent(steps[0]['shown'])} | "
+                f"{percent(run['shown'])} after {len(steps)} | {paper} | {_over(run)} | "
                 f"{_both(steps[0])} | {_both(weighted)} | {_both(run)} | "
                 f"{_per_pair(steps[0], run)} | {_per_pair(weighted, run)} | "
-                f"{_memory(run)} |"
+                f"{peak_memory(run)} |"
             )
     head = (
         "| table | rows × cells | shown, first iteration | shown at the end | the paper | people "
         "over 1/k | first iteration (CPU) | a weighted one | in all | ns a pair, first | ns a "
         "pair, weighted | peak memory |"
     )
-    return _lines(head, rows)
+    return table_of(head, rows)
 
 
 # ── memory ──────────────────────────────────────────────────────────────────────────────────────
@@ -159,14 +139,14 @@ def _growth(cases: dict[str, list[Result]]) -> str:
             own = run["peak_memory_bytes"] - run["base_memory_bytes"]
             rows.append(
                 f"| {run['n_rows']:,} | {_both(run)} | "
-                f"{_per_pair(run, run)} | {_memory(run)} | "
+                f"{_per_pair(run, run)} | {peak_memory(run)} | "
                 f"{own / 2**20:.0f} MB | {own / run['n_rows']:,.0f} |"
             )
     head = (
         "| rows | time (CPU) | ns a pair | peak memory | of that by the search | bytes a row by "
         "the search |"
     )
-    return _lines(head, rows)
+    return table_of(head, rows)
 
 
 def _plain(cases: dict[str, list[Result]]) -> str:
@@ -183,7 +163,7 @@ def _plain(cases: dict[str, list[Result]]) -> str:
                 f"| {name} | {run['n_pairs']:,} | {run['seconds']:.2f} s | {per_pair:.2f} | "
                 f"{per_pair / of_ours:.1f}× |"
             )
-    return _lines("| nearest rows by | pairs | CPU time | ns a pair | against ours |", rows)
+    return table_of("| nearest rows by | pairs | CPU time | ns a pair | against ours |", rows)
 
 
 def _working_sets(cases: dict[str, list[Result]]) -> str:
@@ -196,13 +176,13 @@ def _working_sets(cases: dict[str, list[Result]]) -> str:
             rows.append(
                 f"| {TABLES_OF_DATA[run['data']]} | {run['n_rows']:,} | {_set_name(run)} | "
                 f"{_both(run)} | {own / 2**20:.0f} MB | "
-                f"{'more than 24 h' if paper == 86_400 else _time(paper)} |"
+                f"{'more than 24 h' if paper == 86_400 else short_time(paper)} |"
             )
     head = (
         "| table | rows | entries a row | time (CPU) | memory of the search | the paper, all rows, "
         "32 cores, to convergence |"
     )
-    return _lines(head, rows)
+    return table_of(head, rows)
 
 
 def _set_name(run: Result) -> str:
@@ -218,24 +198,20 @@ def _searches(cases: dict[str, list[Result]]) -> str:
     for name, runs in cases.items():
         cells, search = SEARCHES[name]
         for run in runs:
-            first = _percent(run["iterations"][0]["shown"]) if run["iterations"] else "–"
+            first = percent(run["iterations"][0]["shown"]) if run["iterations"] else "–"
             rows.append(
-                f"| {cells} | {search} | {first} | {_percent(run['shown'])} | "
-                f"{_both(run)} | {_memory(run)} | "
+                f"| {cells} | {search} | {first} | {percent(run['shown'])} | "
+                f"{_both(run)} | {peak_memory(run)} | "
                 f"{_summed(run)} | {_over(run)} | {_worst(run)} |"
             )
     head = (
         "| masks | search | shown, first iteration | shown at the end | time (CPU) | peak memory | "
         "summed belief, of summed 1/k | people over 1/k | worst belief × k |"
     )
-    return _lines(head, rows)
+    return table_of(head, rows)
 
 
 # ── cells ───────────────────────────────────────────────────────────────────────────────────────
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.2f}"
 
 
 def _over(run: Result) -> str:
@@ -263,14 +239,14 @@ def _worst(run: Result) -> str:
 
 
 def _seconds(result: Result) -> str:
-    return _time(result["seconds"])
+    return short_time(result["seconds"])
 
 
 def _both(taken: Result | None) -> str:
     """Return the time on the clock and that of all cores together."""
     if taken is None:
         return "–"
-    return f"{_time(taken['seconds'])} ({_time(taken['cpu_seconds'])})"
+    return f"{short_time(taken['seconds'])} ({short_time(taken['cpu_seconds'])})"
 
 
 def _mean(steps: list[Result]) -> Result | None:
@@ -281,12 +257,6 @@ def _mean(steps: list[Result]) -> Result | None:
     return {name: sum(step[name] for step in steps) / len(steps) for name in times}
 
 
-def _time(seconds: float) -> str:
-    if seconds < 9.95:
-        return f"{seconds:.2f} s"
-    return f"{seconds:.0f} s" if seconds < 600 else f"{seconds / 60:.0f} min"
-
-
 def _per_pair(taken: Result | None, run: Result) -> str:
     """Return the cores' time for each row against each other one, in either direction."""
     if taken is None:
@@ -294,22 +264,14 @@ def _per_pair(taken: Result | None, run: Result) -> str:
     return f"{1e9 * taken['cpu_seconds'] / (run['n_rows'] * (run['n_rows'] - 1)):.3f}"
 
 
-def _memory(result: Result) -> str:
-    return f"{result['peak_memory_bytes'] / 2**20:.0f} MB"
-
-
-def _all(_: str) -> bool:
-    return True
-
-
 ADAPTIVE_TABLES: dict[str, Callable[[Result], str]] = {
-    "adaptive-exact": _of_cases("exact", _all, _exact),
-    "adaptive-differences": _of_cases("exact", _all, _differences),
-    "adaptive-large": _of_cases("large", _all, _large),
-    "adaptive-growth": _of_cases("memory", lambda name: name.startswith("growth-"), _growth),
-    "adaptive-plain": _of_cases("memory", lambda name: name == "plain", _plain),
-    "adaptive-working-sets": _of_cases(
+    "adaptive-exact": of_cases("exact", any_case, _exact),
+    "adaptive-differences": of_cases("exact", any_case, _differences),
+    "adaptive-large": of_cases("large", any_case, _large),
+    "adaptive-growth": of_cases("memory", lambda name: name.startswith("growth-"), _growth),
+    "adaptive-plain": of_cases("memory", lambda name: name == "plain", _plain),
+    "adaptive-working-sets": of_cases(
         "memory", lambda name: name.startswith("working-set"), _working_sets
     ),
-    "adaptive-searches": _of_cases("searches", _all, _searches),
+    "adaptive-searches": of_cases("searches", any_case, _searches),
 }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from incrowd.bench import paper_tables as printed
 from incrowd.bench.chart import Panel, Series, draw
+from incrowd.bench.table_text import NOT_MEASURED
 
 Result = dict[str, Any]
-NOT_MEASURED = "(not measured yet)"
 
 DATA = {
     "adult-nine": "Adult, nine columns",
@@ -322,5 +323,7 @@ GREEDY_TABLES: dict[str, Callable[[Result], str]] = {
     "curve": _of_part("curve", _curve),
 }
 
-DRAWINGS = {"curve-adult.svg": "adult", "curve-cup98.svg": "cup98"}
-"""By file name under ``docs/images``: the data set whose curves it shows."""
+GREEDY_DRAWINGS: dict[str, Callable[[Result], str]] = {
+    f"curve-{data}.svg": partial(drawing, data=data) for data in ("adult", "cup98")
+}
+"""By file name under ``docs/images``: the curves of a data set."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,18 +15,35 @@ from incrowd.cli.options import Debug
 from incrowd.cli.terminal import progress_bar, say
 from incrowd.errors import InputError, JobError, unknown
 
-WORKLOADS = ("tables", "greedy", "adaptive")
-PARTS = {
-    "greedy": ("index", "growth", "paper", "boundary", "peers", "curve"),
-    "adaptive": ("exact", "large", "memory", "searches"),
+
+@dataclass(frozen=True)
+class Workload:
+    """What ``incrowd.bench.NAME`` can measure: its parts, and which flags it takes besides."""
+
+    parts: tuple[str, ...] = ()
+    has_cases: bool = False
+    has_peers: bool = False
+
+
+WORKLOADS = {
+    "tables": Workload(),
+    "greedy": Workload(("index", "growth", "paper", "boundary", "peers", "curve"), has_peers=True),
+    "adaptive": Workload(("exact", "large", "memory", "searches"), has_cases=True),
+    "sets": Workload(
+        ("tables", "parameters", "noise", "learning", "scale", "neighbours"), has_cases=True
+    ),
+    "rules": Workload(
+        ("growth", "alpha", "items", "rules", "real", "mined", "km", "plain"), has_cases=True
+    ),
 }
+PARTS = {name: known.parts for name, known in WORKLOADS.items() if known.parts}
 _PARTS_HELP = "; ".join(f"of {name}: {', '.join(parts)}" for name, parts in PARTS.items())
 
 
 def bench_command(
     workload: Annotated[
         str, typer.Argument(metavar="[WORKLOAD]", help=f"One of: {', '.join(WORKLOADS)}.")
-    ] = WORKLOADS[0],
+    ] = "tables",
     results: Annotated[
         Path, typer.Option(help="Where results are written, as WORKLOAD.json.")
     ] = Path("benchmarks/results"),
@@ -37,8 +56,8 @@ def bench_command(
     case: Annotated[
         list[str] | None,
         typer.Option(
-            help="Measure this case of adaptive alone, keeping the others, such as adult or "
-            "payments-first. Several times."
+            help="Measure this case of adaptive, sets or rules alone, keeping the others, such as "
+            "adult or times-16. Several times."
         ),
     ] = None,
     small: Annotated[
@@ -64,20 +83,23 @@ def bench_command(
 
         INCROWD_DATA=data incrowd bench tables --docs docs
     """
-    from incrowd.bench import adaptive, greedy, render, tables
+    from incrowd.bench import render
 
     if workload not in WORKLOADS:
         raise unknown("workload", workload, WORKLOADS)
-    if workload == "tables" and (part or small):
-        raise JobError(
-            "--part and --small are of the workloads greedy and adaptive",
-            remedy="Leave them out, or say  incrowd bench greedy.",
-        )
-    if (workload != "greedy" and peers_python) or (workload != "adaptive" and case):
-        raise JobError(
-            "--peers-python is of the workload greedy, --case of adaptive",
-            remedy="Leave it out, or name that workload.",
-        )
+    known = WORKLOADS[workload]
+    for flag, is_stated, need in (
+        ("--part", part, "parts"),
+        ("--small", small, "parts"),
+        ("--case", case, "has_cases"),
+        ("--peers-python", peers_python, "has_peers"),
+    ):
+        if is_stated and not getattr(known, need):
+            able = [name for name, other in WORKLOADS.items() if getattr(other, need)]
+            raise JobError(
+                f"the workload {workload} takes no {flag}",
+                remedy=f"Leave it out, or name a workload that does: {', '.join(able)}.",
+            )
     target = results / f"{workload}.json"
     if not only_docs:
         folder = os.environ.get("INCROWD_DATA")
@@ -92,37 +114,30 @@ def bench_command(
         def write(measured: dict[str, Any]) -> None:
             target.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
 
+        module = import_module(f"incrowd.bench.{workload}")
+        given: dict[str, Any] = {}
+        if known.parts:
+            given |= {"sizes": module.SMALL if small else module.FULL, "before": before}
+        if known.has_cases:
+            given |= {"cases": tuple(case or ()), "keep": write}
+        if known.has_peers:
+            given |= {"peers_python": peers_python}
         with progress_bar() as progress:
-            if workload == "tables":
-                measured = tables.run(Path(folder), progress)
-            elif workload == "greedy":
-                measured = greedy.run(
-                    Path(folder),
-                    parts,
-                    progress,
-                    sizes=greedy.SMALL if small else greedy.FULL,
-                    before=before,
-                    peers_python=peers_python,
-                )
-            else:
-                measured = adaptive.run(
-                    Path(folder),
-                    parts,
-                    progress,
-                    cases=tuple(case or ()),
-                    sizes=adaptive.SMALL if small else adaptive.FULL,
-                    before=before,
-                    keep=write,
-                )
+            wanted = (parts, progress) if known.parts else (progress,)
+            measured = module.run(Path(folder), *wanted, **given)
         write(measured)
         say(f"written: {target}")
     if docs is not None:
-        known = {path.stem: json.loads(path.read_text("utf-8")) for path in results.glob("*.json")}
-        for page in sorted(docs.rglob("*.md")):
-            text = page.read_text(encoding="utf-8")
-            page.write_text(render.fill(text, known), encoding="utf-8")
-        if "greedy" in known:
-            (docs / "images").mkdir(exist_ok=True)
-            for name, drawing in render.drawings(known).items():
-                (docs / "images" / name).write_text(drawing, encoding="utf-8")
+        _make_pages(render, docs, results)
     return 0
+
+
+def _make_pages(render: Any, docs: Path, results: Path) -> None:
+    """Make the tables and drawings of the docs anew from all results that are there."""
+    found = {path.stem: json.loads(path.read_text("utf-8")) for path in results.glob("*.json")}
+    for page in sorted(docs.rglob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        page.write_text(render.fill(text, found), encoding="utf-8")
+    for name, drawing in render.drawings(found).items():
+        (docs / "images").mkdir(exist_ok=True)
+        (docs / "images" / name).write_text(drawing, encoding="utf-8")

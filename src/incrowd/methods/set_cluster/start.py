@@ -60,7 +60,7 @@ def first_groups(
     enough = np.flatnonzero(is_enough)
     seeds = order.permutation(np.flatnonzero(~is_enough & (n_left > 0)))
     seeds = seeds[np.argsort(-kinds.need[seeds], kind="stable")]
-    index = _index(kinds)
+    index = index_of(kinds)
     n_found = N_FOUND + int(kinds.need.max())
     found = kernel_near.Found(
         np.empty(n_found, dtype=np.int32),
@@ -102,7 +102,8 @@ def _after(given: Placed, placed: Placed) -> Placed:
     )
 
 
-def _index(kinds: Kinds) -> Index:
+def index_of(kinds: Kinds) -> Index:
+    """Return where kinds are found: bitsets for few items, else copies of the lists by item."""
     from incrowd.methods.set_cluster.kernel_near import Index, bitsets
 
     n_kinds, n_items = len(kinds.need), len(kinds.list_starts) - 1
