@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.methods.rbat import kernel_check
+from incrowd.methods.rbat import kernel_check, kernel_demands
 from incrowd.methods.rbat.parts import Parts, Split
 from incrowd.methods.rbat.problem import billionths
 from incrowd.methods.rbat.promise import RulePromise
@@ -22,7 +22,7 @@ class RuleKeeper:
         self._rules_of_part: dict[int, NDArray[np.int32]] = {
             0: np.arange(len(table.told), dtype=np.int32)
         }
-        self._local_of_part = np.full(2 * parts.problem.n_public, -1, dtype=np.int32)
+        self._local_of_part = np.zeros(2 * parts.problem.n_public, dtype=np.int32)
         self._local_of_told = np.full(table.n_told, -1, dtype=np.int32)
 
     def keeps(self, split: Split) -> bool:
@@ -53,7 +53,7 @@ class RuleKeeper:
         parts = self._parts
         rules = self._touched(split)
         self._rules_of_part.pop(split.part)
-        self._rules_of_part[left], self._rules_of_part[right] = kernel_check.rules_of_sides(
+        self._rules_of_part[left], self._rules_of_part[right] = kernel_demands.rules_of_sides(
             parts.problem.rules, rules, parts.side_of_item
         )
 

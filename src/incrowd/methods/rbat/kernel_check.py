@@ -9,163 +9,55 @@ from numpy.typing import NDArray
 
 from incrowd.compiling import Flag, Whole, compiled, compiled_inner
 from incrowd.kernels.bits import n_set
-from incrowd.kernels.sorting import shell_sort
+from incrowd.methods.rbat.kernel_demands import Demands, RuleTable, distinct_demands
 
 BILLION = 10**9
 """A confidence is a whole number of billionths."""
 
-LEAST_RULES = 256
+LEFT, RIGHT = 1, 2
+"""Where the bits of the sides are; the bits at 0 are not looked at."""
+
+LEAST_RULES = 1024
 """A round of fewer rules would cost more than it can spare."""
 
-BLOCK_ROWS = 1 << 14
+BLOCK_ROWS = 1 << 12
 """How many rows are counted at once: their bits stay near the processor."""
+
+
+N_PARTS, N_EQUAL, N_TELLS = 3, 2, 1
+"""How far before its first part a row says how many parts it shows, how many rows it stands for,
+and how many sensitive sets it holds: side by side, for they are read together."""
 
 
 class ShownRows(NamedTuple):
     """Distinct rows as a release would show them, how many rows each stands for, what they tell.
 
-    Row r shows the parts ``parts[starts[r]:starts[r] + n_parts[r]]``, in no order, and holds the
-    sensitive sets ``tells[tells_starts[r]:tells_starts[r + 1]]``.
+    Row r shows the ``parts[starts[r] - N_PARTS]`` parts from ``parts[starts[r]]`` on, in no
+    order, stands for ``parts[starts[r] - N_EQUAL]`` rows, and holds the
+    ``parts[starts[r] - N_TELLS]`` sensitive sets ``tells[tells_starts[r]:tells_starts[r + 1]]``,
+    ``most_tells`` at most. Rows that stand for many come first.
     """
 
     starts: NDArray[np.int64]
     parts: NDArray[np.int32]
-    n_parts: NDArray[np.int32]
-    n_equal: NDArray[np.int32]
     tells_starts: NDArray[np.int64]
     tells: NDArray[np.int32]
-
-
-class RuleTable(NamedTuple):
-    """Rules: public items ``items[starts[r]:starts[r + 1]]``, and the sensitive set ``told[r]``."""
-
-    starts: NDArray[np.int64]
-    items: NDArray[np.int32]
-    told: NDArray[np.int32]
-    n_told: Whole
-
-
-class Demands(NamedTuple):
-    """Distinct public parts of rules after a split, and the sensitive sets they must not tell.
-
-    Demand d is for rows with the sides ``sides[d]`` (bits) of the split part and with the other
-    parts ``others[other_starts[d]:other_starts[d + 1]]``; its sensitive sets are
-    ``told[told_starts[d]:told_starts[d + 1]]``, ascending.
-    """
-
-    sides: NDArray[np.uint8]
-    other_starts: NDArray[np.int64]
-    others: NDArray[np.int32]
-    told_starts: NDArray[np.int64]
-    told: NDArray[np.int32]
-
-
-@compiled_inner
-def _distinct_demands(
-    table: RuleTable,
-    rules: NDArray[np.int32],
-    side_of_item: NDArray[np.uint8],
-    part_of_item: NDArray[np.int32],
-) -> Demands:
-    """Return what these rules ask for, each of it once. O(items of the rules) as a rule."""
-    n_rules = len(rules)
-    n_items: Whole = np.int64(0)
-    for rule in rules:
-        n_items += table.starts[rule + 1] - table.starts[rule]
-    room = 16
-    while room < 2 * n_rules:
-        room *= 2
-    slots = np.full(room, -1, dtype=np.int32)
-    sides = np.zeros(n_rules, dtype=np.uint8)
-    other_starts = np.zeros(n_rules + 1, dtype=np.int64)
-    others = np.empty(n_items, dtype=np.int32)
-    keys = np.empty(n_rules, dtype=np.int64)
-    n_demands: Whole = np.int64(0)
-    for number in range(n_rules):
-        rule = rules[number]
-        begin = other_starts[n_demands]
-        end = begin
-        side = np.uint8(0)
-        for place in range(table.starts[rule], table.starts[rule + 1]):
-            item = table.items[place]
-            if side_of_item[item]:
-                side |= side_of_item[item]
-                continue
-            part = part_of_item[item]
-            hole = end
-            while hole > begin and others[hole - 1] > part:
-                hole -= 1
-            if hole > begin and others[hole - 1] == part:
-                continue
-            for move in range(end, hole, -1):
-                others[move] = others[move - 1]
-            others[hole] = part
-            end += 1
-        mixed = np.uint64(side)
-        for place in range(begin, end):
-            mixed = (mixed ^ np.uint64(others[place])) * np.uint64(0x9E3779B97F4A7C15)
-            mixed ^= mixed >> np.uint64(29)
-        slot = np.int64(mixed & np.uint64(room - 1))
-        while slots[slot] >= 0 and not _is_demand(
-            slots[slot], side, others, begin, end, sides, other_starts
-        ):
-            slot = (slot + 1) & (room - 1)
-        if slots[slot] < 0:
-            slots[slot] = n_demands
-            sides[n_demands] = side
-            n_demands += 1
-            other_starts[n_demands] = end
-        keys[number] = np.int64(slots[slot]) * table.n_told + table.told[rule]
-    shell_sort(keys, n_rules)
-    told_starts = np.zeros(n_demands + 1, dtype=np.int64)
-    told = np.empty(n_rules, dtype=np.int32)
-    n_told: Whole = np.int64(0)
-    for number in range(n_rules):
-        if number and keys[number] == keys[number - 1]:
-            continue
-        told[n_told] = keys[number] % table.n_told
-        n_told += 1
-        told_starts[keys[number] // table.n_told + 1] = n_told
-    return Demands(
-        sides[:n_demands],
-        other_starts[: n_demands + 1],
-        others[: other_starts[n_demands]],
-        told_starts,
-        told[:n_told],
-    )
-
-
-@compiled_inner
-def _is_demand(
-    demand: Whole,
-    side: Whole,
-    others: NDArray[np.int32],
-    begin: Whole,
-    end: Whole,
-    sides: NDArray[np.uint8],
-    other_starts: NDArray[np.int64],
-) -> Flag:
-    start = other_starts[demand]
-    if sides[demand] != side or other_starts[demand + 1] - start != end - begin:
-        return False
-    n_equal = 0
-    for place in range(end - begin):
-        n_equal += others[start + place] == others[begin + place]
-    return n_equal == end - begin
+    most_tells: Whole
 
 
 class Block(NamedTuple):
     """Some rows that hold the split part, as bits: of the left, the right, and each wanted part.
 
-    ``bits[b]`` has the rows of side or part b and ``n_bits[b]`` how many they are; ``planes[p]``
-    has those whose number of equal rows has bit p, in its first ``n_words_of_plane[p]`` words.
-    ``matched`` is room for the rows of a demand. The ``n_tellers[t]`` rows that hold the wanted
-    sensitive set t are ``teller[entry]``, from entry ``first_teller[t]`` on by ``next_teller``;
-    where they are many they are bits too, ``tells[t]``.
+    ``bits[b]`` has the rows of side or part b (0: of parts that nothing asks for), ``n_words[b]``
+    is how many of its words are not 0. ``planes[p]`` has the rows whose number of equal rows has
+    bit p, in its first ``n_words_of_plane[p]`` words. ``matched`` is room for the rows of a
+    demand. The ``n_tellers[t]`` rows that hold the wanted sensitive set t are ``teller[entry]``,
+    from entry ``first_teller[t]`` on by ``next_teller``; where they are many they are bits too,
+    ``tells[t]``.
     """
 
     bits: NDArray[np.uint64]
-    n_bits: NDArray[np.int64]
+    n_words: NDArray[np.int64]
     planes: NDArray[np.uint64]
     n_words_of_plane: NDArray[np.int64]
     matched: NDArray[np.uint64]
@@ -181,15 +73,11 @@ def _room_for_block(
     shown: ShownRows, rows: NDArray[np.int32], n_bits: Whole, n_told: Whole
 ) -> Block:
     """Return room for the largest block of these rows."""
-    n_words = (min(len(rows), BLOCK_ROWS) + 63) >> 6
-    most_equal = 1
-    most_tellers = 0
-    for begin in range(0, len(rows), BLOCK_ROWS):
-        n_tellers = 0
-        for row in rows[begin : begin + BLOCK_ROWS]:
-            most_equal = max(most_equal, shown.n_equal[row])
-            n_tellers += shown.tells_starts[row + 1] - shown.tells_starts[row]
-        most_tellers = max(most_tellers, n_tellers)
+    n_rows = min(len(rows), BLOCK_ROWS)
+    n_words = (n_rows + 63) >> 6
+    # rows that stand for many come first
+    most_equal = shown.parts[shown.starts[rows[0]] - N_EQUAL]
+    most_tellers = min(n_rows * shown.most_tells, len(shown.tells))
     n_planes = 0
     while most_equal >> n_planes:
         n_planes += 1
@@ -218,7 +106,7 @@ def _fill_block(
 ) -> None:
     """Fill a block from these rows. O(their parts)."""
     block.bits[:] = np.uint64(0)
-    block.n_bits[:] = 0
+    block.n_words[:] = 0
     block.planes[:] = np.uint64(0)
     block.n_words_of_plane[:] = 0
     block.first_teller[:] = -1
@@ -228,17 +116,13 @@ def _fill_block(
         row = rows[number]
         word = number >> 6
         bit = np.uint64(1) << np.uint64(number & 63)
-        for side in range(2):
-            if (flags[row] >> side) & 1:
-                block.bits[side, word] |= bit
-                block.n_bits[side] += 1
+        flag = np.uint64(flags[row])
+        block.bits[LEFT, word] |= (flag & np.uint64(1)) << np.uint64(number & 63)
+        block.bits[RIGHT, word] |= (flag >> np.uint64(1)) << np.uint64(number & 63)
         start = shown.starts[row]
-        for entry in range(start, start + shown.n_parts[row]):
-            local = local_of_part[shown.parts[entry]]
-            if local >= 0:
-                block.bits[local, word] |= bit
-                block.n_bits[local] += 1
-        n_equal = shown.n_equal[row]
+        for entry in range(start, start + shown.parts[start - N_PARTS]):
+            block.bits[local_of_part[shown.parts[entry]], word] |= bit
+        n_equal = shown.parts[start - N_EQUAL]
         plane = 0
         while n_equal:
             if n_equal & 1:
@@ -246,6 +130,8 @@ def _fill_block(
                 block.n_words_of_plane[plane] = word + 1
             n_equal >>= 1
             plane += 1
+        if shown.parts[start - N_TELLS] == 0:
+            continue
         for place in range(shown.tells_starts[row], shown.tells_starts[row + 1]):
             local = local_of_told[shown.tells[place]]
             if local >= 0:
@@ -254,6 +140,9 @@ def _fill_block(
                 block.first_teller[local] = n_tellers
                 block.n_tellers[local] += 1
                 n_tellers += 1
+    for local in range(len(block.n_words)):
+        for word in block.bits[local]:
+            block.n_words[local] += word != np.uint64(0)
     for local in range(len(block.n_tellers)):
         if block.n_tellers[local] > block.tells.shape[1]:
             tells = block.tells[local]
@@ -268,17 +157,17 @@ def _fill_block(
 @compiled_inner
 def _match(block: Block, n_words: Whole, side: Whole, others: NDArray[np.int32]) -> Whole:
     """Mark the rows of a block that meet a demand; return how many rows they stand for."""
-    fewest = block.n_bits[0] if side & 1 else block.n_bits[1]
+    fewest = block.n_words[LEFT] if side & 1 else block.n_words[RIGHT]
     if side == 3:
-        fewest = min(fewest, block.n_bits[1])
+        fewest = min(fewest, block.n_words[RIGHT])
     for other in others:
-        fewest = min(fewest, block.n_bits[other])
+        fewest = min(fewest, block.n_words[other])
     if fewest == 0:
         return 0
     matched = block.matched
-    begun = block.bits[0] if side & 1 else block.bits[1]
+    begun = block.bits[LEFT] if side & 1 else block.bits[RIGHT]
     if side == 3:
-        more = block.bits[1]
+        more = block.bits[RIGHT]
         for word in range(n_words):
             matched[word] = begun[word] & more[word]
     else:
@@ -315,7 +204,7 @@ def _n_telling(block: Block, shown: ShownRows, rows: NDArray[np.int32], told: Wh
     while entry >= 0:
         number = block.teller[entry]
         if (block.matched[number >> 6] >> np.uint64(number & 63)) & np.uint64(1):
-            n_telling += shown.n_equal[rows[number]]
+            n_telling += shown.parts[shown.starts[rows[number]] - N_EQUAL]
         entry = block.next_teller[entry]
     return n_telling
 
@@ -333,11 +222,11 @@ def _hold(
 ) -> Flag:
     """Whether all demands are met."""
     n_demands = len(demands.sides)
-    n_bits = 2
+    n_bits = 3
     others = np.empty(len(demands.others), dtype=np.int32)
     for place in range(len(others)):
         part = demands.others[place]
-        if local_of_part[part] < 0:
+        if local_of_part[part] == 0:
             local_of_part[part] = n_bits
             n_bits += 1
         others[place] = local_of_part[part]
@@ -363,7 +252,7 @@ def _hold(
                 told = local_of_told[demands.told[place]]
                 telling[place] += _n_telling(block, shown, some, told)
     for part in demands.others:
-        local_of_part[part] = -1
+        local_of_part[part] = 0
     for told in demands.told:
         local_of_told[told] = -1
     for demand in range(n_demands):
@@ -394,13 +283,14 @@ def rules_hold(
 
     ``rows`` are those that hold the part, with the sides that they hold as bits in ``flags``.
     Rules are looked at in as many rounds as asked for, or fewer if they are few, until one of
-    them has a broken rule. ``confidence`` is in billionths; both ``local`` arrays are −1 before
-    and after. A round is O(parts of the rows + demands · their parts · rows / 64).
+    them has a broken rule. ``confidence`` is in billionths; ``local_of_part`` is 0 and
+    ``local_of_told`` −1 before and after. A round is O(parts of the rows + demands · their
+    parts · rows / 64).
     """
     per_round = max(LEAST_RULES, -(-len(rules) // n_rounds))
     for begin in range(0, len(rules), per_round):
         some = rules[begin : begin + per_round]
-        demands = _distinct_demands(table, some, side_of_item, part_of_item)
+        demands = distinct_demands(table, some, side_of_item, part_of_item)
         if not _hold(shown, demands, rows, flags, local_of_part, local_of_told, k, confidence):
             return False
     return True
@@ -419,8 +309,17 @@ def show_sides(
     """Let rows show the sides of what is split, one part or two, in its place."""
     for row in rows:
         start = shown.starts[row]
+        if part == other_part:
+            entry = start
+            while shown.parts[entry] != part:
+                entry += 1
+            shown.parts[entry] = right if flags[row] == 2 else left
+            if flags[row] == 3:
+                shown.parts[start + shown.parts[start - N_PARTS]] = right
+                shown.parts[start - N_PARTS] += 1
+            continue
         end = start
-        for entry in range(start, start + shown.n_parts[row]):
+        for entry in range(start, start + shown.parts[start - N_PARTS]):
             shows = shown.parts[entry]
             if shows != part and shows != other_part:
                 shown.parts[end] = shows
@@ -431,26 +330,27 @@ def show_sides(
         if flags[row] & 2:
             shown.parts[end] = right
             end += 1
-        shown.n_parts[row] = end - start
+        shown.parts[start - N_PARTS] = end - start
 
 
 @compiled
-def rules_of_sides(
-    table: RuleTable, rules: NDArray[np.int32], side_of_item: NDArray[np.uint8]
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return which of the rules have an item on the left, and which on the right."""
-    on_left = np.empty(len(rules), dtype=np.int32)
-    on_right = np.empty(len(rules), dtype=np.int32)
-    n_left = 0
-    n_right = 0
-    for rule in rules:
-        side = np.uint8(0)
-        for place in range(table.starts[rule], table.starts[rule + 1]):
-            side |= side_of_item[table.items[place]]
-        if side & 1:
-            on_left[n_left] = rule
-            n_left += 1
-        if side & 2:
-            on_right[n_right] = rule
-            n_right += 1
-    return on_left[:n_left].copy(), on_right[:n_right].copy()
+def shown_as_one(
+    row_starts: NDArray[np.int64],
+    n_equal: NDArray[np.int32],
+    tells_starts: NDArray[np.int64],
+    tells: NDArray[np.int32],
+) -> ShownRows:
+    """Return rows that all show part 0, with room for as many parts as they have items."""
+    n_rows = len(n_equal)
+    starts = np.empty(n_rows, dtype=np.int64)
+    parts = np.zeros(row_starts[n_rows] + N_PARTS * n_rows, dtype=np.int32)
+    most_tells: Whole = np.int64(0)
+    for row in range(n_rows):
+        start = row_starts[row] + N_PARTS * (row + 1)
+        starts[row] = start
+        parts[start - N_PARTS] = 1
+        parts[start - N_EQUAL] = n_equal[row]
+        n_tells = tells_starts[row + 1] - tells_starts[row]
+        parts[start - N_TELLS] = n_tells
+        most_tells = max(most_tells, n_tells)
+    return ShownRows(starts, parts, tells_starts, tells, most_tells)

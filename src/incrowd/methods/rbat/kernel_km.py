@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.compiling import Flag, Whole, compiled, compiled_inner
-from incrowd.methods.rbat.kernel_check import ShownRows
+from incrowd.methods.rbat.kernel_check import N_EQUAL, N_PARTS, ShownRows
 
 
 @compiled
@@ -35,9 +35,10 @@ def few_rows_break(
     n_both: Whole = np.int64(0)
     for row in rows:
         flag = flags[row]
-        n_left += shown.n_equal[row] * (flag & 1)
-        n_right += shown.n_equal[row] * (flag >> 1)
-        n_both += shown.n_equal[row] * (flag == 3)
+        n_equal = shown.parts[shown.starts[row] - N_EQUAL]
+        n_left += n_equal * (flag & 1)
+        n_right += n_equal * (flag >> 1)
+        n_both += n_equal * (flag == 3)
     if 0 < n_left < k or 0 < n_right < k:
         return True
     if m == 1:
@@ -73,15 +74,15 @@ def _breaks_pairs(
     for row in rows:
         if flags[row] & side == side:
             start = shown.starts[row]
-            for entry in range(start, start + shown.n_parts[row]):
-                counts[shown.parts[entry]] += shown.n_equal[row]
+            for entry in range(start, start + shown.parts[start - N_PARTS]):
+                counts[shown.parts[entry]] += shown.parts[start - N_EQUAL]
     counts[part] = 0
     counts[other_part] = 0
     is_broken = False
     for row in rows:
         if flags[row] & side == side:
             start = shown.starts[row]
-            for entry in range(start, start + shown.n_parts[row]):
+            for entry in range(start, start + shown.parts[start - N_PARTS]):
                 other = shown.parts[entry]
                 is_broken |= 0 < counts[other] < k
                 counts[other] = 0
@@ -106,7 +107,7 @@ def _breaks_triples(
     for row in rows:
         if flags[row] & side == side:
             start = shown.starts[row]
-            for entry in range(start, start + shown.n_parts[row]):
+            for entry in range(start, start + shown.parts[start - N_PARTS]):
                 other = shown.parts[entry]
                 n_others += counts[other] == 0
                 counts[other] += 1
@@ -116,7 +117,7 @@ def _breaks_triples(
     for row in rows:
         if flags[row] & side == side:
             start = shown.starts[row]
-            for entry in range(start, start + shown.n_parts[row]):
+            for entry in range(start, start + shown.parts[start - N_PARTS]):
                 other = shown.parts[entry]
                 if counts[other] > 0:
                     others[n_others] = other
@@ -133,7 +134,7 @@ def _breaks_triples(
     for row in rows:
         if flags[row] & side == side:
             start = shown.starts[row]
-            for entry in range(start, start + shown.n_parts[row]):
+            for entry in range(start, start + shown.parts[start - N_PARTS]):
                 number = counts[shown.parts[entry]]
                 showing[filled[number]] = row
                 filled[number] += 1
@@ -144,14 +145,14 @@ def _breaks_triples(
             continue
         for row in showing[starts[number] : starts[number + 1]]:
             start = shown.starts[row]
-            for entry in range(start, start + shown.n_parts[row]):
-                of_place[counts[shown.parts[entry]]] += shown.n_equal[row]
+            for entry in range(start, start + shown.parts[start - N_PARTS]):
+                of_place[counts[shown.parts[entry]]] += shown.parts[start - N_EQUAL]
         for place in range(n_others):
             if others[place] == part or others[place] == other_part:
                 of_place[place] = 0
         for row in showing[starts[number] : starts[number + 1]]:
             start = shown.starts[row]
-            for entry in range(start, start + shown.n_parts[row]):
+            for entry in range(start, start + shown.parts[start - N_PARTS]):
                 place = counts[shown.parts[entry]]
                 is_broken |= 0 < of_place[place] < k
                 of_place[place] = 0

@@ -67,14 +67,8 @@ class Parts:
         self.part_of_item = np.zeros(n_public, dtype=np.int32)
         self.support = np.zeros(2 * n_public, dtype=np.int64)
         self.support[0] = problem.n_rows
-        parts = np.zeros_like(baskets.items)
-        self.shown = kernel_check.ShownRows(
-            baskets.starts,
-            parts,
-            np.ones(n_rows, dtype=np.int32),
-            baskets.n_equal,
-            problem.tells_starts,
-            problem.tells,
+        self.shown = kernel_check.shown_as_one(
+            baskets.starts, baskets.n_equal, problem.tells_starts, problem.tells
         )
         self.flags = np.zeros(n_rows, dtype=np.uint8)
         self.side_of_item = np.zeros(n_public, dtype=np.uint8)

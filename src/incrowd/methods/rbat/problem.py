@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from incrowd.data.rules import Rules
 from incrowd.data.sets import Sets
 from incrowd.methods.rbat import kernel_rows
-from incrowd.methods.rbat.kernel_check import BILLION, RuleTable
+from incrowd.methods.rbat.kernel_check import BILLION
+from incrowd.methods.rbat.kernel_demands import RuleTable
 from incrowd.methods.rbat.kernel_split import Baskets
 from incrowd.methods.rbat.promise import KmPromise, RulePromise
 
