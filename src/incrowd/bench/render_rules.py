@@ -17,6 +17,9 @@ from incrowd.bench.table_text import (
 Runs = dict[str, list[Result]]
 
 
+LEAST_ANSWERED = 30
+"""An error of fewer queries says nothing."""
+
 LOST = "parts | largest part | log₂ of UL | error, subsets | error, share | skewness"
 
 
@@ -29,15 +32,18 @@ def _own_memory(run: Result) -> str:
     return f"{(run['peak_memory_bytes'] - run['base_memory_bytes']) / 2**20:.0f} MB"
 
 
-def _error(error: float | None) -> str:
-    return "–" if error is None else f"{error:.3f}"
+def _errors(run: Result) -> str:
+    """Return the error in both readings, where enough queries have an answer to be counted."""
+    if run["n_answered"] < LEAST_ANSWERED:
+        return "– | –"
+    return f"{run['are_subsets']:.3f} | {run['are_share']:.3f}"
 
 
 def _lost(run: Result) -> str:
     loss = run["log2_utility_loss"]
     return (
         f"{run['n_parts']:,} | {run['largest_part']} | {'–' if loss is None else f'{loss:.1f}'} | "
-        f"{_error(run['are_subsets'])} | {_error(run['are_share'])} | {run['skewness']:,}"
+        f"{_errors(run)} | {run['skewness']:,}"
     )
 
 
@@ -135,7 +141,7 @@ def _km(cases: Runs) -> str:
         f"{_improved(run)} | {_both(run)} | {peak_memory(run)} | {run['n_parts']:,} | "
         f"{run['largest_part']} | "
         f"{percent(1 - run['share_ungeneralized'])} | {run['mean_part_size']:.2f} | "
-        f"{_error(run['are_subsets'])} | {_error(run['are_share'])} |"
+        f"{_errors(run)} |"
         for runs in cases.values()
         for run in runs
     ]
