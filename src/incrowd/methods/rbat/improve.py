@@ -40,7 +40,8 @@ class Improved:
 def improve(parts: Parts, keeper: Keeper, effort: int | str, progress: Progress) -> Improved:
     """Split and move items for so many passes, or for so long, while something changes.
 
-    The promise is kept after every step, and no step raises the utility loss.
+    The first pass looks at all parts, the others at those that the pass before has changed. The
+    promise is kept after every step, and no step raises the utility loss.
     """
     seconds = seconds_of(effort)
     if isinstance(effort, int):
@@ -49,10 +50,14 @@ def improve(parts: Parts, keeper: Keeper, effort: int | str, progress: Progress)
         most = MOST_PASSES if seconds else PASSES.get(effort, 0)
     begin = time.monotonic()
     n_passes = n_splits = n_moves = 0
+    among = set(range(len(parts.items)))
     while n_passes < most and not is_end_wished():
         n_passes += 1
-        more_splits = split_further(parts, keeper)
-        more_moves = move_items(parts, keeper, _Told(progress, n_passes - 1, most))
+        changed: set[int] = set()
+        more_splits = split_further(parts, keeper, among, changed)
+        tell = _Told(progress, n_passes - 1, most)
+        more_moves = move_items(parts, keeper, among | changed, changed, tell)
+        among = changed
         n_splits += more_splits
         n_moves += more_moves
         if not more_splits + more_moves or (seconds and time.monotonic() - begin >= seconds):
@@ -73,9 +78,12 @@ class _Told:
         self.progress(STAGE, self.n_done * n_parts + n_parts_done, total)
 
 
-def split_further(parts: Parts, keeper: Keeper) -> int:
-    """Try other splits of every part, the largest first; return how many were made."""
-    leaves = _largest_first(parts)
+def split_further(parts: Parts, keeper: Keeper, among: set[int], changed: set[int]) -> int:
+    """Try other splits of these parts, the largest first; return how many were made.
+
+    Their sides are added to those that have changed.
+    """
+    leaves = _largest_first(parts, among)
     n_made = 0
     while leaves and not is_end_wished():
         part = leaves.pop(0)
@@ -85,6 +93,7 @@ def split_further(parts: Parts, keeper: Keeper) -> int:
             if is_kept:
                 sides = parts.accept(split)
                 keeper.accepted(split, *sides)
+                changed.update(sides)
                 leaves[:0] = [side for side in sides if len(parts.items[side]) > 1]
                 n_made += 1
             parts.end(split)
@@ -106,11 +115,20 @@ def _ways(
             yield np.array([item], dtype=np.int32), items[items != item]
 
 
-def move_items(parts: Parts, keeper: Keeper, tell: Callable[[int, int], None]) -> int:
-    """Move items from large parts to smaller ones where less is lost; return how many moved."""
+def move_items(
+    parts: Parts,
+    keeper: Keeper,
+    among: set[int],
+    changed: set[int],
+    tell: Callable[[int, int], None],
+) -> int:
+    """Move items of these parts to smaller ones where less is lost; return how many moved.
+
+    The parts that lost or gained an item are added to those that have changed.
+    """
     n_moved = 0
     sizes = np.array([len(items) for items in parts.items], dtype=np.int64)
-    leaves = _largest_first(parts)
+    leaves = _largest_first(parts, among)
     for number, part in enumerate(leaves):
         tell(number, len(leaves))
         items = parts.items[part]
@@ -118,21 +136,24 @@ def move_items(parts: Parts, keeper: Keeper, tell: Callable[[int, int], None]) -
         for item in items[np.argsort(support, kind="stable")].tolist():
             if is_end_wished():
                 return n_moved
-            n_moved += _move_item(parts, keeper, part, item, sizes)
+            target = _move_item(parts, keeper, part, item, sizes)
+            if target >= 0:
+                n_moved += 1
+                changed.update((part, target))
     return n_moved
 
 
-def _move_item(
-    parts: Parts, keeper: Keeper, part: int, item: int, sizes: NDArray[np.int64]
-) -> bool:
+def _move_item(parts: Parts, keeper: Keeper, part: int, item: int, sizes: NDArray[np.int64]) -> int:
     """Move an item to the first of some parts that keeps the promise and loses less.
 
-    Items that stand alone are let be: they are what an analyst can count exactly.
+    Returns that part, or −1. Items that stand alone are let be: they are what an analyst can
+    count exactly.
     """
     left = parts.items[part][parts.items[part] != item]
     smaller = np.flatnonzero((sizes > 1) & (sizes < len(left)))
     order = np.lexsort([-parts.support[smaller], sizes[smaller]])
-    for other in smaller[order[:N_TARGETS]].tolist():
+    targets: list[int] = smaller[order[:N_TARGETS]].tolist()
+    for other in targets:
         right = np.sort(np.append(parts.items[other], np.int32(item)))
         split = parts.begin_with(part, left, right, other)
         is_better = _is_better(parts, split) and keeper.keeps(split)
@@ -143,8 +164,8 @@ def _move_item(
             sizes[other] += 1
         parts.end(split)
         if is_better:
-            return True
-    return False
+            return other
+    return -1
 
 
 def _is_better(parts: Parts, split: Split) -> bool:
@@ -166,6 +187,6 @@ def _loss(parts: Parts, items: NDArray[np.int32], n_rows: int, largest: int) -> 
     return (ldexp(1.0, len(items) - largest) - ldexp(1.0, -largest)) * mean * n_rows
 
 
-def _largest_first(parts: Parts) -> list[int]:
-    leaves = [part for part in range(len(parts.items)) if len(parts.items[part]) > 1]
+def _largest_first(parts: Parts, among: set[int]) -> list[int]:
+    leaves = [part for part in among if len(parts.items[part]) > 1]
     return sorted(leaves, key=lambda part: (-len(parts.items[part]), part))
