@@ -25,6 +25,12 @@ N_TARGETS = 3
 PASSES = {QUICK: 1, AUTO: 3, FULL: 100}
 """How many passes the words for an effort come to; a pass that changes nothing is the last."""
 
+STEPS = {QUICK: 200_000_000, AUTO: 1_000_000_000}
+"""After about how many steps the words for an effort end a search all the same."""
+
+STEPS_PER_TRY = 20_000
+"""What trying a split takes besides a step for every row of its part."""
+
 MOST_PASSES = 100_000
 
 
@@ -35,6 +41,23 @@ class Improved:
     n_passes: int
     n_splits: int
     n_moves: int
+
+
+@dataclass
+class _Steps:
+    """How many steps are left; None is no bound. What they count does not depend on time."""
+
+    left: int | None
+
+    def take(self, split: Split) -> None:
+        """Count the try of a split."""
+        if self.left is not None:
+            self.left -= len(split.rows) + STEPS_PER_TRY
+
+    @property
+    def is_end(self) -> bool:
+        """Whether the search is to end, for want of steps or because somebody wishes it."""
+        return (self.left is not None and self.left <= 0) or is_end_wished()
 
 
 def improve(parts: Parts, keeper: Keeper, effort: int | str, progress: Progress) -> Improved:
@@ -48,15 +71,17 @@ def improve(parts: Parts, keeper: Keeper, effort: int | str, progress: Progress)
         most = min(effort, MOST_PASSES)
     else:
         most = MOST_PASSES if seconds else PASSES.get(effort, 0)
+    steps = _Steps(STEPS.get(effort) if isinstance(effort, str) else None)
     begin = time.monotonic()
     n_passes = n_splits = n_moves = 0
     among = set(range(len(parts.items)))
-    while n_passes < most and not is_end_wished():
+    while n_passes < most and not steps.is_end:
         n_passes += 1
         changed: set[int] = set()
-        more_splits = split_further(parts, keeper, among, changed)
         tell = _Told(progress, n_passes - 1, most)
-        more_moves = move_items(parts, keeper, among | changed, changed, tell)
+        tell(0, 1)
+        more_splits = split_further(parts, keeper, among, changed, steps)
+        more_moves = move_items(parts, keeper, among | changed, changed, steps, tell)
         among = changed
         n_splits += more_splits
         n_moves += more_moves
@@ -78,40 +103,52 @@ class _Told:
         self.progress(STAGE, self.n_done * n_parts + n_parts_done, total)
 
 
-def split_further(parts: Parts, keeper: Keeper, among: set[int], changed: set[int]) -> int:
+def split_further(
+    parts: Parts, keeper: Keeper, among: set[int], changed: set[int], steps: _Steps
+) -> int:
     """Try other splits of these parts, the largest first; return how many were made.
 
-    Their sides are added to those that have changed.
+    Their sides are added to those that have changed. What is left of a part that an item was
+    taken from is gone through from the next item on.
     """
-    leaves = _largest_first(parts, among)
+    waiting = [(part, 0) for part in _largest_first(parts, among)]
     n_made = 0
-    while leaves and not is_end_wished():
-        part = leaves.pop(0)
-        for left, right in _ways(parts, parts.items[part]):
+    while waiting and not steps.is_end:
+        part, n_tried = waiting.pop(0)
+        for place, (left, right) in enumerate(_ways(parts, parts.items[part], n_tried), n_tried):
             split = parts.begin_with(part, left, right)
+            steps.take(split)
             is_kept = keeper.keeps(split)
             if is_kept:
                 sides = parts.accept(split)
                 keeper.accepted(split, *sides)
                 changed.update(sides)
-                leaves[:0] = [side for side in sides if len(parts.items[side]) > 1]
+                again = 0 if place < N_EVEN_WAYS else place
+                waiting[:0] = [(side, again) for side in sides if len(parts.items[side]) > 1]
                 n_made += 1
             parts.end(split)
-            if is_kept:
+            if is_kept or steps.is_end:
                 break
     return n_made
 
 
+N_EVEN_WAYS = 2
+
+
 def _ways(
-    parts: Parts, items: NDArray[np.int32]
+    parts: Parts, items: NDArray[np.int32], n_tried: int
 ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
-    """Yield ways to split a part: even sides first, then one item after the other by itself."""
+    """Yield ways to split a part: even sides first, then one item after the other by itself.
+
+    The first ``n_tried`` of them are left out.
+    """
     by_support = items[np.argsort(-parts.problem.baskets.support[items], kind="stable")]
     n_items = len(items)
-    for is_left in (np.arange(n_items) % 2 == 0, np.arange(n_items) < n_items // 2):
+    even = (np.arange(n_items) % 2 == 0, np.arange(n_items) < n_items // 2)
+    for is_left in even[n_tried:]:
         yield np.sort(by_support[is_left]), np.sort(by_support[~is_left])
     if n_items > 2:
-        for item in by_support:
+        for item in by_support[max(0, n_tried - N_EVEN_WAYS) :]:
             yield np.array([item], dtype=np.int32), items[items != item]
 
 
@@ -120,6 +157,7 @@ def move_items(
     keeper: Keeper,
     among: set[int],
     changed: set[int],
+    steps: _Steps,
     tell: Callable[[int, int], None],
 ) -> int:
     """Move items of these parts to smaller ones where less is lost; return how many moved.
@@ -134,16 +172,23 @@ def move_items(
         items = parts.items[part]
         support = parts.problem.baskets.support[items]
         for item in items[np.argsort(support, kind="stable")].tolist():
-            if is_end_wished():
+            if steps.is_end:
                 return n_moved
-            target = _move_item(parts, keeper, part, item, sizes)
+            target = _move_item(parts, keeper, part, item, sizes, steps)
             if target >= 0:
                 n_moved += 1
                 changed.update((part, target))
     return n_moved
 
 
-def _move_item(parts: Parts, keeper: Keeper, part: int, item: int, sizes: NDArray[np.int64]) -> int:
+def _move_item(
+    parts: Parts,
+    keeper: Keeper,
+    part: int,
+    item: int,
+    sizes: NDArray[np.int64],
+    steps: _Steps,
+) -> int:
     """Move an item to the first of some parts that keeps the promise and loses less.
 
     Returns that part, or −1. Items that stand alone are let be: they are what an analyst can
@@ -156,6 +201,7 @@ def _move_item(parts: Parts, keeper: Keeper, part: int, item: int, sizes: NDArra
     for other in targets:
         right = np.sort(np.append(parts.items[other], np.int32(item)))
         split = parts.begin_with(part, left, right, other)
+        steps.take(split)
         is_better = _is_better(parts, split) and keeper.keeps(split)
         if is_better:
             parts.replace(split)
