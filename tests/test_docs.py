@@ -22,7 +22,7 @@ from incrowd.job import InputOptions, Job, ReleaseOptions
 from incrowd.methods.set_table import SET_METHODS
 from incrowd.methods.table import METHODS
 from incrowd.metrics.table import METRICS
-from incrowd.set_job import SetInput, SetReleaseOptions
+from incrowd.set_job import RuleInput, SetInput, SetReleaseOptions
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -37,6 +37,9 @@ def blocks(page, language):
 def folder(tmp_path):
     write_sample(tmp_path, 1_200, 5)
     write_sets(user_lists(600, 120, seed=1), tmp_path / "lists.dat")
+    visits = "b c e g h\na c d i j\na f l\nb e g h\nd f l\n"
+    (tmp_path / "visits.dat").write_text(visits, encoding="utf-8")
+    (tmp_path / "rules.txt").write_text("a c -> h\n", encoding="utf-8")
     return tmp_path
 
 
@@ -94,7 +97,13 @@ def test_every_page_is_linked_from_the_readme_or_start():
 def test_every_field_of_a_job_is_documented():
     text = (ROOT / "docs" / "job-file.md").read_text("utf-8")
     parts = [*GUARANTEES.values(), EngineChoice, InputOptions, ReleaseOptions, *METHODS.values()]
-    parts += [*SET_GUARANTEES.values(), SetInput, SetReleaseOptions, *SET_METHODS.values()]
+    parts += [
+        *SET_GUARANTEES.values(),
+        RuleInput,
+        SetInput,
+        SetReleaseOptions,
+        *SET_METHODS.values(),
+    ]
     for part in parts:
         for item in fields(part):
             row = re.search(rf"^\| `{item.name}` \|.*$", text, re.M)

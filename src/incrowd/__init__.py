@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from incrowd.data.hierarchy import Hierarchy as Hierarchy
     from incrowd.data.hierarchy_files import read_hierarchy as read_hierarchy
     from incrowd.data.hierarchy_files import write_hierarchy as write_hierarchy
+    from incrowd.data.read_generalized import read_generalized as read_generalized
     from incrowd.data.samples import census as sample_census
     from incrowd.data.schema import Schema as Schema
     from incrowd.errors import AuditError as AuditError
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from incrowd.guarantees.differential_privacy import NodeDp as NodeDp
     from incrowd.guarantees.evidence import Finding as Finding
     from incrowd.guarantees.k_anonymity import KAnonymity as KAnonymity
+    from incrowd.guarantees.rules import KmAnonymity as KmAnonymity
+    from incrowd.guarantees.rules import RuleProtection as RuleProtection
     from incrowd.guarantees.sets import Majority as Majority
     from incrowd.guarantees.sets import Smooth as Smooth
     from incrowd.guarantees.sets import Suppression as Suppression
@@ -50,31 +53,26 @@ if TYPE_CHECKING:
     from incrowd.methods.microaggregate.method import Microaggregate as Microaggregate
     from incrowd.methods.mondrian.method import Mondrian as Mondrian
     from incrowd.methods.randomized_response.method import RandomizedResponse as RandomizedResponse
+    from incrowd.methods.rbat.method import Rbat as Rbat
     from incrowd.methods.set_cluster.method import SetCluster as SetCluster
     from incrowd.methods.set_mondrian.method import SetMondrian as SetMondrian
     from incrowd.pipeline import anonymize as anonymize
     from incrowd.pipeline import check as check
     from incrowd.pipeline import run as run
     from incrowd.release import Release as Release
+    from incrowd.set_job import RuleInput as RuleInput
+    from incrowd.set_job import SetInput as SetInput
     from incrowd.set_job import SetJob as SetJob
 
 _HOME = {
-    "EdgeDp": "incrowd.guarantees.differential_privacy",
-    "Facility": "incrowd.methods.facility.method",
-    "NodeDp": "incrowd.guarantees.differential_privacy",
-    "RandomizedResponse": "incrowd.methods.randomized_response.method",
-    "SetMondrian": "incrowd.methods.set_mondrian.method",
-    "Majority": "incrowd.guarantees.sets",
-    "SetCluster": "incrowd.methods.set_cluster.method",
-    "SetJob": "incrowd.set_job",
-    "Smooth": "incrowd.guarantees.sets",
-    "Suppression": "incrowd.guarantees.sets",
     "Adaptive": "incrowd.methods.adaptive.method",
     "AdaptiveAnonymity": "incrowd.guarantees.adaptive",
     "Audit": "incrowd.audit",
     "AuditError": "incrowd.errors",
     "Cluster": "incrowd.methods.cluster.method",
     "Coding": "incrowd.data.coding",
+    "EdgeDp": "incrowd.guarantees.differential_privacy",
+    "Facility": "incrowd.methods.facility.method",
     "Finding": "incrowd.guarantees.evidence",
     "FullDomain": "incrowd.methods.full_domain.method",
     "Greedy": "incrowd.methods.greedy.method",
@@ -84,13 +82,27 @@ _HOME = {
     "InputError": "incrowd.errors",
     "Job": "incrowd.job",
     "KAnonymity": "incrowd.guarantees.k_anonymity",
+    "KmAnonymity": "incrowd.guarantees.rules",
+    "Majority": "incrowd.guarantees.sets",
     "Microaggregate": "incrowd.methods.microaggregate.method",
     "Mondrian": "incrowd.methods.mondrian.method",
+    "NodeDp": "incrowd.guarantees.differential_privacy",
     "Owner": "incrowd.audit",
+    "RandomizedResponse": "incrowd.methods.randomized_response.method",
+    "Rbat": "incrowd.methods.rbat.method",
     "Release": "incrowd.release",
+    "RuleInput": "incrowd.set_job",
+    "RuleProtection": "incrowd.guarantees.rules",
     "Schema": "incrowd.data.schema",
+    "SetCluster": "incrowd.methods.set_cluster.method",
+    "SetInput": "incrowd.set_job",
+    "SetJob": "incrowd.set_job",
+    "SetMondrian": "incrowd.methods.set_mondrian.method",
+    "Smooth": "incrowd.guarantees.sets",
+    "Suppression": "incrowd.guarantees.sets",
     "anonymize": "incrowd.pipeline",
     "check": "incrowd.pipeline",
+    "read_generalized": "incrowd.data.read_generalized",
     "read_hierarchy": "incrowd.data.hierarchy_files",
     "run": "incrowd.pipeline",
     "sample_census": "incrowd.data.samples:census",
@@ -115,15 +127,20 @@ __all__ = [
     "InputError",
     "Job",
     "KAnonymity",
+    "KmAnonymity",
     "Majority",
     "Microaggregate",
     "Mondrian",
     "NodeDp",
     "Owner",
     "RandomizedResponse",
+    "Rbat",
     "Release",
+    "RuleInput",
+    "RuleProtection",
     "Schema",
     "SetCluster",
+    "SetInput",
     "SetJob",
     "SetMondrian",
     "Smooth",
@@ -131,6 +148,7 @@ __all__ = [
     "__version__",
     "anonymize",
     "check",
+    "read_generalized",
     "read_hierarchy",
     "run",
     "sample_census",

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.consistency import require_seed
+from incrowd.data.rule_closure import CLOSURES
 from incrowd.data.sets import BIPARTITE, GRAPHS
 from incrowd.engines.table import EngineChoice
 from incrowd.errors import JobError, unknown
 from incrowd.fields import option
-from incrowd.guarantees.set_table import SET_GUARANTEES
+from incrowd.guarantees.set_table import RULE_GUARANTEES, SET_GUARANTEES
 from incrowd.job import (
     InputOptions,
     Job,
@@ -68,6 +69,69 @@ class SetInput:
 
 
 @dataclass(frozen=True)
+class RuleInput:
+    """Which items are sensitive and which rules are to be protected."""
+
+    file: str | None = option(
+        None, flag="--rules", help="The rules to protect, one a line: a b -> s t."
+    )
+    mine: int | None = option(
+        None,
+        flag="--mine-rules",
+        help="Protect the rules that the data as they are would break, with up to so many public "
+        "items.",
+        minimum=1,
+        maximum=3,
+    )
+    generate: int | None = option(
+        None,
+        flag="--generate-rules",
+        help="Protect so many rules drawn from the data by the seed, for experiments.",
+        minimum=1,
+    )
+    closure: str = option(
+        "none",
+        help="Also protect each rule's public part against every sensitive item, or all its "
+        "subsets too.",
+        choices=CLOSURES,
+    )
+    sensitive_items: str | None = option(
+        None,
+        help="The items that are sensitive and stay as they are: a file with one a line, a list "
+        "a,b,c, or share:0.1, a share drawn by the seed. All others are public.",
+    )
+    weights: str | None = option(
+        None, help="A file with the columns item and weight: what generalizing an item costs."
+    )
+    save: str | None = option(
+        None,
+        flag="--save-rules",
+        help="Write the rules that were protected to this file (mode 0600).",
+    )
+
+    def __post_init__(self) -> None:
+        if self.closure not in CLOSURES:
+            raise unknown("closure", self.closure, CLOSURES, where="[rules] closure")
+        for name, value, least in (("mine", self.mine, 1), ("generate", self.generate, 1)):
+            if value is not None and (type(value) is not int or value < least):
+                raise JobError(
+                    f"[rules] {name} is not a whole number of {least} or more",
+                    remedy="State 2, for example.",
+                )
+        if self.mine is not None and self.mine > 3:
+            raise JobError(
+                "[rules] mine: rules are mined with up to 3 public items",
+                remedy="State 1, 2 or 3.",
+            )
+
+    @property
+    def sources(self) -> list[str]:
+        """Where rules come from, as flags."""
+        named = {"--rules": self.file, "--mine-rules": self.mine, "--generate-rules": self.generate}
+        return [flag for flag, value in named.items() if value is not None]
+
+
+@dataclass(frozen=True)
 class SetReleaseOptions:
     """What a release of sets looks like, and what else is written."""
 
@@ -103,6 +167,7 @@ class SetJob:
     data: Path | None = None
     output: Path | None = None
     sets: SetInput = field(default_factory=SetInput)
+    rules: RuleInput = field(default_factory=RuleInput)
     input: InputOptions = field(default_factory=InputOptions)
     engine: EngineChoice = field(default_factory=EngineChoice)
     release: SetReleaseOptions = field(default_factory=SetReleaseOptions)
@@ -136,6 +201,7 @@ class SetJob:
                 f"method {self.method.name!r} does not keep a k per person",
                 remedy="Leave --row-k out, or use another method.",
             )
+        _require_rules(self)
         require_seed(self.seed)
 
     @classmethod
@@ -158,6 +224,8 @@ class SetJob:
         if method_name not in SET_METHODS:
             raise unknown("method of sets", str(method_name), SET_METHODS)
         files = ("row_k", "items")
+        rules = dict(mapping.get("rules", {}))
+        rules = resolved(rules, base, _files_of_rules(rules, base))
         return cls(
             guarantee=build(SET_GUARANTEES[name], guarantee, "guarantee"),
             method=build(SET_METHODS[method_name], method, "method"),
@@ -165,6 +233,7 @@ class SetJob:
             output=path_of(mapping.get("output"), "output", base),
             input=build(InputOptions, mapping.get("input", {}), "input"),
             sets=build(SetInput, resolved(mapping.get("sets", {}), base, files), "sets"),
+            rules=build(RuleInput, rules, "rules"),
             engine=build(EngineChoice, mapping.get("engine", {}), "engine"),
             release=build(
                 SetReleaseOptions, resolved(mapping.get("release", {}), base, ("key",)), "release"
@@ -182,9 +251,9 @@ class SetJob:
         mapping["guarantee"] = {"name": self.guarantee.name, **parameters(self.guarantee)}
         mapping["method"] = {"name": self.method.name, **parameters(self.method)}
         mapping["engine"] = parameters(self.engine)
-        for section in ("sets", "input", "release"):
+        for section in ("sets", "rules", "input", "release"):
             stated = changed(getattr(self, section))
-            for file in ("row_k", "items", "key"):
+            for file in ("row_k", "items", "key", *_files_of_rules(stated, Path())):
                 if file in stated:
                     stated[file] = relative(Path(stated[file]), base)
             if stated:
@@ -199,7 +268,46 @@ class SetJob:
 
 
 _TOP_LEVEL = ("data", "output", "seed")
-_SECTIONS = ("guarantee", "method", "sets", "input", "engine", "release")
+_SECTIONS = ("guarantee", "method", "sets", "rules", "input", "engine", "release")
+
+
+def _files_of_rules(stated: Mapping[str, Any], base: Path) -> tuple[str, ...]:
+    """Return the fields of [rules] that name files; sensitive items may be a file or a list."""
+    named = stated.get("sensitive_items")
+    is_file = isinstance(named, str) and "," not in named and (base / named).is_file()
+    return ("file", "weights", "save", *(["sensitive_items"] if is_file else []))
+
+
+def _require_rules(job: SetJob) -> None:
+    """Refuse rules where none are protected, and none where they are."""
+    stated = changed(job.rules)
+    if job.guarantee.name == "rules":
+        if len(job.rules.sources) != 1:
+            raise JobError(
+                "rules come from one place: a file, the data or a draw",
+                remedy="State one of --rules FILE, --mine-rules 2, --generate-rules 4000.",
+            )
+        if not job.rules.sensitive_items:
+            raise JobError(
+                "no item is sensitive, so no rule can tell anything",
+                remedy="State --sensitive-items: a file, a list a,b,c or share:0.1.",
+            )
+    elif job.guarantee.name == "km":
+        allowed = {"sensitive_items", "weights"}
+        if set(stated) - allowed:
+            raise JobError(
+                "km protects every few public items, not stated rules",
+                remedy="Leave rules out, or use --guarantee rules.",
+            )
+    elif stated:
+        raise JobError(
+            f"rules and sensitive items are not about {job.guarantee.name}",
+            remedy="Use --guarantee rules or km, or leave them out.",
+        )
+    if job.guarantee.name in RULE_GUARANTEES and job.sets.graph != BIPARTITE:
+        raise JobError(
+            "rules are about transactions, not about graphs", remedy="Leave --graph out."
+        )
 
 
 def job_from_mapping(mapping: Mapping[str, Any], base: Path | None = None) -> Job | SetJob:
@@ -207,8 +315,20 @@ def job_from_mapping(mapping: Mapping[str, Any], base: Path | None = None) -> Jo
     guarantee = mapping.get("guarantee", {})
     name = guarantee.get("name") if isinstance(guarantee, Mapping) else None
     data = mapping.get("data")
+    implied = implied_guarantee(mapping) if name is None else None
+    if implied is not None:
+        promise = {"name": implied, **guarantee}
+        return SetJob.from_mapping({**mapping, "guarantee": promise}, base)
     if name is None and isinstance(data, str) and data.removesuffix(".gz").endswith(OF_SETS):
         return SetJob.from_mapping({**mapping, "guarantee": {"name": "smooth", **guarantee}}, base)
     if name in SET_GUARANTEES:
         return SetJob.from_mapping(mapping, base)
     return Job.from_mapping(mapping, base)
+
+
+def implied_guarantee(mapping: Mapping[str, Any]) -> str | None:
+    """Return the promise that stated rules or a stated m imply; None where neither is stated."""
+    guarantee = mapping.get("guarantee", {})
+    if isinstance(guarantee, Mapping) and "m" in guarantee:
+        return "km"
+    return "rules" if mapping.get("rules") else None

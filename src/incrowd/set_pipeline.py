@@ -15,9 +15,15 @@ from numpy.typing import NDArray
 
 from incrowd.audit import Audit
 from incrowd.data.set_files import read_set_file, read_sets, write_sets
-from incrowd.data.set_format import SetFile, SetOptions, format_of_path
+from incrowd.data.set_format import (
+    SetFile,
+    SetFormat,
+    SetOptions,
+    format_of_path,
+    memory_allowed,
+)
 from incrowd.data.set_order import (
-    canonical_rows,
+    canonical_order,
     node_order,
     renamed_nodes,
     renamed_rows,
@@ -26,20 +32,27 @@ from incrowd.data.set_order import (
 from incrowd.data.set_universe import with_universe
 from incrowd.data.set_wishes import read_row_k
 from incrowd.data.sets import BIPARTITE, DIRECTED, UNDIRECTED, Sets
+from incrowd.data.shelf import IN_MEMORY, Shelf
 from incrowd.engines.base import Engine
 from incrowd.engines.table import make_engine
-from incrowd.errors import InputError
+from incrowd.errors import InputError, JobError
 from incrowd.guarantees.differential_privacy import SEEDED_NOISE, SYSTEM_NOISE, NoiseRecord
 from incrowd.guarantees.evidence import Finding
-from incrowd.guarantees.set_table import is_noise
+from incrowd.guarantees.set_table import RULE_GUARANTEES, is_noise
 from incrowd.guarantees.sets import SetEvidence
 from incrowd.job import InputOptions, parameters
 from incrowd.methods.sets.promise import SetPromise
-from incrowd.methods.sets.vote import shown
+from incrowd.methods.sets.vote import shown_by_groups
 from incrowd.metrics.sets import set_losses
 from incrowd.outputs import file_hash, guarded_outputs, key_written
 from incrowd.progress import Progress, silent
 from incrowd.release import Release, Stages, peak_memory, promise_of, refuse_broken, signed, timed
+from incrowd.rule_pipeline import (
+    FoundRules,
+    audit_rules,
+    save_rules,
+    search_rules,
+)
 from incrowd.set_job import SetInput, SetJob
 from incrowd.workspace import Workspace, publish
 
@@ -49,7 +62,7 @@ class _Found:
     """A release that nobody has audited yet, with what its audit will need."""
 
     original: Sets
-    released: Sets
+    released: list[Sets]
     original_row: NDArray[np.int64]
     original_item: NDArray[np.int64] | None
     k_of_row: NDArray[np.int32] | None
@@ -58,13 +71,23 @@ class _Found:
     notes: list[str]
     record: NoiseRecord | None = None
 
+    def handed_out(self) -> Sets:
+        """Return the release and forget it: its audit reads it again from where it was written."""
+        return self.released.pop()
+
+    def written(self, path: Path, stored: SetFormat) -> list[Path]:
+        """Write the release and forget it; return its files."""
+        return write_sets(self.handed_out(), path, stored)
+
 
 def run_sets(job: SetJob, *, force: bool = False, progress: Progress = silent) -> Release:
     """Anonymize a file of sets: the release appears under its name only if its audit holds.
 
     Raises as ``pipeline.run`` does; then nothing was published.
     """
-    inputs = [Path(path) for path in (job.sets.row_k, job.sets.items) if path]
+    rules = job.rules
+    named = (job.sets.row_k, job.sets.items, rules.file, rules.weights, rules.sensitive_items)
+    inputs = [Path(path) for path in named if path]
     data, output = guarded_outputs(job, inputs, force)
     format_of_path(output)
     stages = Stages(progress)
@@ -73,19 +96,23 @@ def run_sets(job: SetJob, *, force: bool = False, progress: Progress = silent) -
             Workspace(output.parent) as workspace,
             closing(make_engine(job.engine, workspace.folder)) as engine,
         ):
+            shelf = _shelf(job, workspace.folder)
+            options = options_of(job.sets, job.input, job.engine.memory_bytes)
             with stages("read"):
-                read = read_set_file(data, options_of(job.sets, job.input))
-            found = _search(job, read, engine, stages, progress)
+                read = read_set_file(data, options, shelf)
+            found = _found(job, read, engine, stages, progress, shelf)
             with stages("write"):
                 stored = format_of_path(output, read.format)
                 temporary = workspace.file("release" + "".join(output.suffixes[-2:]))
-                written = write_sets(found.released, temporary, stored)
+                written = found.written(temporary, stored)
             with stages("audit"):
-                again = read_sets(temporary, stored.options(released_graph(job.sets.graph)))
+                again = _read_again(job, temporary, stored, options, shelf)
                 audit = _audit(job, found, again, engine)
                 audit = signed(audit, file_hash(temporary), file_hash(data))
             audit = timed(audit, stages)
             refuse_broken(audit)
+            if isinstance(found, FoundRules):
+                save_rules(job, found, force=force)
             with key_written(job.release.key, found.original_row, force=force):
                 for part in reversed(written):  # what stands beside a release is there before it
                     ending = part.name.removeprefix(temporary.name)
@@ -106,11 +133,16 @@ def anonymize_sets(data: Any, job: SetJob, *, progress: Progress = silent) -> Re
     with closing(make_engine(job.engine)) as engine:
         with stages("read"):
             read = sets_from_frame(data, options_of(job.sets, job.input))
-        found = _search(job, read, engine, stages, progress)
+            if read.format.kind == "scipy" and job.guarantee.name in RULE_GUARANTEES:
+                raise JobError(
+                    "a matrix has no place for the names of generalized items",
+                    remedy="Give a long frame of rows and items, or a file.",
+                )
+        found = _found(job, read, engine, stages, progress, IN_MEMORY)
         with stages("write"):
-            handed_out = sets_to_frame(found.released, read.format)
+            handed_out = sets_to_frame(found.handed_out(), read.format)
         with stages("audit"):
-            rows = None if read.format.kind == "scipy" else range(found.released.n_rows)
+            rows = None if read.format.kind == "scipy" else range(found.original.n_rows)
             columns = read.format.row_column or None, read.format.item_column or None
             reading = SetOptions(released_graph(job.sets.graph), None, *columns)
             again = sets_from_frame(handed_out, reading, rows=rows).sets
@@ -131,8 +163,8 @@ def released_graph(graph: str) -> str:
     return DIRECTED if graph == UNDIRECTED else graph
 
 
-def options_of(stated: SetInput, reading: InputOptions) -> SetOptions:
-    """Return how a file of sets is to be read."""
+def options_of(stated: SetInput, reading: InputOptions, memory: int | None = None) -> SetOptions:
+    """Return how a file of sets is to be read, in so much memory if that is stated."""
     return SetOptions(
         graph=stated.graph,
         kind=stated.kind,
@@ -142,43 +174,81 @@ def options_of(stated: SetInput, reading: InputOptions) -> SetOptions:
         encoding=reading.encoding,
         header=reading.header,
         values=stated.values,
+        memory=memory,
     )
+
+
+def _shelf(job: SetJob, folder: Path) -> Shelf:
+    """Return where a run's entries lie: in memory as far as its bound goes, else in its folder."""
+    stated = job.engine.memory_bytes
+    return Shelf(folder, memory_allowed(SetOptions(memory=stated)))
+
+
+def _read_again(
+    job: SetJob, path: Path, stored: SetFormat, options: SetOptions, shelf: Shelf
+) -> Sets:
+    """Read a release as a stranger would, in the memory that its input had."""
+    as_written = stored.options(released_graph(job.sets.graph))
+    return read_sets(path, replace(as_written, memory=options.memory), shelf)
 
 
 @dataclass(frozen=True, eq=False)
 class _Made:
-    """Sets as a method made them, row by row as they came."""
+    """Sets as a method made them: row r of the input shows row ``row_of[r]`` of ``shown``.
 
-    released: Sets
+    Without ``row_of`` rows are as they came.
+    """
+
+    shown: Sets
+    row_of: NDArray[np.int32] | None
     figures: dict[str, Any]
     settings: dict[str, Any]
     notes: list[str]
     record: Any = None
 
 
+def _found(
+    job: SetJob,
+    read: SetFile,
+    engine: Engine,
+    stages: Stages,
+    progress: Progress,
+    shelf: Shelf,
+) -> _Found | FoundRules:
+    if job.guarantee.name in RULE_GUARANTEES:
+        return search_rules(job, read, engine, stages, progress)
+    return _search(job, read, engine, stages, progress, shelf)
+
+
 def _search(
-    job: SetJob, read: SetFile, engine: Engine, stages: Stages, progress: Progress
+    job: SetJob,
+    read: SetFile,
+    engine: Engine,
+    stages: Stages,
+    progress: Progress,
+    shelf: Shelf,
 ) -> _Found:
     original = read.sets
     with stages("encode"):
         if job.sets.items:
-            original = with_universe(original, job.sets.items)
+            original = with_universe(original, job.sets.items, shelf)
         k_of_row = read_row_k(job.sets.row_k, original) if job.sets.row_k else None
         if not is_noise(job.guarantee):
             job.guarantee.refuse_infeasible(original.n_rows, k_of_row)
+        _require_room(job, original, engine, shelf)
     with stages("search"):
         if is_noise(job.guarantee):
             made = _noisy(job, original, progress)
         else:
-            made = _grouped(job, original, k_of_row, engine, progress)
+            made = _grouped(job, original, k_of_row, engine, progress, shelf)
     with stages("decode"):
-        released, original_row, original_item = _in_order(job, made.released, original)
+        released, original_row, original_item = _in_order(job, made, original, shelf)
     notes = [*read.notes, *made.notes]
     if original.graph == UNDIRECTED and job.release.symmetrize == "none" and made.record is None:
         notes.append("a node's released list is its group's: u may be in v's list and v not in u's")
     return _Found(
         original,
-        released,
+        [released],
         original_row,
         original_item,
         k_of_row,
@@ -189,21 +259,31 @@ def _search(
     )
 
 
+def _require_room(job: SetJob, original: Sets, engine: Engine, shelf: Shelf) -> None:
+    """Refuse a search that would take more memory than it may."""
+    if "entries-on-disk" not in job.method.keeps:
+        others = "" if is_noise(job.guarantee) else ", or use --method cluster"
+        shelf.require_memory(job.method.name, others)
+    elif engine.name == "local":
+        share = min(1.0, 1.5 * job.method.chunk_rows / max(1, original.n_rows))
+        n_searched = round(share * original.n_entries)
+        shelf.require_search(original.n_rows, original.n_items, n_searched, engine.n_workers)
+
+
 def _grouped(
     job: SetJob,
     original: Sets,
     k_of_row: NDArray[np.int32] | None,
     engine: Engine,
     progress: Progress,
+    shelf: Shelf,
 ) -> _Made:
     """Find groups and let each show what its rows vote for."""
     guarantee = job.guarantee
     promise = SetPromise(guarantee.name, guarantee.k, guarantee.settled_vote, k_of_row)
     found = job.method.search(original, promise, engine, job.seed, progress)
-    released = shown(original, found.group_of_row, promise)
-    if job.release.symmetrize != "none":
-        released = symmetrized(released, either=job.release.symmetrize == "either")
-    return _Made(released, dict(found.figures), dict(found.settings), [])
+    shown = shown_by_groups(original, found.group_of_row, promise, shelf)
+    return _Made(shown, found.group_of_row, dict(found.figures), dict(found.settings), [])
 
 
 def _noisy(job: SetJob, original: Sets, progress: Progress) -> _Made:
@@ -226,13 +306,24 @@ def _noisy(job: SetJob, original: Sets, progress: Progress) -> _Made:
         source=SYSTEM_NOISE if method.insecure_noise_seed is None else SEEDED_NOISE,
     )
     notes = [expected, *([outlook.warning] if outlook.warning else [])]
-    return _Made(noisy.released, dict(noisy.figures), {}, notes, record)
+    return _Made(noisy.released, None, dict(noisy.figures), {}, notes, record)
 
 
 def _in_order(
-    job: SetJob, released: Sets, original: Sets
+    job: SetJob, made: _Made, original: Sets, shelf: Shelf
 ) -> tuple[Sets, NDArray[np.int64], NDArray[np.int64] | None]:
     """Return the sets as they are written, each row's original row and, if renamed, item's item."""
+    if original.graph == BIPARTITE and not job.release.keep_order:
+        order = canonical_order(made.shown, made.row_of)
+        rows: NDArray[Any] = order if made.row_of is None else made.row_of[order]
+        return renamed_rows(made.shown).take(rows, shelf), order, None
+    released = made.shown
+    if made.row_of is not None:
+        of_row = made.shown.take(made.row_of, shelf)
+        released = original.with_entries(of_row.starts, of_row.items)
+        if job.release.symmetrize != "none":
+            either = job.release.symmetrize == "either"
+            released = symmetrized(released, either=either, shelf=shelf)
     if job.release.keep_order:
         order = np.arange(released.n_rows, dtype=np.int64)
         return (
@@ -240,15 +331,14 @@ def _in_order(
             order,
             None,
         )
-    if released.graph == BIPARTITE:
-        order = canonical_rows(released)
-        return renamed_rows(released.take(order)), order, None
     order = node_order(released, original)
-    renamed, original_item = renamed_nodes(released, order)
+    renamed, original_item = renamed_nodes(released, order, shelf)
     return renamed, order, original_item
 
 
-def _audit(job: SetJob, found: _Found, again: Sets, engine: Engine) -> Audit:
+def _audit(job: SetJob, found: _Found | FoundRules, again: Sets, engine: Engine) -> Audit:
+    if isinstance(found, FoundRules):
+        return audit_rules(job, found, again, engine)
     evidence = SetEvidence(
         released=again,
         original=found.original,
@@ -300,11 +390,11 @@ def _losses(evidence: SetEvidence) -> dict[str, float]:
     ).as_dict()
 
 
-def _repeating(job: SetJob, found: _Found) -> SetJob:
+def _repeating(job: SetJob, found: _Found | FoundRules) -> SetJob:
     return replace(job, method=replace(job.method, **found.settings))
 
 
 def _hash(sets: Sets) -> str:
-    digest = hashlib.sha256(sets.starts.tobytes())
-    digest.update(sets.items.tobytes())
+    digest = hashlib.sha256(np.ascontiguousarray(sets.starts).data)
+    digest.update(np.ascontiguousarray(sets.items).data)
     return digest.hexdigest()

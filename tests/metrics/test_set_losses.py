@@ -23,7 +23,7 @@ def test_losses_are_the_oracle_s(data):
     original, released = [old for old, _ in pairs], [new for _, new in pairs]
     order = data.draw(st.permutations(range(len(pairs))))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(metrics, "ROWS_AT_ONCE", 3)
+        patch.setattr(metrics, "ENTRIES_AT_ONCE", 3)
         losses = set_losses(
             to_sets(original, N_ITEMS),
             to_sets([released[row] for row in order], N_ITEMS),

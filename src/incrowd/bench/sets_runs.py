@@ -115,7 +115,7 @@ def search(
 
 def look_at(sets: Sets, case: Case, guarantee: str, target: Path) -> dict[str, Any]:
     """Let the groups of a file vote; audit the release and say what it lost."""
-    from incrowd.data.set_order import canonical_rows
+    from incrowd.data.set_order import canonical_order
     from incrowd.guarantees.set_table import SET_GUARANTEES
     from incrowd.guarantees.sets import SetEvidence
     from incrowd.methods.sets.promise import SetPromise
@@ -124,7 +124,7 @@ def look_at(sets: Sets, case: Case, guarantee: str, target: Path) -> dict[str, A
 
     k = case["k"]
     released = shown(sets, np.load(target), SetPromise(guarantee, k))
-    order = canonical_rows(released)
+    order = canonical_order(released, None)
     evidence = SetEvidence(released.take(order), sets, order)
     vote = {} if guarantee == "suppression" else {"vote": "half"}
     findings = SET_GUARANTEES[guarantee](k, **vote).check(evidence)

@@ -32,6 +32,9 @@ WORKLOADS = {
     "sets": Workload(
         ("tables", "parameters", "noise", "learning", "scale", "neighbours"), has_cases=True
     ),
+    "rules": Workload(
+        ("growth", "alpha", "items", "rules", "real", "mined", "km", "plain"), has_cases=True
+    ),
 }
 PARTS = {name: known.parts for name, known in WORKLOADS.items() if known.parts}
 _PARTS_HELP = "; ".join(f"of {name}: {', '.join(parts)}" for name, parts in PARTS.items())
@@ -53,8 +56,8 @@ def bench_command(
     case: Annotated[
         list[str] | None,
         typer.Option(
-            help="Measure this case of adaptive or sets alone, keeping the others, such as adult "
-            "or payments-first. Several times."
+            help="Measure this case of adaptive, sets or rules alone, keeping the others, such as "
+            "adult or times-16. Several times."
         ),
     ] = None,
     small: Annotated[

@@ -39,7 +39,7 @@ from incrowd.guarantees.k_anonymity import KAnonymity
 from incrowd.guarantees.set_table import SET_GUARANTEES
 from incrowd.guarantees.table import GUARANTEES, Guarantee
 from incrowd.job import InputOptions, Job, build, build_guarantee
-from incrowd.set_job import SetInput
+from incrowd.set_job import RuleInput, SetInput
 
 if TYPE_CHECKING:
     from incrowd.audit import Audit, Owner
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 FLAGS = {
     **flags_of("guarantee", [*GUARANTEES.values(), *SET_GUARANTEES.values()], "Guarantee"),
     **flags_of("sets", [SetInput], "Sets"),
+    **flags_of("rules", [RuleInput], "Rules"),
     **flags_of("engine", [EngineChoice], "Engine"),
     **flags_of("input", [InputOptions], "Input"),
 }
@@ -145,11 +146,13 @@ def check_command(
 
         incrowd check baskets.release.dat --guarantee smooth --k 8
 
+        incrowd check visits.release.dat --k 5 --rules rules.txt --confidence 0.5
+
     Exit status: 0 holds, 1 does not hold (with what is exposed), 2 could not check.
     """
-    if is_about_sets(released, guarantee, job):
-        mapping: dict[str, Any] = {}
-        apply_flags(mapping, FLAGS, stated)
+    mapping: dict[str, Any] = {}
+    apply_flags(mapping, FLAGS, stated)
+    if is_about_sets(released, guarantee, job, mapping):
         audit = check_sets_file(
             released, guarantee, mapping, original=original, key=key, aligned=aligned, job=job
         )

@@ -1,4 +1,4 @@
-"""``incrowd check`` of released sets."""
+"""``incrowd check`` of released sets and transactions."""
 
 from __future__ import annotations
 
@@ -6,23 +6,30 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from incrowd.data.sets import BIPARTITE
 from incrowd.errors import InputError, JobError, unknown
-from incrowd.guarantees.set_table import SET_GUARANTEES
+from incrowd.guarantees.set_table import RULE_GUARANTEES, SET_GUARANTEES
 from incrowd.job import InputOptions, build, read_mapping
-from incrowd.set_job import OF_SETS, SetInput, SetJob
+from incrowd.set_job import OF_SETS, RuleInput, SetInput, SetJob, implied_guarantee
+
+if TYPE_CHECKING:
+    from incrowd.guarantees.rules import RuleEvidence
+    from incrowd.guarantees.sets import SetEvidence
 
 
-def is_about_sets(released: Path, guarantee: str | None, job: Path | None) -> bool:
-    """Whether a check is of sets: by its guarantee, else by its job, else by the file's ending."""
+def is_about_sets(
+    released: Path, guarantee: str | None, job: Path | None, mapping: Mapping[str, Any]
+) -> bool:
+    """Whether a check is of sets: by its guarantee, else by its job, its flags or the file."""
     if guarantee is not None:
         return guarantee in SET_GUARANTEES
     if job is not None:
         stated = read_mapping(job).get("guarantee", {})
         return isinstance(stated, Mapping) and stated.get("name") in SET_GUARANTEES
-    return released.name.removesuffix(".gz").endswith(OF_SETS)
+    is_implied = implied_guarantee(mapping) is not None
+    return is_implied or released.name.removesuffix(".gz").endswith(OF_SETS)
 
 
 def check_sets_file(
@@ -41,19 +48,23 @@ def check_sets_file(
     from incrowd.cli.key_file import read_key
     from incrowd.data.set_files import read_sets
     from incrowd.data.set_wishes import read_row_k
+    from incrowd.guarantees.rules import RuleEvidence
     from incrowd.guarantees.sets import SetEvidence
     from incrowd.outputs import file_hash
+    from incrowd.rule_pipeline import audit_of_rules
     from incrowd.set_pipeline import check_released_sets, options_of, released_graph
 
     started = time.perf_counter()
     stated = {name: dict(values) for name, values in mapping.items()}
+    seed = 0
     if job is not None:
         saved = SetJob.from_mapping(read_mapping(job), job.parent).to_mapping()
-        for section in ("guarantee", "sets", "input"):
+        seed = int(saved["seed"])
+        for section in ("guarantee", "sets", "rules", "input"):
             stated[section] = {**saved.get(section, {}), **stated.get(section, {})}
         of_job = stated["guarantee"].pop("name")
         guarantee = guarantee or of_job
-    name = guarantee or "smooth"
+    name = guarantee or implied_guarantee(stated) or "smooth"
     if name not in SET_GUARANTEES:
         raise unknown("guarantee of sets", name, SET_GUARANTEES)
     promise = build(SET_GUARANTEES[name], stated.get("guarantee", {}), "guarantee")
@@ -64,6 +75,9 @@ def check_sets_file(
         keeps_order=aligned,
         columns_are_people=sets.graph != BIPARTITE,
     )
+    if name in RULE_GUARANTEES:
+        rules = build(RuleInput, stated.get("rules", {}), "rules")
+        evidence = _with_rules(evidence, rules, seed, needs_rules=name == "rules")
     if original is None and (key is not None or aligned or sets.row_k):
         raise JobError(
             "--key, --aligned and --row-k speak of an original", remedy="Name it: --original."
@@ -83,5 +97,38 @@ def check_sets_file(
             evidence = replace(evidence, original_row=rows, original_item=items)
         if sets.row_k:
             evidence = replace(evidence, k_of_row=read_row_k(sets.row_k, whole))
-    audit = check_released_sets(promise, evidence, started)
+    if isinstance(evidence, RuleEvidence):
+        audit = audit_of_rules(promise, evidence, started)
+    else:
+        audit = check_released_sets(promise, evidence, started)
     return replace(audit, release_sha256=file_hash(released))
+
+
+def _with_rules(
+    evidence: SetEvidence, stated: RuleInput, seed: int, *, needs_rules: bool
+) -> RuleEvidence:
+    """Return the evidence with the rules and the sensitive items that are stated."""
+    import numpy as np
+
+    from incrowd.data.generalized import original_names
+    from incrowd.data.item_roles import sensitive_items
+    from incrowd.data.rule_files import read_rules
+    from incrowd.guarantees.rules import RuleEvidence
+
+    if needs_rules and stated.file is None:
+        raise JobError(
+            "there are no rules to check",
+            remedy="Name them: --rules FILE; run --save-rules FILE wrote those it found.",
+        )
+    sensitive: frozenset[str] = frozenset()
+    if stated.sensitive_items:
+        names = original_names(evidence.released)
+        is_sensitive, _ = sensitive_items(stated.sensitive_items, names, seed, needs_both=False)
+        texts = names.to_pylist()
+        sensitive = frozenset(str(texts[item]) for item in np.flatnonzero(is_sensitive).tolist())
+    return RuleEvidence(
+        evidence.released,
+        keeps_order=evidence.keeps_order,
+        rules=read_rules(stated.file)[0] if stated.file is not None else None,
+        sensitive=sensitive,
+    )

@@ -22,6 +22,8 @@ class Flag:
     section: str
     field: str
     parameter: inspect.Parameter
+    is_mixed: bool = False
+    """Whether it is a number for one method and may be a word for another."""
 
 
 def flags_of(section: str, kinds: list[type[Any]], panel: str) -> dict[str, Flag]:
@@ -39,8 +41,10 @@ def flags_of(section: str, kinds: list[type[Any]], panel: str) -> dict[str, Flag
                 having = [part for part in kinds if item.name in {f.name for f in fields(part)}]
                 help_text = _help(item, having)
                 hint = list[str] if item.metadata.get("repeats") else hints[item.name]
-                parameter = _parameter(name, flag, hint, help_text, panel)
-                found[name] = Flag(section, item.name, parameter)
+                others = {_plain_type(get_type_hints(part)[item.name]) for part in having}
+                is_mixed = str in others and len(others) > 1
+                parameter = _parameter(name, flag, str if is_mixed else hint, help_text, panel)
+                found[name] = Flag(section, item.name, parameter, is_mixed)
     return found
 
 
@@ -107,7 +111,17 @@ def apply_flags(
     for name, value in stated.items():
         if value is not None:
             flag = flags[name]
-            mapping.setdefault(flag.section, {})[flag.field] = value
+            stated_value = _number_or_word(value) if flag.is_mixed else value
+            mapping.setdefault(flag.section, {})[flag.field] = stated_value
+
+
+def _number_or_word(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
 
 
 def apply_settings(mapping: dict[str, Any], settings: list[str]) -> None:

@@ -39,12 +39,13 @@ from incrowd.guarantees.table import GUARANTEES
 from incrowd.job import InputOptions, Job, ReleaseOptions, read_mapping
 from incrowd.methods.set_table import SET_METHODS
 from incrowd.methods.table import METHODS
-from incrowd.set_job import SetInput, SetJob, SetReleaseOptions, job_from_mapping
+from incrowd.set_job import RuleInput, SetInput, SetJob, SetReleaseOptions, job_from_mapping
 
 FLAGS = {
     **flags_of("guarantee", [*GUARANTEES.values(), *SET_GUARANTEES.values()], "Guarantee"),
     **flags_of("method", [*METHODS.values(), *SET_METHODS.values()], "Method"),
     **flags_of("sets", [SetInput], "Sets"),
+    **flags_of("rules", [RuleInput], "Rules"),
     **flags_of("engine", [EngineChoice], "Engine"),
     **flags_of("input", [InputOptions], "Input"),
     **flags_of("release", [ReleaseOptions, SetReleaseOptions], "Release"),

@@ -28,6 +28,14 @@ SET_LOSSES = {
     "suppressed": "share of the entries, lower is better",
     "created": "share of the entries, lower is better",
     "item_error": "mean over items, lower is better",
+    "share_ungeneralized": "of the public items, higher is better",
+    "mean_part_size": "items that a shown one stands for, lower is better",
+    "are_subsets": "mean relative error of random counts, lower is better",
+    "log2_utility_loss_unscaled": "logarithm of the utility loss, lower is better",
+}
+ASSUMED = {
+    "rules": "the public items of the stated rules only",
+    "km": "so many public items of their own only",
 }
 
 
@@ -56,12 +64,16 @@ def show_check(audit: Audit) -> None:
 def _crowds(audit: Audit) -> str:
     """Say how many rows there are and how large the smallest crowd is, groups or compatible rows.
 
-    Where crowds are compatible rows, groups are merely rows that are written alike.
+    Of transactions it says how many items were generalized. Where crowds are compatible rows,
+    groups are merely rows that are written alike.
     """
     for finding in audit.findings:
         if finding.name == "mutual compatibility":
             smallest = finding.figures.get("smallest_crowd", 0)
             return f"{audit.n_rows:,} rows, smallest crowd {smallest}"
+        if finding.name == "items":
+            shown, several = finding.figures["n_items"], finding.figures["n_generalized"]
+            return f"{audit.n_rows:,} transactions of {shown:,} items, {several:,} generalized"
     return f"{audit.n_rows:,} rows in {audit.n_groups:,} groups, smallest {audit.smallest_group}"
 
 
@@ -76,7 +88,8 @@ def _show_promise(console: Console, audit: Audit) -> None:
         f"  promise: {audit.guarantee['name']}: {audit.guarantee['claim']}{reading}", markup=False
     )
     if not audit.quasi:
-        console.print("  assumes that people can be known by their own lists only", markup=False)
+        known = ASSUMED.get(audit.guarantee["name"], "their own lists only")
+        console.print(f"  assumes that people can be known by {known}", markup=False)
         return
     console.print(
         f"  assumes that people can be known by {', '.join(audit.quasi)} only; "

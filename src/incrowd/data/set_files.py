@@ -39,6 +39,7 @@ from incrowd.data.set_parquet import read_parquet
 from incrowd.data.set_text import read_baskets, read_edges, read_listed
 from incrowd.data.set_write import write_files
 from incrowd.data.sets import BIPARTITE, Sets
+from incrowd.data.shelf import IN_MEMORY, Shelf
 from incrowd.errors import DataError
 
 __all__ = [
@@ -52,12 +53,16 @@ __all__ = [
 ]
 
 
-def read_sets(path: str | os.PathLike[str], options: SetOptions | None = None) -> Sets:
+def read_sets(
+    path: str | os.PathLike[str], options: SetOptions | None = None, shelf: Shelf = IN_MEMORY
+) -> Sets:
     """Read the sets of a file; its name's ending tells the format, unless it is stated."""
-    return read_set_file(path, options).sets
+    return read_set_file(path, options, shelf).sets
 
 
-def read_set_file(path: str | os.PathLike[str], options: SetOptions | None = None) -> SetFile:
+def read_set_file(
+    path: str | os.PathLike[str], options: SetOptions | None = None, shelf: Shelf = IN_MEMORY
+) -> SetFile:
     """Read a file of sets: the sets, how they are stored, and what reading did to them.
 
     Rows and items are sorted by name, numbers by value and texts by text; names that are 0, 1, 2
@@ -74,11 +79,11 @@ def read_set_file(path: str | os.PathLike[str], options: SetOptions | None = Non
     try:
         rows = read_listed(path.with_name(f"{path.name}.rows"), options)
         if kind == BASKETS:
-            return read_baskets(path, options, rows)
+            return read_baskets(path, options, rows, shelf)
         if kind == EDGES:
-            return read_edges(path, options, rows, ending)
+            return read_edges(path, options, rows, ending, shelf)
         if kind in (PAIRS, LISTS):
-            return read_parquet(path, options, rows)
+            return read_parquet(path, options, rows, shelf)
         names = Names(rows, _listed_items(path, options, rows))
         if kind == NPZ:
             return read_npz(path, options, names)
@@ -95,17 +100,22 @@ def read_set_file(path: str | os.PathLike[str], options: SetOptions | None = Non
 
 
 def write_sets(
-    sets: Sets, path: str | os.PathLike[str], format: SetFormat | None = None
+    sets: Sets,
+    path: str | os.PathLike[str],
+    format: SetFormat | None = None,
+    *,
+    is_generalized: bool = False,
 ) -> list[Path]:
     """Write sets and return the files that were made: it, and the lists that stand beside it.
 
     Without a format the name's ending tells it. The files hold the sets and nothing else: items
     sorted within a row, no item that no row holds, no time, no name, no metadata. Lists of a file
-    that stood there before are removed. Raises OSError as the system does; what was written by
-    then is the caller's.
+    that stood there before are removed. ``is_generalized``: items are labels of parts, which
+    baskets and edge lists with blanks show as they are, ``(a,b,f)``. Raises OSError
+    as the system does; what was written by then is the caller's.
     """
     path = Path(path)
-    return write_files(sets, path, format or format_of_path(path))
+    return write_files(sets, path, format or format_of_path(path), is_generalized)
 
 
 def _listed_items(path: Path, options: SetOptions, rows: pa.Array | None) -> pa.Array | None:

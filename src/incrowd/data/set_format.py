@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from incrowd.data.sets import BIPARTITE, GRAPHS, Sets
+from incrowd.data.shelf import IN_MEMORY, Shelf
 from incrowd.data.table import COMPRESSIONS
 from incrowd.errors import DataError, unknown
 
@@ -167,21 +168,27 @@ def memory_allowed(options: SetOptions) -> int:
 class Room:
     """What a file may take in memory, asked before anything of that size is made."""
 
-    def __init__(self, options: SetOptions, where: str) -> None:
+    def __init__(self, options: SetOptions, where: str, shelf: Shelf = IN_MEMORY) -> None:
         self.where = where
+        self._shelf = shelf
         self.n_bytes = memory_allowed(options)
         self.is_stated = options.memory is not None
 
-    def require(self, n_rows: int, n_items: int, n_entries: int) -> None:
-        """Raise where that many would not fit, or have no 32-bit numbers."""
+    def require(self, n_rows: int, n_items: int, n_entries: int, n_text: int = 0) -> None:
+        """Raise where that many would not fit, or have no 32-bit numbers.
+
+        On a shelf that has files entries move there instead. ``n_text`` is the bytes of names.
+        """
         for count, what in ((n_rows, "rows"), (n_items, "items")):
             if count > MOST:
                 raise DataError(
                     f"{self.where}: there are {count:,} {what}, and there may be {MOST:,}",
                     remedy="Is the file damaged? If not, release it in parts.",
                 )
-        needed = 16 * (n_rows + n_entries) + 8 * n_items
-        self.require_bytes(needed)
+        if self._shelf.has_folder:
+            self._shelf.expect(n_rows, n_items, n_entries, n_text)
+        else:
+            self.require_bytes(16 * (n_rows + n_entries) + 8 * n_items + n_text)
 
     def require_claimed(self, n_rows: int, n_items: int, n_entries: int) -> None:
         """Raise for a matrix that claims far more rows or columns than it has entries.
@@ -203,5 +210,6 @@ class Room:
             raise DataError(
                 f"{self.where}: read, it would take about {needed / 1e9:,.1f} GB, and "
                 f"{self.n_bytes / 1e9:,.1f} GB may be used",
-                remedy="Is the file damaged? If not, read it on a larger machine or in parts.",
+                remedy="Is the file damaged? If not, state more --memory, read it on a larger "
+                "machine or in parts.",
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from pyarrow import types
 
 from incrowd.codes import numbered
 from incrowd.data.sets import Sets
+from incrowd.data.shelf import IN_MEMORY, Growing, Shelf
 from incrowd.errors import DataError
 
 _POWERS = 10 ** np.arange(1, 19)
@@ -20,48 +22,105 @@ _WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"  # what reads back as the same digits
 
 
 class NameCoder:
-    """Numbers names that come block by block; four bytes an entry are held."""
+    """Numbers names that come block by block; four bytes an entry are held, on the shelf.
 
-    def __init__(self, n_expected: int = 0) -> None:
-        self._numbers = np.empty(n_expected, dtype=np.int32)  # as long as all names are such
-        self._blocks: list[pa.DictionaryArray] = []
-        self.n_entries = 0
+    As long as all names are small whole numbers these are held themselves. After that an entry is
+    the place of its name among those that were told apart, followed by the names of the blocks
+    since, which are told apart when they have become as many.
+    """
+
+    def __init__(self, n_expected: int = 0, shelf: Shelf = IN_MEMORY) -> None:
+        self._codes = Growing(np.int32, shelf, n_expected)
+        self._are_numbers = True
+        self._names: pa.Array | None = None
+        self._since: list[pa.Array] = []
+        self._n_names = self._n_since = 0
+        self._n_apart = self._n_placed = 0  # entries that are places, of names told apart and all
+
+    @property
+    def n_entries(self) -> int:
+        """How many names came."""
+        return self._codes.length
+
+    @property
+    def n_text(self) -> int:
+        """How many bytes the names take that are held."""
+        held = [*self._since, *([] if self._names is None else [self._names])]
+        return sum(names.nbytes for names in held)
 
     def add(self, names: pa.Array) -> None:
         """Take a block of names: strings or whole numbers, none of them null."""
-        start, self.n_entries = self.n_entries, self.n_entries + len(names)
-        if not self._blocks:
+        if self._are_numbers:
             numbers = _small_numbers(names)
             if numbers is not None:
-                if self.n_entries > len(self._numbers):
-                    self._numbers.resize(self.n_entries * 5 // 4, refcheck=False)
-                self._numbers[start : self.n_entries] = numbers
+                self._codes.append(numbers)
                 return
-            earlier = pa.array(self._numbers[:start]).cast(pa.int64())
-            self._numbers = np.empty(0, dtype=np.int32)
-            self._blocks += [pc.dictionary_encode(earlier)] * (start > 0)
+            self._turn_to_names(self._codes.view())
         if types.is_dictionary(names.type):
-            indices = names.indices.cast(pa.int32())
-            coded = pa.DictionaryArray.from_arrays(indices, plain_names(names.dictionary))
+            indices, values = names.indices.cast(pa.int32()), plain_names(names.dictionary)
         else:
             coded = pc.dictionary_encode(plain_names(names))
-        self._blocks.append(coded)
+            indices, values = coded.indices, coded.dictionary
+        self._codes.append(self._among_names(indices, values))
+        self._n_placed = self._codes.length
 
     def settled(self) -> tuple[NDArray[np.int32], pa.Array]:
-        """Return the entries as places in their distinct names, and those; gives the blocks up."""
-        if not self._blocks:
-            numbers = self._numbers
-            self._numbers = np.empty(0, dtype=np.int32)
-            numbers.resize(self.n_entries, refcheck=False)
-            return _numbered_numbers(numbers)
-        blocks, self._blocks = self._blocks, []
-        cells = numbered(pa.chunked_array(_of_one_type(blocks)))
-        used = np.zeros(cells.n_codes, dtype=np.bool_)
-        used[cells.codes] = True
-        if used[:-1].all():
-            return cells.codes, cells.values
-        place = (np.cumsum(used) - 1).astype(np.int32)
-        return place[cells.codes], cells.values.filter(pa.array(used[:-1]))
+        """Return the entries as places in their distinct names, and those; gives all of it up.
+
+        Names are in the order in which they came, whole numbers may be ascending instead.
+        """
+        if self._are_numbers:
+            numbers = self._codes.view()
+            largest = max((int(block.max()) for block in _steps(numbers)), default=0)
+            if largest <= max(1 << 20, 8 * len(numbers)):
+                del numbers
+                return _numbered_numbers(self._codes.settled(), largest)
+            self._turn_to_names(numbers)
+            del numbers
+        self._tell_apart()
+        names = self._names if self._names is not None else pa.array([], pa.string())
+        self._names = None
+        codes = self._codes.settled()
+        used = np.zeros(len(names), dtype=np.bool_)
+        for block in _steps(codes):
+            used[block] = True
+        if not used.all():
+            renumber(codes, (np.cumsum(used) - 1).astype(np.int32))
+            names = names.filter(pa.array(used))
+        return codes, names
+
+    def _turn_to_names(self, numbers: NDArray[np.int32]) -> None:
+        """Take the numbers that came so far as names."""
+        self._are_numbers = False
+        for block in _steps(numbers):
+            coded = pc.dictionary_encode(pa.array(block).cast(pa.int64()))
+            block[:] = self._among_names(coded.indices, coded.dictionary)
+            self._n_placed += len(block)
+
+    def _among_names(self, indices: pa.Array, values: pa.Array) -> NDArray[np.int32]:
+        """Return a block's entries as places among all names, of which its own become part."""
+        if self._n_since > max(_STEP, self._n_names):
+            self._tell_apart()
+        before = self._n_names + self._n_since
+        self._since.append(values)
+        self._n_since += len(values)
+        places: NDArray[np.int32] = indices.to_numpy(zero_copy_only=False) + np.int32(before)
+        return places
+
+    def _tell_apart(self) -> None:
+        """Give equal names one place; those that were told apart before keep theirs."""
+        if not self._since:
+            return
+        parts = self._since if self._names is None else [self._names, *self._since]
+        self._since = []
+        if len({part.type for part in parts}) > 1:
+            parts = [part.cast(pa.string()) for part in parts]
+        coded = pc.dictionary_encode(pa.concat_arrays(parts))
+        place = coded.indices.to_numpy(zero_copy_only=False)
+        renumber(self._codes.view()[self._n_apart : self._n_placed], place)
+        self._n_apart = self._n_placed
+        self._names = coded.dictionary
+        self._n_names, self._n_since = len(coded.dictionary), 0
 
 
 def _small_numbers(names: pa.Array) -> NDArray[Any] | None:
@@ -87,36 +146,27 @@ def _small_numbers(names: pa.Array) -> NDArray[Any] | None:
     return found
 
 
-def _of_one_type(blocks: list[pa.DictionaryArray]) -> list[pa.DictionaryArray]:
-    """Return blocks of numbers as blocks of texts where others are such."""
-    if len({block.type for block in blocks}) == 1:
-        return blocks
-    return [
-        pa.DictionaryArray.from_arrays(block.indices, block.dictionary.cast(pa.string()))
-        for block in blocks
-    ]
-
-
 def renumber(codes: NDArray[np.int32], place: NDArray[np.int32]) -> None:
     """Put ``place[code]`` where each code stands, without a second array of that length."""
+    for block in _steps(codes):
+        block[:] = place[block]
+
+
+def _steps(codes: NDArray[np.int32]) -> Iterator[NDArray[np.int32]]:
     for start in range(0, len(codes), _STEP):
-        codes[start : start + _STEP] = place[codes[start : start + _STEP]]
+        yield codes[start : start + _STEP]
 
 
-def _numbered_numbers(numbers: NDArray[np.int32]) -> tuple[NDArray[np.int32], pa.Array]:
-    """Return numbers as places in the distinct ones, ascending; without a hash where dense."""
-    if not len(numbers):
-        return numbers, pa.array([], pa.int64())
-    largest = int(numbers.max(initial=0))
-    if largest > max(1 << 20, 8 * len(numbers)):
-        cells = numbered(pa.array(numbers))
-        return cells.codes, cells.values.cast(pa.int64())
+def _numbered_numbers(
+    numbers: NDArray[np.int32], largest: int
+) -> tuple[NDArray[np.int32], pa.Array]:
+    """Return numbers as places in the distinct ones, ascending; without a hash."""
     is_used = np.zeros(largest + 1, dtype=np.bool_)
-    is_used[numbers] = True
+    for block in _steps(numbers):
+        is_used[block] = True
     distinct = np.flatnonzero(is_used)
     if len(distinct) <= largest:
-        place = (np.cumsum(is_used, dtype=np.int64) - 1).astype(np.int32)
-        renumber(numbers, place)
+        renumber(numbers, (np.cumsum(is_used, dtype=np.int64) - 1).astype(np.int32))
     return numbers, pa.array(distinct)
 
 

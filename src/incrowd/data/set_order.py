@@ -14,21 +14,38 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.data.sets import Sets
+from incrowd.data.set_build import both_directions, sort_in_rows
+from incrowd.data.set_names import renumber
+from incrowd.data.sets import Sets, row_blocks
+from incrowd.data.shelf import IN_MEMORY, Shelf
 
 _LEADING = 4
 """How many first items rows are sorted by, before what stands for all of them."""
 
 
-def canonical_rows(sets: Sets) -> NDArray[np.int64]:
-    """Return the rows in the order of their content: first items first, then all of them."""
-    keys: list[NDArray[np.generic]] = [*_content(sets)]
+def canonical_order(shown: Sets, group_of_row: NDArray[np.int32] | None) -> NDArray[np.int64]:
+    """Return rows in the order of their content: first items first, then all of them.
+
+    Row r has the content of ``shown``'s row ``group_of_row[r]``; without groups its own. Contents
+    are compared once, however many rows have them.
+    """
+    keys: list[NDArray[np.generic]] = [*_content(shown)]
+    starts, sizes = shown.starts[:-1], shown.sizes
     for place in reversed(range(_LEADING)):
-        has = sets.sizes > place
-        key = np.full(sets.n_rows, -1, dtype=np.int64)
-        key[has] = sets.items[sets.starts[:-1][has] + place]
+        key = np.full(shown.n_rows, -1, dtype=np.int32)
+        has = np.flatnonzero(sizes > place)
+        key[has] = shown.items[starts[has] + place]
         keys.append(key)
-    return np.asarray(np.lexsort(keys), dtype=np.int64)
+    order = np.asarray(np.lexsort(keys), dtype=np.int64)
+    if group_of_row is None:
+        return order
+    is_new = np.zeros(len(order), dtype=np.bool_)
+    for each in keys:
+        is_new[1:] |= each[order[1:]] != each[order[:-1]]
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.cumsum(is_new)
+    del order, keys, is_new
+    return np.asarray(np.argsort(rank[group_of_row], kind="stable"), dtype=np.int64)
 
 
 def renamed_rows(sets: Sets) -> Sets:
@@ -38,35 +55,30 @@ def renamed_rows(sets: Sets) -> Sets:
 
 def node_order(released: Sets, original: Sets) -> NDArray[np.int64]:
     """Return an order of nodes that is drawn from the original's entries."""
-    digest = hashlib.sha256(original.starts.tobytes())
-    digest.update(original.items.tobytes())
+    digest = hashlib.sha256(np.ascontiguousarray(original.starts).data)
+    digest.update(np.ascontiguousarray(original.items).data)
     seed = int.from_bytes(digest.digest()[:16], "big")
     return np.random.default_rng(seed).permutation(released.n_rows).astype(np.int64)
 
 
-def renamed_nodes(sets: Sets, order: NDArray[np.int64]) -> tuple[Sets, NDArray[np.int64]]:
+def renamed_nodes(
+    sets: Sets, order: NDArray[np.int64], shelf: Shelf = IN_MEMORY
+) -> tuple[Sets, NDArray[np.int64]]:
     """Return the graph with nodes in another order, called by their places counted from 0.
 
     ``order[new]`` is the old node; it is also the key of items.
     """
     new_of_old = np.empty(len(order), dtype=np.int32)
     new_of_old[order] = np.arange(len(order), dtype=np.int32)
-    moved = sets.take(order)
-    items = new_of_old[moved.items]
-    rows = np.repeat(np.arange(moved.n_rows), moved.sizes)
-    items = items[np.lexsort((items, rows))]
-    return replace(moved, items=items, row_names=None, item_names=None), order
+    moved = replace(sets, row_names=None, item_names=None).take(order, shelf)
+    renumber(moved.items, new_of_old)
+    sort_in_rows(moved.starts, moved.items)
+    return moved, order
 
 
-def symmetrized(sets: Sets, *, either: bool) -> Sets:
+def symmetrized(sets: Sets, *, either: bool, shelf: Shelf = IN_MEMORY) -> Sets:
     """Return the graph with each edge in both directions, if either end shows it or if both do."""
-    n_nodes = np.int64(sets.n_rows)
-    rows = np.repeat(np.arange(n_nodes), sets.sizes)
-    there, back = rows * n_nodes + sets.items, sets.items * n_nodes + rows
-    back.sort()
-    keys = np.union1d(there, back) if either else np.intersect1d(there, back, assume_unique=True)
-    starts = np.searchsorted(keys, np.arange(n_nodes + 1) * n_nodes)
-    return sets.with_entries(starts.astype(np.int64), (keys % n_nodes).astype(np.int32))
+    return sets.with_entries(*both_directions(sets.starts, sets.items, shelf, either=either))
 
 
 def _content(sets: Sets) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
@@ -80,5 +92,11 @@ def _sums(sets: Sets, salt: np.uint64) -> NDArray[np.uint64]:
     of_item ^= of_item >> np.uint64(29)
     of_item *= np.uint64(0xBF58476D1CE4E5B9)
     of_item ^= of_item >> np.uint64(32)
-    total = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(of_item[sets.items])])
-    return np.asarray(total[sets.starts[1:]] - total[sets.starts[:-1]], dtype=np.uint64)
+    sums = np.empty(sets.n_rows, dtype=np.uint64)
+    for first, end in row_blocks(sets.starts):
+        start = sets.starts[first]
+        total = np.zeros(sets.starts[end] - start + 1, dtype=np.uint64)
+        np.cumsum(of_item[sets.items[start : sets.starts[end]]], out=total[1:])
+        at = total[sets.starts[first : end + 1] - start]
+        sums[first:end] = at[1:] - at[:-1]
+    return sums

@@ -15,13 +15,16 @@ from incrowd.data.set_build import Pairs, from_pairs
 from incrowd.data.set_format import LISTS, PAIRS, Room, SetFile, SetFormat, SetOptions
 from incrowd.data.set_names import NameCoder
 from incrowd.data.set_text import from_coders, which_columns
+from incrowd.data.shelf import IN_MEMORY, Growing, Shelf
 from incrowd.errors import DataError
 
 _BATCH_ROWS = 1 << 20
 _TYPES = "Names are texts or whole numbers: turn the column into one of them."
 
 
-def read_parquet(path: Path, options: SetOptions, listed: pa.Array | None) -> SetFile:
+def read_parquet(
+    path: Path, options: SetOptions, listed: pa.Array | None, shelf: Shelf = IN_MEMORY
+) -> SetFile:
     """Read a Parquet file block by block: names become numbers before the next block comes."""
     from pyarrow import parquet
 
@@ -32,8 +35,8 @@ def read_parquet(path: Path, options: SetOptions, listed: pa.Array | None) -> Se
             schema = source.schema_arrow
             listing = _list_column(schema, options, where)
             if listing is None:
-                return _read_pairs(source, schema, options, listed, path)
-            return _read_lists(source, schema, listing, options, listed, path)
+                return _read_pairs(source, schema, options, listed, path, shelf)
+            return _read_lists(source, schema, listing, options, listed, path, shelf)
         except MemoryError:
             raise DataError(
                 f"{where}: it does not fit into memory, or it is damaged",
@@ -49,20 +52,26 @@ def read_parquet(path: Path, options: SetOptions, listed: pa.Array | None) -> Se
 
 
 def _read_pairs(
-    source: Any, schema: pa.Schema, options: SetOptions, listed: pa.Array | None, path: Path
+    source: Any,
+    schema: pa.Schema,
+    options: SetOptions,
+    listed: pa.Array | None,
+    path: Path,
+    shelf: Shelf,
 ) -> SetFile:
     where = str(path)
     row, item = which_columns(list(schema.names), options, where)
     names = schema.names[row], schema.names[item]
     n_entries = source.metadata.num_rows
-    room = Room(options, where)
+    room = Room(options, where, shelf)
     room.require(0, 0, n_entries)
-    rows, items = NameCoder(n_entries), NameCoder(n_entries)
+    rows, items = NameCoder(n_entries, shelf), NameCoder(n_entries, shelf)
     for batch in source.iter_batches(_BATCH_ROWS, columns=list(names)):
         for coder, name in zip((rows, items), names, strict=True):
             coder.add(checked_names(batch.column(name), name, where, coder.n_entries))
+        room.require(0, 0, n_entries, rows.n_text + items.n_text)
     pa.default_memory_pool().release_unused()
-    built = from_coders(rows, items, listed, options, where)
+    built = from_coders(rows, items, listed, options, where, shelf)
     stored = SetFormat(
         PAIRS,
         row_column=names[0],
@@ -80,14 +89,15 @@ def _read_lists(
     options: SetOptions,
     listed: pa.Array | None,
     path: Path,
+    shelf: Shelf,
 ) -> SetFile:
     where = str(path)
     row_column = _row_column(schema, listing, options, where)
     columns = [listing] if row_column is None else [row_column, listing]
-    rows, items = NameCoder(), NameCoder()
-    room = Room(options, where)
+    rows, items = NameCoder(shelf=shelf), NameCoder(shelf=shelf)
+    room = Room(options, where, shelf)
     room.require(source.metadata.num_rows, 0, 0)
-    sizes = []
+    sizes = Growing(np.int32, n_expected=source.metadata.num_rows)
     n_rows = 0
     for batch in source.iter_batches(_BATCH_ROWS >> 3, columns=columns):
         lists = batch.column(listing)
@@ -98,8 +108,9 @@ def _read_lists(
                 remedy="Write an empty list for a row without items.",
             )
         lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False)
-        sizes.append(lengths.astype(np.int32))
-        room.require(n_rows, 0, items.n_entries + int(lengths.sum()))
+        sizes.append(lengths)
+        n_text = rows.n_text + items.n_text
+        room.require(source.metadata.num_rows, 0, items.n_entries + int(lengths.sum()), n_text)
         items.add(checked_names(lists.flatten(), listing, where, items.n_entries))
         if row_column is not None:
             rows.add(checked_names(batch.column(row_column), row_column, where, n_rows))
@@ -116,6 +127,7 @@ def _read_lists(
                 remedy="Give every row a name of its own, or join their lists.",
             )
         row_names = row_names.take(pa.array(row_codes))
+        del row_codes
     elif listed is not None and len(listed) != n_rows:
         raise DataError(
             f"{where}: there are {n_rows:,} rows, and {path.name}.rows lists {len(listed):,}",
@@ -123,10 +135,9 @@ def _read_lists(
         )
     codes, item_names = items.settled()
     room.require(n_rows, len(item_names), len(codes))
-    row_of_entry = np.repeat(np.arange(n_rows, dtype=np.int32), np.concatenate(sizes))
-    pairs = Pairs(row_of_entry, codes, n_rows, len(item_names))
-    del row_of_entry, codes
-    sets, notes = from_pairs(pairs, row_names, item_names, options, where)
+    pairs = Pairs(None, codes, n_rows, len(item_names), sizes.settled())
+    del codes
+    sets, notes = from_pairs(pairs, row_names, item_names, options, where, shelf)
     stored = SetFormat(
         LISTS,
         row_column=row_column or "",

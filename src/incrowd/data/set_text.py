@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -25,6 +26,7 @@ from incrowd.data.set_format import (
 )
 from incrowd.data.set_names import NameCoder, places_in, renumber, whole_if_all_are
 from incrowd.data.sets import BIPARTITE
+from incrowd.data.shelf import IN_MEMORY, Growing, Shelf
 from incrowd.data.sniff import DELIMITERS, check_names, records, stated_delimiter
 from incrowd.data.text import TextStream, opened
 from incrowd.errors import DataError, unknown
@@ -33,23 +35,25 @@ _SAMPLE_BYTES = 1 << 17
 _SAMPLE_LINES = 1000
 _COMMENTS = (b"#", b"%")
 _WHOLE = r"^-?[0-9]+$"
+_WHOLE_CELL = re.compile(rb'"[^"\r\n]*"|(?<![^\s,;|])\([^\s"]*\)')
 
 
-def read_baskets(path: Path, options: SetOptions, listed: pa.Array | None) -> SetFile:
+def read_baskets(
+    path: Path, options: SetOptions, listed: pa.Array | None, shelf: Shelf = IN_MEMORY
+) -> SetFile:
     """Read a file with the items of a row on every line; an empty line is an empty set."""
     where = str(path)
     check_text(path)
-    room = Room(options, where)
-    items = NameCoder()
-    sizes: list[NDArray[np.int32]] = []
-    n_rows = 0
+    room = Room(options, where, shelf)
+    items = NameCoder(shelf=shelf)
+    sizes = Growing(np.int32)
     with opened(path, options.encoding) as stream:
         stored = SetFormat(BASKETS, stream.compression, newline=newline_of(stream))
         for block in blocks(stream, BLANKS, where):
-            n_rows += len(block.n_cells)
-            room.require(n_rows, 0, items.n_entries + len(block.begins))
-            sizes.append(block.n_cells.astype(np.int32))
+            sizes.append(block.n_cells)
+            room.require(sizes.length, 0, items.n_entries + len(block.begins), items.n_text)
             items.add(block.texts())
+    n_rows = sizes.length
     if n_rows == 0:
         raise DataError(f"{where}: the file is empty", remedy="Give a file with rows.")
     if listed is not None and len(listed) != n_rows:
@@ -59,22 +63,28 @@ def read_baskets(path: Path, options: SetOptions, listed: pa.Array | None) -> Se
         )
     codes, names = items.settled()
     room.require(n_rows, len(names), len(codes))
-    rows = np.repeat(np.arange(n_rows, dtype=np.int32), np.concatenate(sizes))
-    pairs = Pairs(rows, codes, n_rows, len(names))
-    sets, notes = from_pairs(pairs, listed, names, options, where)
+    pairs = Pairs(None, codes, n_rows, len(names), sizes.settled())
+    del codes
+    sets, notes = from_pairs(pairs, listed, names, options, where, shelf)
     return SetFile(sets, stored, notes, path.name)
 
 
-def read_edges(path: Path, options: SetOptions, listed: pa.Array | None, ending: str) -> SetFile:
+def read_edges(
+    path: Path,
+    options: SetOptions,
+    listed: pa.Array | None,
+    ending: str,
+    shelf: Shelf = IN_MEMORY,
+) -> SetFile:
     """Read a file with a row and an item on every line, in two columns or in two of several."""
     where = str(path)
     check_text(path)
-    room = Room(options, where)
-    rows, items = NameCoder(), NameCoder()
+    room = Room(options, where, shelf)
+    rows, items = NameCoder(shelf=shelf), NameCoder(shelf=shelf)
     with opened(path, options.encoding) as stream:
         first_line = 1 + pass_comments(stream)
         if listed is not None and not stream.peek(1)[0]:  # all of its rows are empty
-            built = from_coders(rows, items, listed, options, where)
+            built = from_coders(rows, items, listed, options, where, shelf)
             stored = SetFormat(EDGES, stream.compression, options.delimiter or BLANKS)
             return SetFile(built.sets, stored, built.notes, path.name)
         found = _edge_dialect(stream, options, where, ending, first_line)
@@ -94,16 +104,21 @@ def read_edges(path: Path, options: SetOptions, listed: pa.Array | None, ending:
             firsts = block.firsts[block.n_cells > 0]
             if is_header and len(firsts):
                 firsts, is_header = firsts[1:], False
-            room.require(0, 0, rows.n_entries + len(firsts))
+            room.require(0, 0, rows.n_entries + len(firsts), rows.n_text + items.n_text)
             rows.add(block.texts(firsts + found.row_column))
             items.add(block.texts(firsts + found.item_column))
     notes = [f"{where}: {first_line - 1:,} lines of comments are left out"] * (first_line > 1)
-    built = from_coders(rows, items, listed, options, where)
+    built = from_coders(rows, items, listed, options, where, shelf)
     return SetFile(built.sets, stored, [*notes, *built.notes], path.name)
 
 
 def from_coders(
-    rows: NameCoder, items: NameCoder, listed: pa.Array | None, options: SetOptions, where: str
+    rows: NameCoder,
+    items: NameCoder,
+    listed: pa.Array | None,
+    options: SetOptions,
+    where: str,
+    shelf: Shelf = IN_MEMORY,
 ) -> SetFile:
     """Return the sets of named pairs, with the listed rows that have no pair as empty sets."""
     row_codes, row_names = rows.settled()
@@ -114,10 +129,11 @@ def from_coders(
     item_codes, item_names = items.settled()
     if listed is not None and options.graph != BIPARTITE:
         item_names, item_codes = _among(listed, item_names, item_codes, where)
-    Room(options, where).require(len(row_names), len(item_names), len(row_codes))
+    n_text = row_names.nbytes + item_names.nbytes
+    Room(options, where, shelf).require(len(row_names), len(item_names), len(row_codes), n_text)
     pairs = Pairs(row_codes, item_codes, len(row_names), len(item_names))
     del row_codes, item_codes
-    sets, notes = from_pairs(pairs, row_names, item_names, options, where)
+    sets, notes = from_pairs(pairs, row_names, item_names, options, where, shelf)
     return SetFile(sets, SetFormat(), notes)
 
 
@@ -138,7 +154,7 @@ def read_listed(path: Path, options: SetOptions) -> pa.Array | None:
             f"{path}: {len(codes) - len(distinct):,} names are listed more than once",
             remedy="List every name once.",
         )
-    return whole_if_all_are(distinct)
+    return whole_if_all_are(distinct.take(pa.array(codes)))  # in the order of the file
 
 
 def _among(
@@ -231,6 +247,7 @@ def _one_column(where: str) -> DataError:
 def _edge_delimiter(lines: list[bytes], where: str, ending: str) -> str:
     """Find the delimiter by which all lines have one number of cells; blanks if there is none."""
     widths_by = {}
+    lines = [_WHOLE_CELL.sub(b"x", line) for line in lines]  # what they hold delimits nothing
     for delimiter in DELIMITERS:
         found = [record for record in records(lines, delimiter) if not record.is_blank]
         widths_by[delimiter] = [len(record.cells) for record in found] or [0]

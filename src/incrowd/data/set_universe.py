@@ -9,13 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incrowd.data.set_names import in_order, item_names_of
-from incrowd.data.sets import BIPARTITE, Sets
+from incrowd.data.set_build import sort_in_rows
+from incrowd.data.set_names import in_order, item_names_of, renumber
+from incrowd.data.sets import BIPARTITE, Sets, item_counts
+from incrowd.data.shelf import IN_MEMORY, Shelf
 from incrowd.errors import DataError, JobError
 
 
-def with_universe(sets: Sets, path: str | Path) -> Sets:
-    """Return the sets over the items that a file lists, one a line.
+def with_universe(sets: Sets, path: str | Path, shelf: Shelf = IN_MEMORY) -> Sets:
+    """Return the sets over the items that a file lists, one a line; entries lie on the shelf.
 
     Raises DataError where a row holds an item that is not listed, or one is listed twice.
     """
@@ -39,14 +41,15 @@ def with_universe(sets: Sets, path: str | Path) -> Sets:
         had = had.cast(pa.string())
         names, _ = in_order(pa.array(listed, pa.string()))
     place = pc.fill_null(pc.index_in(had.cast(names.type), names), -1).to_numpy()
-    held = np.unique(sets.items)
+    held = np.flatnonzero(item_counts(sets.items, sets.n_items))
     n_unlisted = int((place[held] < 0).sum())
     if n_unlisted:
         raise DataError(
             f"{path}: rows hold {n_unlisted} items that are not listed",
             remedy="List every item that a row may hold, whether or not one does.",
         )
-    items = place.astype(np.int32)[sets.items]
-    rows = np.repeat(np.arange(sets.n_rows), sets.sizes)
-    items = items[np.lexsort((items, rows))]
+    items = shelf.array(sets.n_entries, np.int32)
+    items[:] = sets.items
+    renumber(items, place.astype(np.int32))
+    sort_in_rows(sets.starts, items)
     return replace(sets, items=items, n_items=len(names), item_names=names)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,36 +18,39 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import types
 
+from incrowd.data.set_build import sort_in_rows
 from incrowd.data.set_format import BASKETS, BLANKS, EDGES, LISTS, MTX, NPZ, PAIRS, SetFormat
 from incrowd.data.set_names import in_order, item_names_of, row_names_of
-from incrowd.data.sets import BIPARTITE, Sets
+from incrowd.data.sets import BIPARTITE, Sets, item_counts, row_blocks
 from incrowd.data.write import joined_bytes, packed
 from incrowd.errors import DataError
 
 _BLOCK_ENTRIES = 1 << 20  # fixed, since row groups show in the bytes of a file
 _NPY: Any = np.lib.format  # its functions carry no types
 _NEEDS_QUOTES = r"""[\s"(),;|\x{feff}]|^[#%]"""
+_PLAIN_PART = r"""^\([^\s"\x{feff}]*\)$"""
 
 
-def write_files(sets: Sets, path: Path, format: SetFormat) -> list[Path]:
+def write_files(
+    sets: Sets, path: Path, format: SetFormat, is_generalized: bool = False
+) -> list[Path]:
     """Write sets and the lists that must stand beside them; return what was written."""
     beside: dict[str, pa.Array] = {}
     if format.kind in (EDGES, PAIRS) or (format.kind != LISTS and sets.row_names is not None):
         beside["rows"] = row_names_of(sets)
-    if format.kind in (NPZ, MTX):
-        sets = _only_released_items(sets)
-        if sets.item_names is not None and sets.graph == BIPARTITE:
-            beside["items"] = item_names_of(sets)
-    writer = {
-        BASKETS: _write_baskets,
-        EDGES: _write_edges,
+    named = _only_released_items(sets) if format.kind in (NPZ, MTX) else _by_name(sets)
+    if format.kind in (NPZ, MTX) and sets.item_names is not None and sets.graph == BIPARTITE:
+        beside["items"] = named.names
+    writers: dict[str, Callable[[_Named, Any, SetFormat], None]] = {
+        BASKETS: partial(_write_baskets, is_generalized=is_generalized),
+        EDGES: partial(_write_edges, is_generalized=is_generalized),
         PAIRS: _write_pairs,
         LISTS: _write_lists,
         NPZ: _write_npz,
         MTX: _write_mtx,
-    }[format.kind]
+    }
     with _on_disk(path) as file:
-        writer(sets, file, format)
+        writers[format.kind](named, file, format)
     written = [path]
     for ending in ("rows", "items"):
         listed = path.with_name(f"{path.name}.{ending}")
@@ -71,51 +76,59 @@ def _on_disk(path: Path) -> Iterator[Any]:
 # ── rows and names ──────────────────────────────────────────────────────────────────────────
 
 
-def _only_released_items(sets: Sets) -> Sets:
+@dataclass(frozen=True, eq=False)
+class _Named:
+    """Sets in the order of their items' names, block by block."""
+
+    sets: Sets
+    names: pa.Array
+    place_of_item: NDArray[np.int32] | None = None
+
+    def rows(self) -> Iterator[tuple[int, int, NDArray[np.int64], NDArray[np.int32]]]:
+        """Yield a block's rows, where their entries start in it, and these as places of names."""
+        for first, end in row_blocks(self.sets.starts, _BLOCK_ENTRIES):
+            starts = self.sets.starts[first : end + 1]
+            items = self.sets.items[starts[0] : starts[-1]]
+            starts = starts - starts[0]
+            if self.place_of_item is not None:
+                items = self.place_of_item[items]
+                sort_in_rows(starts, items)
+            yield first, end, starts, items
+
+    def entries(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
+        """Yield the row and the item of each entry, block by block."""
+        for first, end, starts, items in self.rows():
+            yield np.repeat(np.arange(first, end, dtype=np.int64), np.diff(starts)), items
+
+
+def _by_name(sets: Sets) -> _Named:
+    """Return the sets with their items as places in the sorted names."""
+    if sets.item_names is None:
+        return _Named(sets, item_names_of(sets))
+    names, place = in_order(item_names_of(sets))
+    return _Named(sets, names, None if _is_in_place(place) else place)
+
+
+def _only_released_items(sets: Sets) -> _Named:
     """Return the sets without the named items that no row holds, in the order of their names."""
     if sets.item_names is None or sets.graph != BIPARTITE:
-        return sets
-    is_used = np.zeros(sets.n_items, dtype=np.bool_)
-    is_used[sets.items] = True
-    used = np.flatnonzero(is_used)
+        return _Named(sets, item_names_of(sets))
+    used = np.flatnonzero(item_counts(sets.items, sets.n_items))
     names, place = in_order(item_names_of(sets).take(pa.array(used)))
     place_of_item = np.zeros(sets.n_items, dtype=np.int32)
     place_of_item[used] = place
-    items = _sorted_in_rows(sets.starts, place_of_item[sets.items])
-    return replace(sets, items=items, n_items=len(names), item_names=names)
+    return _Named(sets, names, None if _is_in_place(place_of_item) else place_of_item)
 
 
-def _by_name(sets: Sets) -> tuple[NDArray[np.int32], pa.Array]:
-    """Return the entries as places in the sorted names, ascending within rows, and the names."""
-    if sets.item_names is None:
-        return sets.items, item_names_of(sets)
-    names, place = in_order(item_names_of(sets))
-    return _sorted_in_rows(sets.starts, place[sets.items]), names
+def _is_in_place(place: NDArray[np.int32]) -> bool:
+    return np.array_equal(place, np.arange(len(place)))
 
 
-def _sorted_in_rows(starts: NDArray[np.int64], items: NDArray[np.int32]) -> NDArray[np.int32]:
-    falls = np.flatnonzero(np.diff(items) < 0) + 1
-    if np.isin(falls, starts).all():
-        return items
-    keys = np.repeat(np.arange(len(starts) - 1, dtype=np.int64) << 32, np.diff(starts))
-    keys |= items
-    keys.sort()
-    keys &= (1 << 32) - 1
-    return keys.astype(np.int32)
+def _quoted(names: pa.Array, delimiter: str, is_generalized: bool = False) -> pa.Array:
+    """Return names as texts, quoted as in CSV where they would be read as something else.
 
-
-def _row_blocks(starts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Cut rows into blocks of about as many entries; one row's entries stay together."""
-    row, n_rows = 0, len(starts) - 1
-    while row < n_rows:
-        by_entries = int(np.searchsorted(starts, starts[row] + _BLOCK_ENTRIES, side="right")) - 1
-        end = min(max(row + 1, by_entries), row + _BLOCK_ENTRIES, n_rows)
-        yield row, end
-        row = end
-
-
-def _quoted(names: pa.Array, delimiter: str) -> pa.Array:
-    """Return names as texts, quoted as in CSV where they would be read as something else."""
+    Labels of parts, ``(a,b,f)``, stay as they are where names are such and hold no blank or quote.
+    """
     if types.is_integer(names.type):
         return names.cast(pa.string())
     if len(names) and pc.any(pc.match_substring(names, "\0")).as_py():
@@ -126,6 +139,8 @@ def _quoted(names: pa.Array, delimiter: str) -> pa.Array:
     needs = pc.match_substring_regex(names, _NEEDS_QUOTES)
     if delimiter not in (BLANKS, "\t", ""):
         needs = pc.or_(needs, pc.match_substring(names, delimiter))
+    if is_generalized:
+        needs = pc.and_not(needs, pc.match_substring_regex(names, _PLAIN_PART))
     if not pc.any(needs).as_py():
         return names
     doubled = pc.replace_substring(names, '"', '""')
@@ -150,60 +165,46 @@ def _typed(names: pa.Array, type_name: str) -> pa.Array:
 # ── text ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _write_baskets(sets: Sets, file: Any, format: SetFormat) -> None:
-    items, names = _by_name(sets)
-    texts = _quoted(names, BLANKS)
+def _write_baskets(named: _Named, file: Any, format: SetFormat, is_generalized: bool) -> None:
+    texts = _quoted(named.names, BLANKS, is_generalized)
     with packed(file, format.compression) as stream:
-        for first, end in _row_blocks(sets.starts):
-            starts = sets.starts[first : end + 1]
-            cells = texts.take(pa.array(items[starts[0] : starts[-1]]))
-            offsets = pa.array((starts - starts[0]).astype(np.int32))
+        for _, _, starts, items in named.rows():
+            cells = texts.take(pa.array(items))
+            offsets = pa.array(starts.astype(np.int32))
             lines = pc.binary_join(pa.ListArray.from_arrays(offsets, cells), " ")
             stream.write(joined_bytes(pc.binary_join_element_wise(lines, format.newline, "")))
 
 
-def _write_edges(sets: Sets, file: Any, format: SetFormat) -> None:
-    items, names = _by_name(sets)
-    item_texts = _quoted(names, format.delimiter)
-    row_texts = _quoted(row_names_of(sets), format.delimiter)
+def _write_edges(named: _Named, file: Any, format: SetFormat, is_generalized: bool) -> None:
+    is_plain = is_generalized and format.delimiter == BLANKS
+    item_texts = _quoted(named.names, format.delimiter, is_plain)
+    row_texts = _quoted(row_names_of(named.sets), format.delimiter)
     with packed(file, format.compression) as stream:
         if format.has_header:
             top = pa.array([format.row_column or "row", format.item_column or "item"])
             cells = _quoted(top, format.delimiter).to_pylist()
             stream.write((format.delimiter.join(cells) + format.newline).encode())
-        for rows, entries in _entry_blocks(sets):
+        for rows, items in named.entries():
             lines = pc.binary_join_element_wise(
-                row_texts.take(pa.array(rows)),
-                item_texts.take(pa.array(items[entries])),
-                format.delimiter,
+                row_texts.take(pa.array(rows)), item_texts.take(pa.array(items)), format.delimiter
             )
             stream.write(joined_bytes(pc.binary_join_element_wise(lines, format.newline, "")))
 
 
-def _write_mtx(sets: Sets, file: Any, format: SetFormat) -> None:
+def _write_mtx(named: _Named, file: Any, format: SetFormat) -> None:
     with packed(file, format.compression) as stream:
         head = (
             "%%MatrixMarket matrix coordinate pattern general",
-            (f"{sets.n_rows} {sets.n_items} {sets.n_entries}"),
+            (f"{named.sets.n_rows} {len(named.names)} {named.sets.n_entries}"),
         )
         stream.write((format.newline.join(head) + format.newline).encode())
-        for rows, entries in _entry_blocks(sets):
+        for rows, items in named.entries():
             lines = pc.binary_join_element_wise(
                 pa.array(rows + 1).cast(pa.string()),
-                pa.array(sets.items[entries].astype(np.int64) + 1).cast(pa.string()),
+                pa.array(items.astype(np.int64) + 1).cast(pa.string()),
                 " ",
             )
             stream.write(joined_bytes(pc.binary_join_element_wise(lines, format.newline, "")))
-
-
-def _entry_blocks(sets: Sets) -> Iterator[tuple[NDArray[np.int64], slice]]:
-    """Yield the row of each entry, block by block, with the entries' places."""
-    for first, end in _row_blocks(sets.starts):
-        sizes = sets.sizes[first:end]
-        yield (
-            np.repeat(np.arange(first, end, dtype=np.int64), sizes),
-            slice(int(sets.starts[first]), int(sets.starts[end])),
-        )
 
 
 # ── Parquet ─────────────────────────────────────────────────────────────────────────────────
@@ -211,36 +212,37 @@ def _entry_blocks(sets: Sets) -> Iterator[tuple[NDArray[np.int64], slice]]:
 
 def pair_blocks(sets: Sets, format: SetFormat) -> Iterator[pa.Table]:
     """Yield an entry a row: the row's name and the item's, sorted by row and item."""
-    items, names = _by_name(sets)
-    item_names = _typed(names, format.item_type)
-    row_names = _typed(row_names_of(sets), format.row_type)
+    return _pair_blocks(_by_name(sets), format)
+
+
+def _pair_blocks(named: _Named, format: SetFormat) -> Iterator[pa.Table]:
+    item_names = _typed(named.names, format.item_type)
+    row_names = _typed(row_names_of(named.sets), format.row_type)
     columns = [format.row_column or "row", format.item_column or "item"]
     yield pa.table([row_names.slice(0, 0), item_names.slice(0, 0)], names=columns)
-    for rows, entries in _entry_blocks(sets):
-        cells = row_names.take(pa.array(rows)), item_names.take(pa.array(items[entries]))
+    for rows, items in named.entries():
+        cells = row_names.take(pa.array(rows)), item_names.take(pa.array(items))
         yield pa.table(list(cells), names=columns)
 
 
-def _write_pairs(sets: Sets, file: Any, format: SetFormat) -> None:
-    _write_blocks(pair_blocks(sets, format), file)
+def _write_pairs(named: _Named, file: Any, format: SetFormat) -> None:
+    _write_blocks(_pair_blocks(named, format), file)
 
 
-def _write_lists(sets: Sets, file: Any, format: SetFormat) -> None:
-    _write_blocks(_list_blocks(sets, format), file)
+def _write_lists(named: _Named, file: Any, format: SetFormat) -> None:
+    _write_blocks(_list_blocks(named, format), file)
 
 
-def _list_blocks(sets: Sets, format: SetFormat) -> Iterator[pa.Table]:
-    items, names = _by_name(sets)
-    item_names = _typed(names, format.item_type)
-    row_names = _typed(row_names_of(sets), format.row_type)
-    shows_rows = bool(format.row_column) or sets.row_names is not None
+def _list_blocks(named: _Named, format: SetFormat) -> Iterator[pa.Table]:
+    item_names = _typed(named.names, format.item_type)
+    row_names = _typed(row_names_of(named.sets), format.row_type)
+    shows_rows = bool(format.row_column) or named.sets.row_names is not None
     columns = [format.row_column or "row"] * shows_rows + [format.item_column or "items"]
-    for first, end in [(0, 0), *_row_blocks(sets.starts)]:
-        starts = sets.starts[first : end + 1]
-        cells = item_names.take(pa.array(items[starts[0] : starts[-1]]))
-        offsets = pa.array((starts - starts[0]).astype(np.int32))
-        lists = pa.ListArray.from_arrays(offsets, cells)
-        rows = row_names.take(pa.array(np.arange(first, end)))
+    none = np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32)
+    for first, end, starts, items in chain([(0, 0, *none)], named.rows()):
+        cells = item_names.take(pa.array(items))
+        lists = pa.ListArray.from_arrays(pa.array(starts.astype(np.int32)), cells)
+        rows = row_names.slice(first, end - first)
         yield pa.table([rows] * shows_rows + [lists], names=columns)
 
 
@@ -271,10 +273,31 @@ def csr_arrays(sets: Sets, format: SetFormat) -> dict[str, NDArray[Any]]:
     } | ({"_is_array": np.array(True)} if format.is_array else {})
 
 
-def _write_npz(sets: Sets, file: Any, format: SetFormat) -> None:
+def _write_npz(named: _Named, file: Any, format: SetFormat) -> None:
+    """Write what ``csr_arrays`` returns, of named items, without having all of it."""
+    sets = named.sets
+    none = Sets(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32), len(named.names))
+    plain = csr_arrays(none, format)
+    fits = sets.n_entries < 1 << 31
+    n_rows = np.array([sets.n_rows, len(named.names)], dtype=np.int64)
+    parts: dict[str, tuple[tuple[int, ...], Iterator[NDArray[Any]]]] = {
+        "indices": ((sets.n_entries,), (items for *_, items in named.rows())),
+        "indptr": ((sets.n_rows + 1,), iter([sets.starts.astype(np.int32 if fits else np.int64)])),
+        "shape": ((2,), iter([n_rows])),
+        "data": (
+            (sets.n_entries,),
+            (np.ones(len(items), plain["data"].dtype) for *_, items in named.rows()),
+        ),
+    }
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
-        for name, values in csr_arrays(sets, format).items():
+        for name, values in plain.items():
+            shape, blocks = parts.get(name, (values.shape, iter([values])))
+            dtype = np.dtype(np.int64) if name == "indptr" and not fits else values.dtype
             info = zipfile.ZipInfo(f"{name}.npy")  # its time is the first that ZIP knows
             info.compress_type = zipfile.ZIP_DEFLATED
-            with archive.open(info, "w", force_zip64=values.nbytes > 1 << 30) as member:
-                _NPY.write_array(member, values, allow_pickle=False)
+            head = {"descr": _NPY.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+            n_bytes = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+            with archive.open(info, "w", force_zip64=n_bytes > 1 << 30) as member:
+                _NPY.write_array_header_1_0(member, head)
+                for block in blocks:
+                    member.write(np.ascontiguousarray(block).tobytes())

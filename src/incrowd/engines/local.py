@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -32,10 +32,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LocalBlocks:
-    """Rows in memory, as tables with one schema; a table may be empty, and there may be none."""
+    """Rows in memory, as tables with one schema; a table may be empty, and there may be none.
+
+    ``whole`` is the table that they were cut from, where there is one.
+    """
 
     tables: tuple[pa.Table, ...]
     schema: pa.Schema
+    whole: pa.Table | None = None
 
 
 class LocalEngine:
@@ -70,7 +74,7 @@ class LocalEngine:
         table = plain_table(table)
         starts = range(0, table.num_rows, self.block_rows)
         tables = tuple(table.slice(start, self.block_rows) for start in starts)
-        return LocalBlocks(tables, table.schema)
+        return LocalBlocks(tables, table.schema, table)
 
     def collect(self, blocks: LocalBlocks) -> pa.Table:
         """Put the blocks together."""
@@ -119,19 +123,24 @@ class LocalEngine:
         self, blocks: LocalBlocks, function: BlockFunction, schema: pa.Schema
     ) -> LocalBlocks:
         """Apply a function to every block, on as many threads as the engine has."""
-        return self._in_threads(
-            function, [table for table in blocks.tables if table.num_rows], schema
-        )
+        tables = [table for table in blocks.tables if table.num_rows]
+        return self._in_threads(lambda place: function(tables[place]), len(tables), schema)
 
     def map_groups(
         self, blocks: LocalBlocks, key: str, function: BlockFunction, schema: pa.Schema
     ) -> LocalBlocks:
-        """Apply a function to all rows of each key, keys in ascending order, no key last."""
+        """Apply a function to all rows of each key, keys in ascending order, no key last.
+
+        The rows of a key are brought together when its turn comes: besides the blocks there are
+        never more of them than of the keys that are worked on.
+        """
         import numpy as np
         import pyarrow.compute as pc
 
         require_integer_key(blocks.schema, key)
-        rows = self.collect(blocks)
+        rows = self.collect(blocks) if blocks.whole is None else blocks.whole
+        if any(column.num_chunks > 1 for column in rows.columns):
+            rows = rows.combine_chunks()  # or each taking of rows would do that
         keys = rows.column(key)
         has_no_key = keys.is_null().to_numpy()
         # Not to_numpy() of the column itself: nulls would turn large keys into floats.
@@ -140,10 +149,12 @@ class LocalEngine:
         numbers, has_no_key = numbers[order], has_no_key[order]
         is_last_of_group = (numbers[1:] != numbers[:-1]) | (has_no_key[1:] != has_no_key[:-1])
         edges = [0, *(np.flatnonzero(is_last_of_group) + 1).tolist(), rows.num_rows]
-        # groups: one run of rows per key, in their loaded order
-        rows = rows.take(pa.array(order))
-        groups = [rows.slice(start, end - start) for start, end in pairwise(edges) if end > start]
-        return self._in_threads(function, groups, schema)
+        del keys, has_no_key, numbers, is_last_of_group
+        # runs: the places of each key's rows, in their loaded order
+        runs = [order[start:end] for start, end in pairwise(edges) if end > start]
+        return self._in_threads(
+            lambda place: function(rows.take(pa.array(runs[place]))), len(runs), schema
+        )
 
     def describe(self) -> dict[str, object]:
         """Return the engine's name, its threads and the versions that computed."""
@@ -154,19 +165,20 @@ class LocalEngine:
         """Nothing is held."""
 
     def _in_threads(
-        self, function: BlockFunction, tables: list[pa.Table], schema: pa.Schema
+        self, function: Callable[[int], pa.Table], n_calls: int, schema: pa.Schema
     ) -> LocalBlocks:
+        """Call a function with 0, 1 and so on; its tables are the blocks, in this order."""
         schema = plain_schema(schema)
 
-        def call(table: pa.Table) -> pa.Table:
-            return conformed(function(table), schema)
+        def call(place: int) -> pa.Table:
+            return conformed(function(place), schema)
 
-        if self.threads == 1 or len(tables) < 2:
-            return LocalBlocks(tuple(call(table) for table in tables), schema)
+        if self.threads == 1 or n_calls < 2:
+            return LocalBlocks(tuple(call(place) for place in range(n_calls)), schema)
         # After an error or Ctrl-C ``map`` takes back the blocks that no thread has begun, and
         # leaving ``with`` waits for those under way: a compiled loop cannot be stopped half-way.
-        with ThreadPoolExecutor(min(self.threads, len(tables))) as pool:
-            return LocalBlocks(tuple(pool.map(call, tables)), schema)
+        with ThreadPoolExecutor(min(self.threads, n_calls)) as pool:
+            return LocalBlocks(tuple(pool.map(call, range(n_calls))), schema)
 
 
 def _is_first(numbers: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -37,19 +37,26 @@ class EngineChoice:
         help="The Spark master to start a session on, unless one runs in this program already.",
     )
 
-    memory: str = option(
-        "2GB",
-        help="How much memory a search may use for its blocks of work: adaptive's cover.",
+    memory: str | None = option(
+        None,
+        help="How much memory may be used (4GB): for the blocks of adaptive's cover, 2GB if not "
+        "stated; for sets, whose entries lie on disk beyond it, half of the machine's.",
     )
 
     def __post_init__(self) -> None:
-        memory_of(self.memory)
+        if self.memory is not None:
+            memory_of(self.memory)
         if self.name not in ENGINES:
             raise unknown("engine", self.name, ENGINES, where="engine")
         if self.threads < 0:
             raise JobError(
                 "engine: the number of threads is negative", remedy="0 is one per processor."
             )
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """The memory that is stated, in bytes."""
+        return None if self.memory is None else memory_of(self.memory)
 
     @property
     def master(self) -> str:
@@ -81,15 +88,19 @@ def make_engine(choice: EngineChoice | None = None, directory: Path | None = Non
 
 
 def _local(choice: EngineChoice, directory: Path | None) -> Engine:  # noqa: ARG001
+    from incrowd.engines.base import DEFAULT_MEMORY
     from incrowd.engines.local import LocalEngine
 
-    return LocalEngine(choice.threads, memory=memory_of(choice.memory))
+    return LocalEngine(choice.threads, memory=choice.memory_bytes or DEFAULT_MEMORY)
 
 
 def _spark(choice: EngineChoice, directory: Path | None) -> Engine:
+    from incrowd.engines.base import DEFAULT_MEMORY
     from incrowd.engines.spark import SparkEngine
 
-    return SparkEngine(choice.master, directory=directory, working_memory=memory_of(choice.memory))
+    return SparkEngine(
+        choice.master, directory=directory, working_memory=choice.memory_bytes or DEFAULT_MEMORY
+    )
 
 
 ENGINES: dict[str, Callable[[EngineChoice, Path | None], Engine]] = {

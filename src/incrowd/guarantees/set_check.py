@@ -8,6 +8,7 @@ key. NumPy only, and nothing of any method.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,10 +38,10 @@ def check_sets(guarantee: SetGuarantee, evidence: SetEvidence) -> list[Finding]:
     A promise about holders is checked only after the key was proven; without the original its
     finding says what is left to the owner.
     """
-    _require_whole(evidence)
+    require_whole(evidence)
     require_sets(evidence.released, "release")
     groups = equal_rows(evidence.released)
-    key = _key(evidence)
+    key = check_key(evidence)
     is_proven = key is not None and key.holds is True
     asked = np.full(groups.n_groups, guarantee.k, dtype=np.int64)
     has_own_k = evidence.k_of_row is not None and is_proven
@@ -61,13 +62,13 @@ def check_sets(guarantee: SetGuarantee, evidence: SetEvidence) -> list[Finding]:
         findings.append(key)
     else:
         findings += [key, _holders(guarantee, evidence, groups, asked)]
-        findings += _order(evidence, groups)
+        findings += check_order(evidence, groups)
     if evidence.keeps_order and not is_proven:
-        findings.append(_order_kept())
+        findings.append(order_kept())
     return findings + _graph(evidence)
 
 
-def _require_whole(evidence: SetEvidence) -> None:
+def require_whole(evidence: SetEvidence) -> None:
     """Refuse evidence that lacks a part which another part needs."""
     original = evidence.original
     if original is not None and evidence.original_row is None:
@@ -131,7 +132,7 @@ def _sizes(
     )
 
 
-def _key(evidence: SetEvidence) -> Finding | None:
+def check_key(evidence: SetEvidence) -> Finding | None:
     """Return whether the key is one-to-one between released and original rows; None without one."""
     original, original_row = evidence.original, evidence.original_row
     if original is None or original_row is None:
@@ -172,29 +173,32 @@ def _holders(
     item_of = evidence.original_item
     if item_of is None:
         item_of = same_items(released, original)
-    places = places_of(released, groups.first_row)
-    group_of_shown = np.repeat(np.arange(groups.n_groups), released.sizes[groups.first_row])
-    # shown: one line per group and item that it shows, in the original's numbers
-    shown = item_of[released.items[places]]
-    holders = _count_holders(original, evidence.original_row, groups, group_of_shown, shown)
-    size = groups.size[group_of_shown]
-    is_broken = ~_may_show(guarantee, holders, size, asked[group_of_shown])
     is_broken_group = np.zeros(groups.n_groups, dtype=np.bool_)
-    is_broken_group[group_of_shown[is_broken]] = True
-    n_broken = int(is_broken.sum())
+    n_shown = n_broken = n_created = 0
+    least: int | None = None
+    for group_of_shown, holders in _counted_holders(
+        released, original, evidence.original_row, item_of, groups
+    ):
+        size = groups.size[group_of_shown]
+        is_broken = ~_may_show(guarantee, holders, size, asked[group_of_shown])
+        is_broken_group[group_of_shown[is_broken]] = True
+        n_broken += int(is_broken.sum())
+        n_created += int((size - holders).sum())
+        n_shown += len(holders)
+        if len(holders):
+            least = int(holders.min()) if least is None else min(least, int(holders.min()))
     n_exposed = int(groups.size[is_broken_group].sum())
-    least = int(holders.min()) if len(holders) else None
     figures: dict[str, object] = {
         "vote": guarantee.settled_vote,
-        "n_shown": len(holders),
+        "n_shown": n_shown,
         "least_holders": least,
-        "n_created": int((size - holders).sum()),
+        "n_created": n_created,
         "n_too_few_holders": n_broken,
         "n_exposed": n_exposed,
     }
     if guarantee.name == Suppression.name:
         del figures["vote"]
-    if not len(holders):
+    if not n_shown:
         summary = "no item is shown"
     elif n_broken:
         summary = (
@@ -228,42 +232,51 @@ def _may_show(
     return np.asarray(2 * holders >= of)
 
 
-def _count_holders(
-    original: Sets, original_row: Whole, groups: SetGroups, group_of_shown: Whole, shown: Whole
-) -> Whole:
-    """Return how many original rows of its group hold each shown item.
+def _counted_holders(
+    released: Sets, original: Sets, original_row: Whole, item_of: Whole, groups: SetGroups
+) -> Iterator[tuple[Whole, Whole]]:
+    """Yield, for blocks of groups, the group of each shown item and how many of its rows had it.
 
-    O(entries · log shown), in blocks. An item that the original lacks has no holder.
+    O(entries · log shown). An item that the original lacks has no holder.
     """
     width = np.int64(max(original.n_items, 1))
-    is_known = shown != NOT_THERE
-    cells = group_of_shown[is_known] * width + shown[is_known]
-    order = np.argsort(cells, kind="stable")
-    sorted_cells = cells[order]
-    n_holders = np.zeros(len(cells), dtype=np.int64)
-    # rows by group: a block of them looks into one stretch of the sorted cells
-    released_row = np.argsort(groups.group_of_row, kind="stable")
-    rows, group_of = original_row[released_row], groups.group_of_row[released_row]
-    sizes = original.sizes[rows]
-    for first, end in blocks_of_rows(sizes):
-        items = original.items[places_of(original, rows[first:end])]
-        looked_for = np.repeat(group_of[first:end], sizes[first:end]) * width + items
-        found = np.searchsorted(sorted_cells, looked_for)
-        is_there = found < len(sorted_cells)
-        is_there[is_there] = sorted_cells[found[is_there]] == looked_for[is_there]
-        np.add.at(n_holders, found[is_there], 1)
-    holders = np.zeros(len(shown), dtype=np.int64)
-    holders[np.flatnonzero(is_known)[order]] = n_holders
-    return holders
+    rows = original_row[np.argsort(groups.group_of_row, kind="stable")]
+    ends = np.cumsum(groups.size)
+    n_shown = released.starts[groups.first_row + 1] - released.starts[groups.first_row]
+    for first, end in blocks_of_rows(n_shown):
+        group_of_shown = np.repeat(np.arange(first, end), n_shown[first:end])
+        shown = item_of[released.items[places_of(released, groups.first_row[first:end])]]
+        is_known = shown != NOT_THERE
+        cells = group_of_shown[is_known] * width + shown[is_known]
+        order = np.argsort(cells, kind="stable")
+        cells = cells[order]
+        n_holders = np.zeros(len(cells), dtype=np.int64)
+        group_of = np.repeat(np.arange(first, end), groups.size[first:end])
+        of_block = rows[ends[first] - groups.size[first] : ends[end - 1]]
+        shows_some = n_shown[group_of] > 0
+        group_of, of_block = group_of[shows_some], of_block[shows_some]
+        sizes = original.starts[of_block + 1] - original.starts[of_block]
+        for begin, stop in blocks_of_rows(sizes):
+            items = original.items[places_of(original, of_block[begin:stop])]
+            looked_for = np.repeat(group_of[begin:stop], sizes[begin:stop]) * width + items
+            found = np.searchsorted(cells, looked_for)
+            is_there = found < len(cells)
+            is_there[is_there] = cells[found[is_there]] == looked_for[is_there]
+            np.add.at(n_holders, found[is_there], 1)
+        holders = np.zeros(len(shown), dtype=np.int64)
+        holders[np.flatnonzero(is_known)[order]] = n_holders
+        yield group_of_shown, holders
 
 
-def _order(evidence: SetEvidence, groups: SetGroups) -> list[Finding]:
+def check_order(evidence: SetEvidence, groups: SetGroups) -> list[Finding]:
     """Say whether released rows stand in the original's order, where that is no chance."""
     assert evidence.original_row is not None  # called with a proven key
     if evidence.keeps_order:
-        return [_order_kept()]
+        return [order_kept()]
+    sizes, n_of_size = np.unique(groups.size, return_counts=True)
     log_arrangements = math.lgamma(evidence.released.n_rows + 1) - sum(
-        math.lgamma(size + 1) for size in groups.size.tolist()
+        n_groups * math.lgamma(size + 1)
+        for size, n_groups in zip(sizes.tolist(), n_of_size.tolist(), strict=True)
     )
     is_in_order = bool((np.diff(evidence.original_row) > 0).all())
     if not is_in_order or log_arrangements < LEAST_ARRANGEMENTS:
@@ -282,7 +295,8 @@ def _order(evidence: SetEvidence, groups: SetGroups) -> list[Finding]:
     ]
 
 
-def _order_kept() -> Finding:
+def order_kept() -> Finding:
+    """Say that rows stand where the original's stood."""
     summary = "rows keep the original's order: holds if the order is unknown"
     return Finding("row order", None, summary, {"is_kept": True})
 

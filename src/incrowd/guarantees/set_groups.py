@@ -60,16 +60,22 @@ def equal_rows(sets: Sets) -> SetGroups:
 
     O(entries + rows · log rows), in blocks of entries.
     """
-    hashes = _hashes(sets)
-    order = np.lexsort((hashes, sets.sizes))
+    hashes, sizes = _hashes(sets), sets.sizes
+    order = np.lexsort((hashes, sizes))
     is_new = np.ones(sets.n_rows, dtype=np.bool_)
-    is_new[1:] = (np.diff(hashes[order]) != 0) | (np.diff(sets.sizes[order]) != 0)
+    is_new[1:] = (np.diff(hashes[order]) != 0) | (np.diff(sizes[order]) != 0)
+    del hashes, sizes
     # lexsort is stable: the first row of a run of equal hashes is its first row in the file
     likely_first = np.empty(sets.n_rows, dtype=np.int64)
     likely_first[order] = order[np.flatnonzero(is_new)][np.cumsum(is_new) - 1]
+    del order, is_new
     first_of_row = _truly_equal(sets, likely_first)
-    firsts, group_of_row, size = np.unique(first_of_row, return_inverse=True, return_counts=True)
-    return SetGroups(group_of_row.astype(np.int64), size.astype(np.int64), firsts)
+    # a group's first row is its own first row, so groups are numbered by marking those
+    is_first = np.zeros(sets.n_rows, dtype=np.bool_)
+    is_first[first_of_row] = True
+    group_of_row = (np.cumsum(is_first) - 1)[first_of_row]
+    size = np.bincount(group_of_row, minlength=int(np.count_nonzero(is_first)))
+    return SetGroups(group_of_row, size.astype(np.int64), np.flatnonzero(is_first))
 
 
 def blocks_of_rows(sizes: Rows) -> Iterator[tuple[int, int]]:
@@ -86,7 +92,7 @@ def blocks_of_rows(sizes: Rows) -> Iterator[tuple[int, int]]:
 
 def places_of(sets: Sets, rows: Rows) -> Rows:
     """Return where the entries of these rows lie in ``sets.items``, row by row."""
-    sizes = sets.sizes[rows]
+    sizes = sets.starts[rows + 1] - sets.starts[rows]
     ends = np.cumsum(sizes)
     n_places = int(ends[-1]) if len(ends) else 0
     offset = np.repeat(sets.starts[rows] - (ends - sizes), sizes)

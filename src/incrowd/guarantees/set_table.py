@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from incrowd.guarantees.differential_privacy import EdgeDp, NodeDp
+from incrowd.guarantees.rules import KmAnonymity, RuleProtection
 from incrowd.guarantees.sets import Majority, Smooth, Suppression
 
 SET_GUARANTEES: dict[str, type[Any]] = {
@@ -13,7 +14,12 @@ SET_GUARANTEES: dict[str, type[Any]] = {
     Suppression.name: Suppression,
     EdgeDp.name: EdgeDp,
     NodeDp.name: NodeDp,
+    RuleProtection.name: RuleProtection,
+    KmAnonymity.name: KmAnonymity,
 }
+
+RULE_GUARANTEES = (RuleProtection.name, KmAnonymity.name)
+"""Promises about transactions, kept by generalizing items instead of grouping rows."""
 
 
 def is_noise(guarantee: Any) -> bool:

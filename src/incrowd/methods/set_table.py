@@ -6,6 +6,7 @@ from typing import Any
 
 from incrowd.methods.facility.method import Facility
 from incrowd.methods.randomized_response.method import RandomizedResponse
+from incrowd.methods.rbat.method import Rbat
 from incrowd.methods.set_cluster.method import SetCluster
 from incrowd.methods.set_mondrian.method import SetMondrian
 
@@ -14,7 +15,13 @@ SET_METHODS: dict[str, type[Any]] = {
     Facility.name: Facility,
     SetMondrian.name: SetMondrian,
     RandomizedResponse.name: RandomizedResponse,
+    Rbat.name: Rbat,
 }
 
-DEFAULT_SET_METHOD = {"edge-dp": RandomizedResponse.name, "node-dp": RandomizedResponse.name}
+DEFAULT_SET_METHOD = {
+    "edge-dp": RandomizedResponse.name,
+    "node-dp": RandomizedResponse.name,
+    "rules": Rbat.name,
+    "km": Rbat.name,
+}
 """Guarantees of sets that another method than ``cluster`` searches for."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.data.set_matching import NOT_THERE, same_items
-from incrowd.data.sets import Sets
+from incrowd.data.sets import Sets, row_blocks
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class SetLosses:
         return asdict(self)
 
 
-ROWS_AT_ONCE = 1 << 18
-"""Rows that are compared together: what a comparison needs besides the sets stays small."""
+ENTRIES_AT_ONCE = 1 << 20
+"""Entries that are compared together: what a comparison needs besides the sets stays small."""
 
 
 def set_losses(
@@ -62,8 +62,7 @@ def set_losses(
     change = np.zeros(before.n_items, dtype=np.int64)
     had = np.zeros(before.n_items, dtype=np.int64)
     n_kept = n_unknown = size_change = 0
-    for first in range(0, before.n_rows, ROWS_AT_ONCE):
-        end = min(first + ROWS_AT_ONCE, before.n_rows)
+    for first, end in row_blocks(before.starts, ENTRIES_AT_ONCE):
         old, new = before.take(np.arange(first, end)), after.take(rows[first:end])
         items = item_of[new.items]
         row_of_entry = np.repeat(np.arange(end - first), new.sizes)

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 PAIRS_PER_SLICE = 1_000_000_000
 """About how many pairs are compared between two looks at whether somebody wants to stop."""
 
+LEAST_QUERIES = 64
+"""A slice of fewer takes longer to hand over than to search; so many need little memory."""
+
 SLICES_PER_WORKER = 4
 """At least so many slices, so that no worker waits long for the others."""
 
@@ -121,7 +124,8 @@ class Workshop:
         per_worker = self.memory_bytes // (4 * self.engine.n_workers)
         most = min(per_worker // bytes_per_query, PAIRS_PER_SLICE // max(1, n_others))
         n_slices = max(
-            -(-n_queries // max(1, most)), min(n_queries, SLICES_PER_WORKER * self.engine.n_workers)
+            -(-n_queries // max(LEAST_QUERIES, most)),
+            min(n_queries, SLICES_PER_WORKER * self.engine.n_workers),
         )
         return (np.arange(n_queries) * n_slices // n_queries).astype(np.int32)
 

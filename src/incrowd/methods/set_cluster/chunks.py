@@ -13,14 +13,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.data.sets import Sets
+from incrowd.data.sets import Sets, item_counts
 from incrowd.engines.base import Engine
 from incrowd.errors import EngineError
 from incrowd.methods.part_progress import PartProgress, SilentParts
 from incrowd.methods.set_cluster.kinds import Part
 from incrowd.methods.set_cluster.part_search import PartSearch, Told
 from incrowd.methods.sets.found import numbered_by_first_row
-from incrowd.methods.sets.promise import SMOOTH, SUPPRESSION, SetPromise
+from incrowd.methods.sets.promise import SUPPRESSION, SetPromise
 from incrowd.methods.sets.vote import rule_of
 
 N_HASHES = 8
@@ -36,11 +36,19 @@ def chunks_of_rows(
 
     O(rows · log rows + 8 · entries); empty rows are near each other.
     """
-    order = np.lexsort(_minhashes(sets, promise, sets.starts, sets.items, seed)[::-1])
+    from incrowd.methods.set_cluster.kernel_kinds import least_keys
+
+    hashes = np.empty((N_HASHES, sets.n_rows), dtype=np.uint32)
+    for place, keys in enumerate(_keys_of_items(sets, promise, seed)):
+        least_keys(sets.starts, sets.items, keys, hashes[place])
+    order = np.lexsort(hashes[::-1])
+    del hashes
     largest_need = int(promise.needs(sets.n_rows).max(initial=1))
     n_chunks = max(1, min(round(sets.n_rows / chunk_rows), sets.n_rows // largest_need))
     chunk_of_row = np.empty(sets.n_rows, dtype=np.int32)
-    chunk_of_row[order] = np.arange(sets.n_rows, dtype=np.int64) * n_chunks // sets.n_rows
+    ends = -(-np.arange(1, n_chunks + 1, dtype=np.int64) * sets.n_rows // n_chunks)
+    sizes = np.diff(ends, prepend=0)
+    chunk_of_row[order] = np.repeat(np.arange(n_chunks, dtype=np.int32), sizes)
     return chunk_of_row
 
 
@@ -100,15 +108,10 @@ def chunks_of_groups(
     thing_of_row[loose] = n_groups + np.arange(len(loose), dtype=np.int32)
     n_things = n_groups + len(loose)
     starts_of_thing, rows = kernel_vote.rows_by_group(thing_of_row, n_things)
-    half = rule_of(SetPromise(SMOOTH, 1), 0.0)
-    needs = np.ones(sets.n_rows, dtype=np.int32)
-    given = (sets.starts, sets.items, sets.n_items, starts_of_thing, rows, needs, half)
-    *_, n_shown = kernel_vote.tally_rows(*given)
-    starts, items = kernel_vote.shown_items(*given, int(n_shown.sum()))
-    hashes = _minhashes(sets, promise, starts, items, seed)
-    is_empty = starts[1:] == starts[:-1]
-    first_rows = sets.take(rows[starts_of_thing[:-1]][is_empty])
-    hashes[:, is_empty] = _minhashes(sets, promise, first_rows.starts, first_rows.items, seed)
+    hashes = np.empty((N_HASHES, n_things), dtype=np.uint32)
+    keys = _keys_of_items(sets, promise, seed)
+    kernel_vote.least_keys_of_groups(sets.starts, sets.items, starts_of_thing, rows, keys, hashes)
+    del rows
     order = np.lexsort(hashes[::-1])
     sizes = np.diff(starts_of_thing)[order]
     largest_need = int(promise.needs(sets.n_rows).max())
@@ -213,7 +216,9 @@ class _SearchChunk:
 
     def __call__(self, block: pa.Table) -> pa.Table:
         """Return the groups; an engine may hand rows over in any order."""
-        block = block.sort_by("row")
+        rows = block.column("row").to_numpy()
+        if (rows[1:] < rows[:-1]).any():
+            block = block.sort_by("row")
         starts, items = _unpacked(block.column("items"))
         needs = (
             block.column("k").to_numpy()
@@ -241,20 +246,11 @@ class _SearchChunk:
         return pa.table({"row": block.column("row"), "group": group_of_row}, schema=_SCHEMA)
 
 
-def _minhashes(
-    sets: Sets,
-    promise: SetPromise,
-    starts: NDArray[np.int64],
-    items: NDArray[np.int32],
-    seed: int,
-) -> NDArray[np.uint32]:
-    """Return ``hashes[place, thing]`` of rows or groups with these items of ``sets``."""
-    from incrowd.methods.set_cluster.kernel_kinds import keys_of_items, least_keys
+def _keys_of_items(sets: Sets, promise: SetPromise, seed: int) -> NDArray[np.uint32]:
+    """Return ``keys[hash, item]``, whose least ones among its items are a row's minhashes."""
+    from incrowd.methods.set_cluster.kernel_kinds import keys_of_items
 
-    n_holders = np.bincount(sets.items, minlength=sets.n_items)
+    n_holders = item_counts(sets.items, sets.n_items)
     least = promise.k if promise.kind == SUPPRESSION else (promise.k + 1) // 2
     salts = np.random.default_rng(seed).integers(0, 1 << 63, size=N_HASHES, dtype=np.uint64)
-    hashes = np.empty((N_HASHES, len(starts) - 1), dtype=np.uint32)
-    for place, salt in enumerate(salts):
-        hashes[place] = least_keys(starts, items, keys_of_items(n_holders, least, salt))
-    return hashes
+    return np.stack([keys_of_items(n_holders, least, salt) for salt in salts])

@@ -81,11 +81,13 @@ def keys_of_items(
 
 @compiled
 def least_keys(
-    starts: NDArray[np.int64], items: NDArray[np.int32], key_of_item: NDArray[np.uint32]
-) -> NDArray[np.uint32]:
-    """Return the least key of each row's items; the largest key for a row without any."""
-    keys = np.full(len(starts) - 1, LARGEST_KEY, dtype=np.uint32)
+    starts: NDArray[np.int64],
+    items: NDArray[np.int32],
+    key_of_item: NDArray[np.uint32],
+    keys: NDArray[np.uint32],
+) -> None:
+    """Fill ``keys`` with the least key of each row's items; the largest one for an empty row."""
     for row in range(len(keys)):
+        keys[row] = LARGEST_KEY
         for entry in range(starts[row], starts[row + 1]):
             keys[row] = min(keys[row], key_of_item[items[entry]])
-    return keys

@@ -8,10 +8,15 @@ from numpy.typing import NDArray
 from incrowd.compiling import Whole, compiled_inner
 from incrowd.methods.cluster.kernel_draw import below
 from incrowd.methods.set_cluster.kernel_state import (
+    BEND,
+    LESS,
+    MORE,
     Groups,
     Kinds,
     Scratch,
     add_to_counts,
+    changed,
+    fill_tables,
     has_room,
     transfer,
     worth,
@@ -103,16 +108,6 @@ def _best_move(
 
 
 @compiled_inner
-def _bend(n_holders: Whole, least: Whole, size: Whole, price: float) -> float:
-    """Return what adding and taking away one holder changes if they are counted apart."""
-    return (
-        worth(n_holders - 1, least, size, price)
-        + worth(n_holders + 1, least, size, price)
-        - 2.0 * worth(n_holders, least, size, price)
-    )
-
-
-@compiled_inner
 def _changes(
     kinds: Kinds,
     groups: Groups,
@@ -137,13 +132,11 @@ def _changes(
         for entry in range(kinds.starts[kind], kinds.starts[kind + 1]):
             item = kinds.items[entry]
             here, there = scratch.counted[side, item], scratch.counted[other, item]
-            now = worth(here, least[side], size[side], price)
-            now_there = worth(there, least[other], size[other], price)
-            change += worth(here - 1, least[side], size[side], price) - now
-            change += worth(there + 1, least[other], size[other], price) - now_there
+            change += changed(scratch, side, LESS, here, least[side], size[side], price)
+            change += changed(scratch, other, MORE, there, least[other], size[other], price)
             if there > 0:  # a row of the other side may hold it
-                bend = _bend(here, least[side], size[side], price)
-                bend += _bend(there, least[other], size[other], price)
+                bend = changed(scratch, side, BEND, here, least[side], size[side], price)
+                bend += changed(scratch, other, BEND, there, least[other], size[other], price)
                 at_most += max(0.0, -bend)
         scratch.change[side, place] = change
         scratch.at_most[side, place] = at_most
@@ -194,6 +187,7 @@ def improve_pair(
             if n_looked_at[side] > n_at_most:
                 start[side] += below(random, n_looked_at[side] - n_at_most + 1)
                 n_looked_at[side] = n_at_most
+            fill_tables(scratch, side, least[side], size[side], price)
             need[side] = _needs_without(
                 kinds, groups, scratch, side, one, start[side], n_looked_at[side]
             )
@@ -243,8 +237,11 @@ def improve_pair(
                 for entry in range(kinds.starts[other], kinds.starts[other + 1]):
                     item = kinds.items[entry]
                     if scratch.mark[item] == mark:
-                        gain -= _bend(scratch.counted[0, item], least[0], size[0], price)
-                        gain -= _bend(scratch.counted[1, item], least[1], size[1], price)
+                        for side in range(2):
+                            count = scratch.counted[side, item]
+                            gain -= changed(
+                                scratch, side, BEND, count, least[side], size[side], price
+                            )
                 if gain > best and has_room(groups, group, other):
                     best, leaving, entering = gain, kind, other
         if leaving < 0 and entering < 0:

@@ -65,24 +65,30 @@ def _add_near(
 
 
 @compiled_inner
-def _take_nearest(scratch: Scratch, n_near: Whole) -> Whole:
-    """Return the nearest group that was not taken yet, −1 if there is none."""
-    best = np.float32(0.0)
-    nearest = -1
-    for place in range(n_near):
-        group = scratch.near[place]
-        if scratch.nearness[group] > best:
-            best = scratch.nearness[group]
-            nearest = group
-    if nearest >= 0:
-        scratch.nearness[nearest] = np.float32(0.0)
-    return nearest
+def _nearest(
+    scratch: Scratch, n_near: Whole, nearest: NDArray[np.int32], nearness: NDArray[np.float32]
+) -> Whole:
+    """Fill ``nearest`` with the nearest groups, nearest first, and forget how near all are.
 
-
-@compiled_inner
-def _forget_near(scratch: Scratch, n_near: Whole) -> None:
-    for place in range(n_near):
-        scratch.nearness[scratch.near[place]] = np.float32(0.0)
+    Return how many there are. Of equally near ones those that were met first are taken.
+    """
+    n_found = 0
+    for number in range(n_near):
+        group = scratch.near[number]
+        score = scratch.nearness[group]
+        scratch.nearness[group] = np.float32(0.0)
+        if n_found < len(nearest):
+            n_found += 1
+        elif score <= nearness[n_found - 1]:
+            continue
+        place = n_found - 1
+        while place > 0 and score > nearness[place - 1]:
+            nearest[place] = nearest[place - 1]
+            nearness[place] = nearness[place - 1]
+            place -= 1
+        nearest[place] = group
+        nearness[place] = score
+    return n_found
 
 
 @compiled
@@ -103,6 +109,8 @@ def pair_groups(
     """
     n_groups = len(groups.size)
     n_at_most = scratch.change.shape[1]
+    nearest = np.empty(n_partners, dtype=np.int32)
+    nearness = np.empty(n_partners, dtype=np.float32)
     total = 0.0
     for group in visited:
         if groups.size[group] == 0:
@@ -113,12 +121,11 @@ def pair_groups(
             n_near = _add_near(
                 kinds, groups, scratch, group, groups.kind[slot], n_holders, n_near, random
             )
+        n_found = _nearest(scratch, n_near, nearest, nearness)
         load_counts(kinds, groups, scratch, 0, group)
-        for turn in range(n_partners + N_RANDOM):
-            partner = (
-                _take_nearest(scratch, n_near) if turn < n_partners else below(random, n_groups)
-            )
-            if partner < 0 or partner == group or groups.size[partner] == 0:
+        for turn in range(n_found + N_RANDOM):
+            partner = nearest[turn] if turn < n_found else below(random, n_groups)
+            if partner == group or groups.size[partner] == 0:
                 continue
             load_counts(kinds, groups, scratch, 1, partner)
             gain = improve_pair(kinds, groups, scratch, rule, group, partner, n_at_most, random)
@@ -126,7 +133,6 @@ def pair_groups(
                 total += gain
                 is_changed[group] = True
                 is_changed[partner] = True
-        _forget_near(scratch, n_near)
     clear_counts(scratch, 0)
     clear_counts(scratch, 1)
     return total
@@ -141,17 +147,16 @@ def _best_insertion(
     group: Whole,
     kind: Whole,
     n_units: Whole,
-    n_partners: Whole,
+    nearest: NDArray[np.int32],
+    nearness: NDArray[np.float32],
     n_holders: Whole,
     random: NDArray[np.int64],
 ) -> tuple[float, Whole]:
     """Return what the best other group gains by these units, and which it is; −1 if none."""
     n_near = _add_near(kinds, groups, scratch, group, kind, n_holders, 0, random)
     best, best_group = -np.inf, -1
-    for _ in range(n_partners):
-        near = _take_nearest(scratch, n_near)
-        if near < 0:
-            break
+    for place in range(_nearest(scratch, n_near, nearest, nearness)):
+        near = nearest[place]
         size = groups.size[near] + n_units
         need = kinds.need[kind]
         if size < need or not has_room(groups, near, kind):
@@ -169,7 +174,6 @@ def _best_insertion(
             gain -= worth(here, least, size, rule.price)
         if gain > best:
             best, best_group = gain, near
-    _forget_near(scratch, n_near)
     return best, best_group
 
 
@@ -196,6 +200,8 @@ def dissolve_groups(
     moved_kind = np.empty(n_at_most, dtype=np.int32)
     moved_units = np.empty(n_at_most, dtype=np.int32)
     moved_to = np.empty(n_at_most, dtype=np.int32)
+    nearest = np.empty(n_partners, dtype=np.int32)
+    nearness = np.empty(n_partners, dtype=np.float32)
     n_dissolved = 0
     for group in visited:
         n_slots = groups.n_slots[group]
@@ -216,7 +222,17 @@ def dissolve_groups(
             slot = groups.first[group] + groups.n_slots[group] - 1
             kind, n_units = groups.kind[slot], groups.units[slot]
             gain, target = _best_insertion(
-                kinds, groups, scratch, rule, group, kind, n_units, n_partners, n_holders, random
+                kinds,
+                groups,
+                scratch,
+                rule,
+                group,
+                kind,
+                n_units,
+                nearest,
+                nearness,
+                n_holders,
+                random,
             )
             if target < 0:
                 break

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from incrowd.compiling import Whole, compiled, compiled_inner
 from incrowd.methods.set_cluster.kernel_near import Found, Index, find_near
 from incrowd.methods.set_cluster.kernel_state import (
+    N_IN_TABLE,
     Kinds,
     Scratch,
     add_to_counts,
@@ -55,6 +56,8 @@ def _nearest_to_group(
     """
     next_size = size + 1
     least = least_holders(rule, next_size, next_size)
+    for count in range(min(next_size + 1, N_IN_TABLE)):
+        scratch.worths[count] = worth(count, least, next_size, rule.price)
     best, best_place = -np.inf, -1
     for place in range(found.n[0]):
         if n_free[place] == 0:
@@ -65,8 +68,12 @@ def _nearest_to_group(
         for entry in range(kinds.starts[kind], kinds.starts[kind + 1]):
             n_holders = scratch.counted[0, kinds.items[entry]]
             in_common += n_holders
-            gain += worth(n_holders + 1, least, next_size, rule.price)
-            gain -= worth(n_holders, least, next_size, rule.price)
+            if n_holders + 1 < N_IN_TABLE:
+                gain += scratch.worths[n_holders + 1]
+                gain -= scratch.worths[n_holders]
+            else:
+                gain += worth(n_holders + 1, least, next_size, rule.price)
+                gain -= worth(n_holders, least, next_size, rule.price)
         n_items = kinds.starts[kind + 1] - kinds.starts[kind]
         gain += TIE * (in_common / size - 0.5 * n_items)
         if gain > best:

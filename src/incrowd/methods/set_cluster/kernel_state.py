@@ -50,6 +50,8 @@ class Scratch(NamedTuple):
     """Room for the counts of two groups, for marks, and for how near other groups are.
 
     ``listed[side]`` are the ``n_listed[side]`` items whose count may differ from 0.
+    ``tables[side]`` has, for each small number of holders, what one holder less changes, one
+    more, and what both do if they are counted apart; ``worths`` what they are worth.
     """
 
     counted: NDArray[np.int32]
@@ -63,6 +65,14 @@ class Scratch(NamedTuple):
     need_without: NDArray[np.int32]
     nearness: NDArray[np.float32]
     near: NDArray[np.int32]
+    tables: NDArray[np.float64]
+    worths: NDArray[np.float64]
+
+
+N_IN_TABLE = 64
+"""For how many numbers of holders there are tables: most groups are smaller."""
+
+LESS, MORE, BEND = 0, 1, 2
 
 
 @compiled
@@ -80,6 +90,8 @@ def new_scratch(n_items: Whole, n_groups: Whole, n_looked_at: Whole) -> Scratch:
         np.empty((2, n_looked_at), dtype=np.int32),
         np.zeros(n_groups, dtype=np.float32),
         np.empty(n_groups, dtype=np.int32),
+        np.empty((2, 3, N_IN_TABLE), dtype=np.float64),
+        np.empty(N_IN_TABLE, dtype=np.float64),
     )
 
 
@@ -90,6 +102,38 @@ def worth(n_holders: Whole, least: Whole, size: Whole, price: float) -> float:
     Nothing if fewer than ``least`` rows hold it.
     """
     return (1.0 + price) * n_holders - price * size if n_holders >= least else 0.0
+
+
+@compiled_inner
+def fill_tables(scratch: Scratch, side: Whole, least: Whole, size: Whole, price: float) -> None:
+    """Note what one holder less or more changes in a group, for every small number of them."""
+    for count in range(min(size + 1, N_IN_TABLE)):
+        less, now = worth(count - 1, least, size, price), worth(count, least, size, price)
+        more = worth(count + 1, least, size, price)
+        scratch.tables[side, LESS, count] = less - now
+        scratch.tables[side, MORE, count] = more - now
+        scratch.tables[side, BEND, count] = less + more - 2.0 * now
+
+
+@compiled_into_callers
+def changed(
+    scratch: Scratch,
+    side: Whole,
+    what: Whole,
+    count: Whole,
+    least: Whole,
+    size: Whole,
+    price: float,
+) -> float:
+    """Return what the tables of a side say, reckoned anew where a number is beyond them."""
+    if count < N_IN_TABLE:
+        return float(scratch.tables[side, what, count])
+    now = worth(count, least, size, price)
+    if what == LESS:
+        return worth(count - 1, least, size, price) - now
+    if what == MORE:
+        return worth(count + 1, least, size, price) - now
+    return worth(count - 1, least, size, price) + worth(count + 1, least, size, price) - 2.0 * now
 
 
 @compiled_inner

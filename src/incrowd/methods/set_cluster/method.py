@@ -30,7 +30,7 @@ class SetCluster:
 
     name: ClassVar[str] = "cluster"
     keeps: ClassVar[frozenset[str]] = frozenset(
-        {"smooth", "majority", "suppression", "k-per-person"}
+        {"smooth", "majority", "suppression", "k-per-person", "entries-on-disk"}
     )
 
     effort: str | int = option(

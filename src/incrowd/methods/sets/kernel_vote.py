@@ -123,16 +123,11 @@ def shown_items(
     rows: NDArray[np.int64],
     needs: NDArray[np.int32],
     rule: Rule,
-    n_shown: Whole,
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return where each group's shown items start, and all of them, ascending in a group.
-
-    ``n_shown`` is how many there are in all groups together.
-    """
+    shown: NDArray[np.int32],
+) -> None:
+    """Fill ``shown``, which is as long as all groups show items: ascending in a group."""
     holders = np.zeros(n_items, dtype=np.int32)
     touched = np.empty(n_items, dtype=np.int32)
-    shown_starts = np.zeros(len(group_starts), dtype=np.int64)
-    shown = np.empty(n_shown, dtype=np.int32)
     end = 0
     for group in range(len(group_starts) - 1):
         members = rows[group_starts[group] : group_starts[group + 1]]
@@ -148,26 +143,44 @@ def shown_items(
                 end += 1
             holders[touched[place]] = 0
         shell_sort(shown[start:end], end - start)
-        shown_starts[group + 1] = end
-    return shown_starts, shown
 
 
 @compiled
-def spread(
-    shown_starts: NDArray[np.int64], shown: NDArray[np.int32], group_of_row: NDArray[np.int32]
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the rows' entries: to each row what its group shows."""
-    n_rows = len(group_of_row)
-    starts = np.zeros(n_rows + 1, dtype=np.int64)
-    for row in range(n_rows):
-        group = group_of_row[row]
-        starts[row + 1] = starts[row] + shown_starts[group + 1] - shown_starts[group]
-    items = np.empty(starts[n_rows], dtype=np.int32)
-    for row in range(n_rows):
-        first = shown_starts[group_of_row[row]]
-        for place in range(starts[row + 1] - starts[row]):
-            items[starts[row] + place] = shown[first + place]
-    return starts, items
+def least_keys_of_groups(
+    starts: NDArray[np.int64],
+    items: NDArray[np.int32],
+    group_starts: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    key_of_item: NDArray[np.uint32],
+    keys: NDArray[np.uint32],
+) -> None:
+    """Fill ``keys[hash, group]`` with the least keys of the items that at least half of it hold.
+
+    A group without such an item has its first row's keys. ``key_of_item[hash, item]``.
+    """
+    n_hashes, n_items = key_of_item.shape
+    holders = np.zeros(n_items, dtype=np.int32)
+    touched = np.empty(n_items, dtype=np.int32)
+    for group in range(len(group_starts) - 1):
+        members = rows[group_starts[group] : group_starts[group + 1]]
+        n_touched = _counted(starts, items, members, holders, touched)
+        least = (len(members) + 1) // 2
+        for number in range(n_hashes):
+            keys[number, group] = np.uint32(0xFFFFFFFF)
+        is_empty = True
+        for place in range(n_touched):
+            item = touched[place]
+            if holders[item] >= least:
+                is_empty = False
+                for number in range(n_hashes):
+                    keys[number, group] = min(keys[number, group], key_of_item[number, item])
+            holders[item] = 0
+        if is_empty:
+            for entry in range(starts[members[0]], starts[members[0] + 1]):
+                for number in range(n_hashes):
+                    keys[number, group] = min(
+                        keys[number, group], key_of_item[number, items[entry]]
+                    )
 
 
 @compiled

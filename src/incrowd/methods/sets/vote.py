@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.data.sets import Sets
+from incrowd.data.shelf import IN_MEMORY, Shelf
 from incrowd.methods.sets.promise import KINDS, STRICT, SetPromise
 
 if TYPE_CHECKING:
@@ -36,7 +37,15 @@ class Utility:
 
 
 def shown(sets: Sets, group_of_row: NDArray[np.int32], promise: SetPromise) -> Sets:
-    """Return the sets with every row showing what its group votes for, O(entries).
+    """Return the sets with every row showing what its group votes for, O(entries)."""
+    of_row = shown_by_groups(sets, group_of_row, promise).take(group_of_row)
+    return sets.with_entries(of_row.starts, of_row.items)
+
+
+def shown_by_groups(
+    sets: Sets, group_of_row: NDArray[np.int32], promise: SetPromise, shelf: Shelf = IN_MEMORY
+) -> Sets:
+    """Return what every group shows, a group a row, on the shelf; O(entries).
 
     ``group_of_row`` numbers groups from 0 without gaps. Every group shows all that the promise
     lets it show; under majority only what is also worth its created entries: an item m of s rows
@@ -50,8 +59,11 @@ def shown(sets: Sets, group_of_row: NDArray[np.int32], promise: SetPromise) -> S
     needs = promise.needs(sets.n_rows)
     given = (sets.starts, sets.items, sets.n_items, starts, rows, needs, rule)
     *_, n_shown = kernel_vote.tally_rows(*given)
-    shown_starts, items = kernel_vote.shown_items(*given, int(n_shown.sum()))
-    return sets.with_entries(*kernel_vote.spread(shown_starts, items, group_of_row))
+    shown_starts = np.zeros(len(starts), dtype=np.int64)
+    np.cumsum(n_shown, out=shown_starts[1:])
+    items = shelf.array(int(shown_starts[-1]), np.int32)
+    kernel_vote.shown_items(*given, items)
+    return replace(sets, starts=shown_starts, items=items, row_names=None)
 
 
 def utility(sets: Sets, group_of_row: NDArray[np.int32], promise: SetPromise) -> Utility:

@@ -1,0 +1,68 @@
+"""Whether even one part of all public items keeps a promise, and what would do if not."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from incrowd.data.sets import Sets
+from incrowd.errors import InfeasibleError
+from incrowd.methods.rbat.kernel_check import BILLION
+from incrowd.methods.rbat.problem import Problem, billionths, problem_of
+from incrowd.methods.rbat.promise import KmPromise, RulePromise
+
+
+def refuse_infeasible(sets: Sets, promise: RulePromise | KmPromise) -> None:
+    """Raise InfeasibleError unless all public items as one part keep the promise.
+
+    Where all public parts have become one, every rule has as many rows as hold any public item,
+    and no split raises that. The remedy names the largest k and the least confidence that do.
+    """
+    refuse_problem(problem_of(sets, promise), promise)
+
+
+def refuse_problem(problem: Problem, promise: RulePromise | KmPromise) -> None:
+    """The same for transactions that are laid out already."""
+    if not problem.n_public:
+        return
+    if isinstance(promise, KmPromise):
+        if problem.n_rows < promise.k:
+            raise InfeasibleError(
+                f"only {problem.n_rows} transactions hold a public item, fewer than "
+                f"k = {promise.k}",
+                remedy=f"Ask for k of {problem.n_rows} at most.",
+            )
+        return
+    table = problem.rules
+    if not len(table.told):
+        return
+    telling = problem.n_telling[table.told]
+    is_rare = problem.n_rows < promise.k
+    most = billionths(promise.confidence) * problem.n_rows
+    n_sure = int(np.count_nonzero(telling * BILLION > most))
+    if not is_rare and not n_sure:
+        return
+    n_rules = len(table.told)
+    least = _rounded_up(int(telling.max()), problem.n_rows)
+    reasons = []
+    remedies = []
+    if is_rare:
+        reasons.append(
+            f"only {problem.n_rows} transactions hold a public item, fewer than k = {promise.k}"
+        )
+        remedies.append(f"k of {problem.n_rows} at most")
+    if n_sure:
+        reasons.append(
+            f"{n_sure} of {n_rules} rules have a confidence above {promise.confidence:g} where "
+            "all public items are one"
+        )
+        remedies.append(f"a confidence of {least} at least")
+    raise InfeasibleError(
+        "; ".join(reasons),
+        remedy=f"Ask for {' and '.join(remedies)}, or state other rules.",
+    )
+
+
+def _rounded_up(n_telling: int, n_rows: int) -> str:
+    """Return the least share with four digits that is not below the exact one."""
+    share = -(-n_telling * 10_000 // n_rows) / 10_000
+    return f"{share:g}"

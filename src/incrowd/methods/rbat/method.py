@@ -1,0 +1,100 @@
+"""RBAT: its settings, and the way to parts of items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from incrowd.errors import JobError, unknown
+from incrowd.fields import option
+from incrowd.methods.effort import NONE, stated_effort
+
+if TYPE_CHECKING:
+    from incrowd.data.sets import Sets
+    from incrowd.engines.base import Engine
+    from incrowd.methods.rbat.promise import FoundParts, KmPromise, RulePromise
+    from incrowd.progress import Progress
+
+FULL = "full"
+
+ORDERS = ("together", "paper")
+
+
+@dataclass(frozen=True)
+class Rbat:
+    """Split the public items, all in one part at first, for as long as every rule holds.
+
+    Follows RBAT and MR-RBAT (Memon and Shao 2015, Algorithms 1 to 5). Deviation: an item goes to
+    the side on which it loses less (line 11 of Algorithm 4 prints the opposite). Then, beyond the
+    paper, parts are split further and items moved while the promise is kept and less is lost.
+    About O(entries · depth of the splits), and linear memory.
+    """
+
+    name: ClassVar[str] = "rbat"
+    keeps: ClassVar[frozenset[str]] = frozenset({"rules", "km"})
+
+    alpha: str | int = option(
+        4,
+        help="In how many buckets a split gives items their sides; full decides item by item.",
+    )
+    gamma: int = option(
+        4,
+        help="In how many rounds rules are checked; changes the time, never the result.",
+        minimum=1,
+    )
+    order: str = option(
+        "together",
+        help="In what order a split takes items: the most frequent first, or as the paper does.",
+        choices=ORDERS,
+    )
+
+    improve: str | int = option(
+        "auto",
+        help="How many passes look for more splits and better places of items after the paper's, "
+        "or how long (10s, 2m), or quick, auto or full: 1, 3 or up to 100 passes; none or 0: none.",
+    )
+
+    def __post_init__(self) -> None:
+        alpha = self.alpha
+        if isinstance(alpha, str):
+            alpha = alpha.strip().lower()
+            alpha = int(alpha) if alpha.isdecimal() else alpha
+            object.__setattr__(self, "alpha", alpha)
+        if alpha != FULL and (type(alpha) is not int or alpha < 1):
+            raise JobError(
+                "alpha is neither a whole number of 1 or more nor full",
+                remedy="State --alpha 4, for example, or --alpha full.",
+            )
+        if type(self.gamma) is not int or self.gamma < 1:
+            raise JobError(
+                "gamma is not a whole number of 1 or more", remedy="State --gamma 4, for example."
+            )
+        if self.order not in ORDERS:
+            raise unknown("order", str(self.order), ORDERS, where="order")
+        improve = NONE if str(self.improve) in ("0", NONE) else stated_effort(self.improve)
+        object.__setattr__(self, "improve", improve)
+
+    def search(
+        self,
+        sets: Sets,
+        promise: RulePromise | KmPromise,
+        engine: Engine | None,  # noqa: ARG002
+        seed: int,  # noqa: ARG002
+        progress: Progress,
+    ) -> FoundParts:
+        """Return a partition of the public items that keeps the promise.
+
+        It runs in this process; threads and seed change nothing. Raises InfeasibleError where not
+        even one part of all items keeps it.
+        """
+        from incrowd.methods.rbat.search import search
+
+        return search(
+            sets,
+            promise,
+            alpha=self.alpha,
+            gamma=self.gamma,
+            order=self.order,
+            effort=self.improve,
+            progress=progress,
+        )

@@ -1,0 +1,157 @@
+"""Transactions, roles and rules in the numbers that the search works with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.data.rules import Rules
+from incrowd.data.sets import Sets
+from incrowd.methods.rbat import kernel_rows
+from incrowd.methods.rbat.kernel_check import BILLION
+from incrowd.methods.rbat.kernel_demands import RuleTable
+from incrowd.methods.rbat.kernel_split import Baskets
+from incrowd.methods.rbat.promise import KmPromise, RulePromise
+
+MOST_ROWS = 2**31 - 1
+"""Counts of rows are compared in whole numbers that leave this much room."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Public items that occur, numbered without gaps in their order, and the rows that hold any.
+
+    ``items[public]`` is the item's number in the transactions. Rows with the same public items
+    that hold the same sensitive sets of rules are one. ``n_rows`` is how many rows hold a public
+    item, ``n_telling[s]`` how many of them hold the sensitive set s. ``weight`` is empty where
+    all items weigh the same. ``n_absent`` rules name an item that no row holds: no release shows
+    their public part, and the search leaves them out.
+    """
+
+    items: NDArray[np.int32]
+    n_all_items: int
+    baskets: Baskets
+    tells_starts: NDArray[np.int64]
+    tells: NDArray[np.int32]
+    rules: RuleTable
+    n_telling: NDArray[np.int64]
+    n_rows: int
+    weight: NDArray[np.float64]
+    n_absent: int
+
+    @property
+    def n_public(self) -> int:
+        """How many public items occur."""
+        return len(self.items)
+
+
+def problem_of(sets: Sets, promise: RulePromise | KmPromise) -> Problem:
+    """Return transactions and promise in the numbers of the search. O(entries)."""
+    if sets.n_rows > MOST_ROWS:
+        raise ValueError("there are too many rows for one search")
+    is_public = ~promise.is_sensitive
+    is_held = np.zeros(sets.n_items, dtype=np.bool_)
+    is_held[sets.items] = True
+    items = np.flatnonzero(is_public & is_held).astype(np.int32)
+    public_of_item = np.full(sets.n_items, -1, dtype=np.int32)
+    public_of_item[items] = np.arange(len(items), dtype=np.int32)
+
+    rules = promise.rules if isinstance(promise, RulePromise) else None
+    told = _sensitive_sets(rules, sets)
+    row_starts, row_items, tells_starts, tells = kernel_rows.lay_out(
+        sets.starts, sets.items, public_of_item, told.first, told.following, told.starts, told.items
+    )
+    n_rows = len(row_starts) - 1
+    firsts, n_equal = kernel_rows.first_equal(row_starts, row_items, tells_starts, tells)
+    by_number = np.argsort(-n_equal, kind="stable")
+    firsts, n_equal = firsts[by_number], n_equal[by_number]
+    row_starts, row_items = kernel_rows.taken(row_starts, row_items, firsts)
+    tells_starts, tells = kernel_rows.taken(tells_starts, tells, firsts)
+    # one row for each distinct one from here on, those that stand for many first
+    list_starts, holders = kernel_rows.turned_around(row_starts, row_items, len(items))
+    support = kernel_rows.counted(row_starts, row_items, n_equal, len(items))
+    weight = promise.weight[items].astype(np.float64)
+    table, n_absent = _rule_table(rules, told, public_of_item)
+    return Problem(
+        items=items,
+        n_all_items=sets.n_items,
+        baskets=Baskets(row_starts, row_items, n_equal, list_starts, holders, support),
+        tells_starts=tells_starts,
+        tells=tells,
+        rules=table,
+        n_telling=kernel_rows.counted(tells_starts, tells, n_equal, told.n_sets),
+        n_rows=n_rows,
+        weight=weight if (weight != weight[:1]).any() or not weight.any() else weight[:0],
+        n_absent=n_absent,
+    )
+
+
+def billionths(confidence: float) -> int:
+    """Return the confidence that was stated in whole billionths, rounded down: 0.6 is 3/5."""
+    return floor(Fraction(str(confidence)) * BILLION)
+
+
+@dataclass(frozen=True, eq=False)
+class _SensitiveSets:
+    """The distinct sensitive sets of rules, each to be looked for at one of its items."""
+
+    starts: NDArray[np.int64]
+    items: NDArray[np.int32]
+    of_rule: NDArray[np.int32]
+    first: NDArray[np.int32]
+    following: NDArray[np.int32]
+
+    @property
+    def n_sets(self) -> int:
+        return len(self.starts) - 1
+
+
+def _sensitive_sets(rules: Rules | None, sets: Sets) -> _SensitiveSets:
+    number: dict[bytes, int] = {}
+    kept: list[NDArray[np.int32]] = []
+    of_rule = np.zeros(0 if rules is None else rules.n_rules, dtype=np.int32)
+    if rules is not None:
+        starts = rules.sensitive_starts
+        for rule in range(rules.n_rules):
+            items = rules.sensitive[starts[rule] : starts[rule + 1]].astype(np.int32)
+            key = items.tobytes()
+            if key not in number:
+                number[key] = len(kept)
+                kept.append(items)
+            of_rule[rule] = number[key]
+    held_by = np.bincount(sets.items, minlength=sets.n_items) if kept else np.empty(0, np.int64)
+    first = np.full(sets.n_items, -1, dtype=np.int32)
+    following = np.full(len(kept), -1, dtype=np.int32)
+    for told in range(len(kept) - 1, -1, -1):
+        rarest = kept[told][np.argmin(held_by[kept[told]])]
+        following[told] = first[rarest]
+        first[rarest] = told
+    sizes = [len(items) for items in kept]
+    return _SensitiveSets(
+        starts=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        items=np.concatenate([*kept, np.empty(0, dtype=np.int32)]).astype(np.int32),
+        of_rule=of_rule,
+        first=first,
+        following=following,
+    )
+
+
+def _rule_table(
+    rules: Rules | None, told: _SensitiveSets, public_of_item: NDArray[np.int32]
+) -> tuple[RuleTable, int]:
+    """Return the rules whose public items all occur, and how many others there are."""
+    if rules is None or rules.n_rules == 0:
+        return RuleTable(np.zeros(1, np.int64), np.empty(0, np.int32), told.of_rule[:0], 1), 0
+    public = public_of_item[rules.public]
+    sizes = np.diff(rules.public_starts)
+    rule_of_place = np.repeat(np.arange(rules.n_rules), sizes)
+    is_absent = np.zeros(rules.n_rules, dtype=np.bool_)
+    is_absent[rule_of_place[public < 0]] = True
+    starts = np.concatenate([[0], np.cumsum(sizes[~is_absent])]).astype(np.int64)
+    kept = public[~is_absent[rule_of_place]]
+    of_rule = told.of_rule[~is_absent]
+    return RuleTable(starts, kept, of_rule, max(1, told.n_sets)), int(is_absent.sum())

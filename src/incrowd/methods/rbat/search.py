@@ -1,0 +1,102 @@
+"""From all public items in one part down to parts that no further split would keep valid."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.data.sets import Sets
+from incrowd.interrupts import is_end_wished
+from incrowd.methods.effort import seconds_of
+from incrowd.methods.rbat.feasible import refuse_problem
+from incrowd.methods.rbat.improve import improve
+from incrowd.methods.rbat.keep_km import KmKeeper
+from incrowd.methods.rbat.keep_rules import RuleKeeper
+from incrowd.methods.rbat.parts import Keeper, Parts
+from incrowd.methods.rbat.problem import problem_of
+from incrowd.methods.rbat.promise import FoundParts, KmPromise, RulePromise, SplitTree
+from incrowd.progress import Progress
+
+STAGE = "splitting items"
+
+
+def search(
+    sets: Sets,
+    promise: RulePromise | KmPromise,
+    *,
+    alpha: int | str,
+    gamma: int,
+    order: str,
+    effort: int | str,
+    progress: Progress,
+) -> FoundParts:
+    """Return a partition of the public items that keeps the promise.
+
+    Raises InfeasibleError where not even one part of all items does. An end that is wished for
+    returns the parts as they are, which keep it too.
+    """
+    problem = problem_of(sets, promise)
+    if not problem.n_public:
+        part_of_item = np.full(sets.n_items, -1, dtype=np.int32)
+        none = np.empty(0, dtype=np.int32)
+        return FoundParts(part_of_item, SplitTree(none, none, none))
+    refuse_problem(problem, promise)
+    parts = Parts(problem)
+    keeper: Keeper = (
+        KmKeeper(parts, promise)
+        if isinstance(promise, KmPromise)
+        else RuleKeeper(parts, promise, gamma)
+    )
+    n_tried = split_down(parts, keeper, alpha, order, progress)
+    more = improve(parts, keeper, effort, progress)
+    figures: dict[str, object] = {
+        "parts": parts.n_leaves,
+        "splits_tried": n_tried,
+        "more_splits": more.n_splits,
+        "moved_items": more.n_moves,
+        "passes": more.n_passes,
+    }
+    if problem.n_absent:
+        figures["absent_rules"] = problem.n_absent
+    part_of_item = _numbered(parts.part_of_item, problem.items, sets.n_items)
+    settings: dict[str, object] = {"improve": more.n_passes} if seconds_of(effort) else {}
+    return FoundParts(part_of_item, parts.tree(), figures, settings)
+
+
+def split_down(
+    parts: Parts, keeper: Keeper, alpha: int | str, order: str, progress: Progress
+) -> int:
+    """Split part after part, first come first served (Algorithm 1); return how many were tried."""
+    queue = deque([0])
+    n_settled = n_tried = 0
+    while queue and not is_end_wished():
+        part = queue.popleft()
+        n_items = len(parts.items[part])
+        if n_items == 1:
+            n_settled += 1
+            continue
+        split = parts.begin(part, alpha, order)
+        n_tried += 1
+        if keeper.keeps(split):
+            sides = parts.accept(split)
+            keeper.accepted(split, *sides)
+            queue.extend(sides)
+        else:
+            n_settled += n_items
+        parts.end(split)
+        progress(STAGE, n_settled, parts.problem.n_public)
+    return n_tried
+
+
+def _numbered(
+    part_of_public: NDArray[np.int32], items: NDArray[np.int32], n_items: int
+) -> NDArray[np.int32]:
+    """Return a part for every item, numbered by their first items; −1 for all other items."""
+    parts, firsts, numbers = np.unique(part_of_public, return_index=True, return_inverse=True)
+    place = np.empty(len(parts), dtype=np.int32)
+    place[np.argsort(firsts)] = np.arange(len(parts), dtype=np.int32)
+    part_of_item = np.full(n_items, -1, dtype=np.int32)
+    part_of_item[items] = place[numbers]
+    return part_of_item

@@ -1,0 +1,309 @@
+"""Splitting items under rules: the sequential oracle's parts, exactly, whatever the settings."""
+
+import gzip
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.oracles import rbat as oracle
+
+from incrowd.data.rules import Rules
+from incrowd.data.sets import Sets
+from incrowd.errors import InfeasibleError, JobError
+from incrowd.methods.rbat import improve, parts, search
+from incrowd.methods.rbat.feasible import refuse_infeasible
+from incrowd.methods.rbat.method import Rbat
+from incrowd.methods.rbat.promise import KmPromise, RulePromise
+from incrowd.progress import silent
+
+
+def sets_of(rows, n_items):
+    """Return rows of items as Sets."""
+    starts = np.cumsum([0, *map(len, rows)]).astype(np.int64)
+    items = np.array([item for row in rows for item in sorted(row)], dtype=np.int32)
+    return Sets(starts, items, n_items)
+
+
+def rules_of(pairs, n_items):
+    """Return pairs of public and sensitive items as Rules."""
+    public = [sorted(one) for one, _ in pairs]
+    sensitive = [sorted(other) for _, other in pairs]
+    return Rules(
+        np.cumsum([0, *map(len, public)]).astype(np.int64),
+        np.array([item for items in public for item in items], dtype=np.int32),
+        np.cumsum([0, *map(len, sensitive)]).astype(np.int64),
+        np.array([item for items in sensitive for item in items], dtype=np.int32),
+        pa.array([str(item) for item in range(n_items)]),
+    )
+
+
+def promise_of(rules, k, confidence, n_items, n_public, weight=None):
+    """Return the promise; items from ``n_public`` on are sensitive."""
+    return RulePromise(
+        k,
+        confidence,
+        rules_of(rules, n_items),
+        np.arange(n_items) >= n_public,
+        np.ones(n_items) if weight is None else np.array(weight, dtype=np.float64),
+    )
+
+
+def partition_of(found):
+    """Return the parts as sets of items, and check how they are numbered."""
+    numbers = [part for part in found.part_of_item.tolist() if part >= 0]
+    assert list(dict.fromkeys(numbers)) == list(range(len(set(numbers))))
+    return {frozenset(np.flatnonzero(found.part_of_item == part).tolist()) for part in set(numbers)}
+
+
+@st.composite
+def instances(draw, weighted):
+    """Draw small transactions with many ties, rules over items that occur, k and c."""
+    n_public = draw(st.integers(2, 9))
+    n_items = n_public + 2
+    rows = draw(
+        st.lists(st.frozensets(st.integers(0, n_items - 1), max_size=6), min_size=6, max_size=30)
+    )
+    held = sorted(set().union(*rows))
+    public = [item for item in held if item < n_public]
+    rules = []
+    if public:
+        rules = draw(
+            st.lists(
+                st.tuples(
+                    st.frozensets(st.sampled_from(public), min_size=1, max_size=4),
+                    st.frozensets(st.integers(n_public, n_items - 1), min_size=1, max_size=2),
+                ),
+                max_size=6,
+            )
+        )
+    k = draw(st.integers(1, 6))
+    confidence = draw(st.sampled_from([0.3, 0.5, 0.6, 0.9, 1.0]))
+    weights = st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.5, 1.0, 3.0])
+    weight = draw(st.lists(weights, min_size=n_items, max_size=n_items)) if weighted else None
+    alpha = draw(st.sampled_from(["full", 1, 2, 3, 4]))
+    gamma = draw(st.integers(1, 5))
+    return rows, rules, k, confidence, n_items, n_public, weight, alpha, gamma
+
+
+def require_oracle(instance):
+    """Compare parts, tree and feasibility with the oracle's."""
+    rows, rules, k, confidence, n_items, n_public, weight, alpha, gamma = instance
+    sets = sets_of(rows, n_items)
+    promise = promise_of(rules, k, confidence, n_items, n_public, weight)
+    method = Rbat(alpha=alpha, gamma=gamma, order="paper", improve=0)
+    public = frozenset(range(n_public))
+    root = {public & frozenset().union(*rows)}
+    if not oracle.keeps_rules(root, rows, rules, k, confidence):
+        with pytest.raises(InfeasibleError):
+            refuse_infeasible(sets, promise)
+        with pytest.raises(InfeasibleError):
+            method.search(sets, promise, None, 0, silent)
+        return
+    refuse_infeasible(sets, promise)
+    found = method.search(sets, promise, None, 0, silent)
+    expected = oracle.rbat(rows, public, rules, k, confidence, weight or [1] * n_items, alpha)
+    assert partition_of(found) == expected
+    assert oracle.keeps_rules(expected, rows, rules, k, confidence)
+    if expected:
+        assert (found.tree.left < 0).sum() == len(expected)
+
+
+@settings(max_examples=80, deadline=None)
+@given(instances(weighted=False))
+def test_equals_the_oracle(instance):
+    require_oracle(instance)
+
+
+@settings(max_examples=60, deadline=None)
+@given(instances(weighted=True))
+def test_equals_the_oracle_with_weights(instance):
+    require_oracle(instance)
+
+
+@settings(max_examples=60, deadline=None)
+@given(instances(weighted=False), st.integers(1, 3))
+def test_km_equals_the_oracle(instance, m):
+    rows, _, k, _, n_items, n_public, _, alpha, gamma = instance
+    sets = sets_of(rows, n_items)
+    promise = KmPromise(k, m, np.arange(n_items) >= n_public, np.ones(n_items))
+    method = Rbat(alpha=alpha, gamma=gamma, order="paper", improve=0)
+    public = frozenset(range(n_public))
+    n_holding = sum(1 for row in rows if row & public)
+    if 0 < n_holding < k:
+        with pytest.raises(InfeasibleError, match=f"only {n_holding} transactions"):
+            method.search(sets, promise, None, 0, silent)
+        return
+    found = method.search(sets, promise, None, 0, silent)
+    expected = oracle.km(rows, public, k, m, [1] * n_items, alpha)
+    assert partition_of(found) == expected
+    assert oracle.keeps_km(expected, rows, k, m)
+
+
+@settings(max_examples=60, deadline=None)
+@given(instances(weighted=True), st.integers(0, 3), st.sampled_from(["paper", "together"]))
+def test_improvement_keeps_the_promise_and_loses_less(instance, m, order):
+    rows, rules, k, confidence, n_items, n_public, weight, alpha, _ = instance
+    sets = sets_of(rows, n_items)
+    is_sensitive = np.arange(n_items) >= n_public
+    if m:
+        promise = KmPromise(k, m, is_sensitive, np.array(weight))
+    else:
+        promise = promise_of(rules, k, confidence, n_items, n_public, weight)
+    try:
+        plain = Rbat(alpha=alpha, order=order, improve="none").search(
+            sets, promise, None, 0, silent
+        )
+    except InfeasibleError:
+        return
+    found = Rbat(alpha=alpha, order=order, improve="full").search(sets, promise, None, 0, silent)
+    partition = partition_of(found)
+    assert sorted(item for part in partition for item in part) == sorted(
+        item for item in set().union(*rows) if item < n_public
+    )
+    if m:
+        assert oracle.keeps_km(partition, rows, k, m)
+    else:
+        assert oracle.keeps_rules(partition, rows, rules, k, confidence)
+    before, after = (
+        sum(oracle.utility_loss(part, rows, weight) for part in parts)
+        for parts in (partition_of(plain), partition)
+    )
+    assert after <= before * (1 + 1e-9)
+    leaves = found.tree.n_items[found.tree.left < 0]
+    assert sorted(leaves.tolist()) == sorted(map(len, partition))
+
+
+def random_rows(seed, n_rows, n_items, n_types):
+    """Return baskets of some types, a few of them equal."""
+    random = np.random.default_rng(seed)
+    types = [random.permutation(n_items)[:8] for _ in range(n_types)]
+    rows = []
+    for _ in range(n_rows):
+        own = random.choice(types[random.integers(n_types)], 3, replace=False)
+        any_items = (n_items * random.random(random.integers(1, 4)) ** 3).astype(int)
+        rows.append(frozenset(own.tolist()) | frozenset(any_items.tolist()))
+    return rows
+
+
+@pytest.mark.parametrize("alpha", [1, 4, "full"])
+@pytest.mark.parametrize("has_table", [True, False])
+def test_equals_the_oracle_on_larger_baskets(alpha, has_table, monkeypatch):
+    monkeypatch.setattr(parts, "SMALL_TABLE", 1 << 22 if has_table else 0)
+    rows = random_rows(5, 400, 30, 6)
+    random = np.random.default_rng(2)
+    n_public = 26
+    rules = []
+    while len(rules) < 40:
+        row = [item for item in rows[random.integers(len(rows))] if item < n_public]
+        if len(row) > 1:
+            public = frozenset(random.choice(row, min(len(row), 3), replace=False).tolist())
+            rules.append((public, frozenset([int(random.integers(n_public, 30))])))
+    expected = oracle.rbat(rows, range(n_public), rules, 4, 0.7, [1] * 30, alpha)
+    assert 3 < len(expected) < n_public
+    promise = promise_of(rules, 4, 0.7, 30, n_public)
+    for gamma in (1, 3, 40):
+        method = Rbat(alpha=alpha, gamma=gamma, order="paper", improve=0)
+        found = method.search(sets_of(rows, 30), promise, None, 0, silent)
+        assert partition_of(found) == expected
+
+
+def test_the_papers_example():
+    """Table 1: a and c must not tell h; k = 3 and c = 0.6."""
+    letters = "abcdefghijl"
+    table = ["bcegh", "acdij", "afl", "begh", "dfl"]
+    rows = [frozenset(map(letters.index, row)) for row in table]
+    rule = [(frozenset(map(letters.index, "ac")), frozenset([letters.index("h")]))]
+    promise = promise_of(rule, 3, 0.6, 11, 6)
+    assert not oracle.keeps_rules([frozenset([item]) for item in range(6)], rows, rule, 3, 0.6)
+    printed = [frozenset(map(letters.index, part)) for part in ("abf", "cde")]
+    assert oracle.keeps_rules(printed, rows, rule, 3, 0.6)
+    for order in ("paper", "together"):
+        found = Rbat(order=order).search(sets_of(rows, 11), promise, None, 0, silent)
+        assert oracle.keeps_rules(partition_of(found), rows, rule, 3, 0.6)
+        assert len(partition_of(found)) > 1
+
+
+def test_infeasible_rules_name_what_would_do():
+    rows = [frozenset([0, 2]), frozenset([1, 2]), frozenset([0]), frozenset([2])]
+    sets = sets_of(rows, 3)
+    rules = [(frozenset([0]), frozenset([2]))]
+    with pytest.raises(InfeasibleError, match=r"only 3 transactions.*fewer than k = 4") as rare:
+        refuse_infeasible(sets, promise_of(rules, 4, 0.9, 3, 2))
+    assert "k of 3 at most" in rare.value.remedy
+    with pytest.raises(InfeasibleError, match=r"1 of 1 rules have a confidence above 0.6") as sure:
+        refuse_infeasible(sets, promise_of(rules, 2, 0.6, 3, 2))
+    assert "a confidence of 0.6667 at least" in sure.value.remedy
+    refuse_infeasible(sets, promise_of(rules, 3, 0.6667, 3, 2))
+
+
+def test_rules_on_items_that_no_transaction_holds_are_left_to_the_audit():
+    rows = [frozenset([0, 1]), frozenset([0]), frozenset([1])]
+    rules = [(frozenset([0, 2]), frozenset([3])), (frozenset([0]), frozenset([3]))]
+    found = Rbat().search(sets_of(rows, 4), promise_of(rules, 2, 0.5, 4, 3), None, 0, silent)
+    assert found.part_of_item.tolist() == [0, 1, -1, -1]
+    assert found.figures["absent_rules"] == 1
+
+
+def test_nothing_public_is_nothing_to_split():
+    rows = [frozenset([0]), frozenset()]
+    found = Rbat().search(sets_of(rows, 1), promise_of([], 2, 0.5, 1, 0), None, 0, silent)
+    assert found.part_of_item.tolist() == [-1]
+
+
+def test_an_end_that_is_wished_for_leaves_valid_parts(monkeypatch):
+    rows = random_rows(1, 200, 20, 4)
+    promise = KmPromise(5, 2, np.zeros(20, dtype=bool), np.ones(20))
+    n_told = 0
+
+    def tell(*_):
+        nonlocal n_told
+        n_told += 1
+
+    monkeypatch.setattr(search, "is_end_wished", lambda: n_told >= 3)
+    monkeypatch.setattr(improve, "is_end_wished", lambda: n_told >= 3)
+    found = Rbat().search(sets_of(rows, 20), promise, None, 0, tell)
+    assert len(partition_of(found)) == 4
+    assert oracle.keeps_km(partition_of(found), rows, 5, 2)
+
+
+def test_a_time_settles_a_number_of_passes():
+    rows = random_rows(3, 300, 30, 5)
+    promise = KmPromise(5, 3, np.zeros(30, dtype=bool), np.ones(30))
+    found = Rbat(improve="5s").search(sets_of(rows, 30), promise, None, 0, silent)
+    again = Rbat(**found.settings).search(sets_of(rows, 30), promise, None, 0, silent)
+    assert found.figures["moved_items"] > 0
+    assert again.part_of_item.tolist() == found.part_of_item.tolist()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"alpha": 0}, {"alpha": "some"}, {"gamma": 0}, {"order": "random"}, {"improve": "much"}],
+)
+def test_settings_that_are_none_are_refused(wrong):
+    with pytest.raises(JobError):
+        Rbat(**wrong)
+
+
+def test_alpha_may_be_a_number_in_a_text():
+    assert Rbat(alpha="8").alpha == 8
+    assert Rbat(alpha="FULL").alpha == "full"
+
+
+@pytest.mark.parametrize("m", [1, 2, 3])
+def test_km_on_real_baskets(m):
+    folder = os.environ.get("INCROWD_DATA")
+    if not folder:
+        pytest.skip("INCROWD_DATA is not set")
+    with gzip.open(Path(folder) / "transactions" / "groceries.dat.gz", "rt") as file:
+        rows = [frozenset(map(int, line.split())) for line in file]
+    n_items = max(max(row) for row in rows if row) + 1
+    promise = KmPromise(5, m, np.zeros(n_items, dtype=bool), np.ones(n_items))
+    sets = sets_of(rows, n_items)
+    plain = Rbat(order="paper", improve=0).search(sets, promise, None, 0, silent)
+    found = Rbat(order="paper").search(sets, promise, None, 0, silent)
+    assert found.part_of_item.max() >= plain.part_of_item.max()
+    assert oracle.keeps_km(partition_of(found), rows, 5, m)
