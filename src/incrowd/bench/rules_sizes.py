@@ -18,7 +18,7 @@ class RulesSizes:
     k: int = 5
     confidence: float = 0.9
     times: tuple[float, ...] = (0.5, 1, 2, 4, 8, 16)
-    most_times_of_others: float = 2
+    most_times_of_others: float = 1
     alphas: tuple[int | str, ...] = (1, 4, 16, 64, "full")
     alpha_times: float = 2
     gammas: tuple[int, ...] = (1, 4, 16)
