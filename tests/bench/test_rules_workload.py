@@ -181,6 +181,9 @@ def test_cases_are_measured_and_kept(baskets_folder):
         text = render_rules.RULES_TABLES[f"rules-{name}"]({"parts": {name: {"results": results}}})
         assert lines_of(text) == (2 if name == "rules" else 6)
     assert render_rules.RULES_TABLES["rules-alpha"](measured) == NOT_MEASURED
+    drawing = render_rules.RULES_DRAWINGS["rules-growth.svg"](measured)
+    assert [f"α = {alpha}<" in drawing for alpha in (4, 1, "full", 16)] == [True, True, True, False]
+    assert "<svg" in render_rules.RULES_DRAWINGS["rules-growth.svg"]({"parts": {}})
 
 
 def test_a_gamma_that_changes_parts_is_refused(monkeypatch, tmp_path):
