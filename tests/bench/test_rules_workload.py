@@ -45,6 +45,14 @@ def transactions():
     return Transactions(sets, is_sensitive, generate_rules(sets, is_sensitive, 20))
 
 
+def lines_of(text):
+    """Return how many lines a table has, all of them as wide as its head."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    assert len({line.count("|") for line in lines}) == 1
+    assert "a small trial" in text
+    return len(lines) - 2
+
+
 def run_of(folder, **wanted):
     return rules.run(folder, wanted.pop("parts", ()), silent, sizes=TINY, **wanted)
 
@@ -144,7 +152,7 @@ def test_rules_are_those_of_the_data_once(tmp_path):
 
 def test_cases_are_measured_and_kept(baskets_folder):
     kept = []
-    wanted = ("times-0.5", "rules-10", "km-groceries", "mined-groceries", "plain")
+    wanted = ("times-0.5", "km-groceries", "mined-groceries", "plain")
     measured = run_of(baskets_folder, cases=wanted, keep=kept.append)
     assert len(kept) == len(wanted)
     assert list(measured["parts"]) == [part for part in rules.PARTS if part in measured["parts"]]
@@ -156,8 +164,6 @@ def test_cases_are_measured_and_kept(baskets_folder):
         assert run["n_parts"] <= run["n_public"]
         assert run["peak_memory_bytes"] >= run["base_memory_bytes"]
         assert run["log2_utility_loss"] < 0
-    by_gamma = measured["parts"]["rules"]["results"]["rules-10"]["runs"]
-    assert len({run["parts_sha256"] for run in by_gamma}) == 1
     by_m = measured["parts"]["km"]["results"]["km-groceries"]["runs"]
     assert [run["m"] for run in by_m] == [1, 1, 2, 2]
     assert by_m[2]["n_parts"] <= by_m[0]["n_parts"]
@@ -167,15 +173,17 @@ def test_cases_are_measured_and_kept(baskets_folder):
     assert (ours["way"], plainly["way"]) == ("incrowd", "plain")
     again = run_of(baskets_folder, cases=("mined-groceries",), before=measured)
     assert again["parts"]["growth"] == measured["parts"]["growth"]
-    for name in ("growth", "rules", "km", "mined", "plain"):
-        text = render_rules.RULES_TABLES[f"rules-{name}"](measured)
+    for name in ("growth", "km", "mined", "plain"):
         n_runs = sum(len(case["runs"]) for case in measured["parts"][name]["results"].values())
-        n_lines = 1 if name == "rules" else n_runs
-        assert text.count("\n| ") == n_lines + 1  # and the line under the head
-        widths = {line.count("|") for line in text.splitlines() if line.startswith("|")}
-        assert len(widths) == 1
-        assert "a small trial" in text
+        assert lines_of(render_rules.RULES_TABLES[f"rules-{name}"](measured)) == n_runs
+    for name in ("alpha", "items", "rules", "real"):  # made of the same figures
+        results = {"one": growth, "two": growth}
+        text = render_rules.RULES_TABLES[f"rules-{name}"]({"parts": {name: {"results": results}}})
+        assert lines_of(text) == (2 if name == "rules" else 6)
     assert render_rules.RULES_TABLES["rules-alpha"](measured) == NOT_MEASURED
+    drawing = render_rules.RULES_DRAWINGS["rules-growth.svg"](measured)
+    assert [f"α = {alpha}<" in drawing for alpha in (4, 1, "full", 16)] == [True, True, True, False]
+    assert "<svg" in render_rules.RULES_DRAWINGS["rules-growth.svg"]({"parts": {}})
 
 
 def test_a_gamma_that_changes_parts_is_refused(monkeypatch, tmp_path):

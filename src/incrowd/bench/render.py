@@ -12,7 +12,7 @@ from typing import Any
 from incrowd.bench.paper_tables import ADULT_LOSS, GKAA, PGPKAA, K
 from incrowd.bench.render_adaptive import ADAPTIVE_TABLES
 from incrowd.bench.render_greedy import GREEDY_DRAWINGS, GREEDY_TABLES
-from incrowd.bench.render_rules import RULES_TABLES
+from incrowd.bench.render_rules import RULES_DRAWINGS, RULES_TABLES
 from incrowd.bench.render_sets import SETS_DRAWINGS, SETS_TABLES
 
 
@@ -118,4 +118,5 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
 DRAWINGS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     **{name: ("greedy", make) for name, make in GREEDY_DRAWINGS.items()},
     **{name: ("sets", make) for name, make in SETS_DRAWINGS.items()},
+    **{name: ("rules", make) for name, make in RULES_DRAWINGS.items()},
 }

@@ -1,9 +1,10 @@
-"""Tables of the workload ``rules``, made from whatever cases were measured."""
+"""Tables and a drawing of the workload ``rules``, made from whatever cases were measured."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from incrowd.bench.chart import Axes, Panel, Series, draw
 from incrowd.bench.table_text import (
     Result,
     any_case,
@@ -16,6 +17,9 @@ from incrowd.bench.table_text import (
 
 Runs = dict[str, list[Result]]
 
+
+DRAWN = "drawn-"
+"""How cases begin whose data are not selected from 1X."""
 
 LEAST_ANSWERED = 30
 """An error of fewer queries says nothing."""
@@ -57,10 +61,12 @@ def _improved(run: Result) -> str:
 
 def _growth(cases: Runs) -> str:
     rows = []
-    for runs in cases.values():
+    for name, runs in cases.items():
+        fold = name.rpartition("-")[2]
+        data = f"{fold}X, drawn anew" if name.startswith(DRAWN) else f"{fold}X"
         for run in runs:
             rows.append(
-                f"| {run['data']['times']:g}X | {run['n_rows']:,} | {run['settings']['alpha']} | "
+                f"| {data} | {run['n_rows']:,} | {run['settings']['alpha']} | "
                 f"{_both(run)} | {1e6 * run['cpu_seconds'] / run['n_rows']:.1f} | "
                 f"{peak_memory(run)} | {_own_memory(run)} | {_lost(run)} |"
             )
@@ -69,6 +75,33 @@ def _growth(cases: Runs) -> str:
         f"search | {LOST} |"
     )
     return table_of(head, rows)
+
+
+def _growth_drawing(measured: Result) -> str:
+    """Return time and error by the number of transactions, a line for every α."""
+    found = measured["parts"].get("growth", {"results": {}})["results"]
+    selected = [case["runs"] for name, case in found.items() if not name.startswith(DRAWN)]
+    runs = [run for of_case in selected for run in of_case]
+    alphas = dict.fromkeys(run["settings"]["alpha"] for run in runs)
+
+    def lines(figure: str) -> tuple[Series, ...]:
+        return tuple(
+            Series(
+                f"α = {alpha}",
+                tuple(
+                    (run["data"]["times"], run[figure])
+                    for run in runs
+                    if run["settings"]["alpha"] == alpha and run[figure] is not None
+                ),
+            )
+            for alpha in alphas
+        )
+
+    panels = [
+        Panel("CPU time in seconds", lines("cpu_seconds")),
+        Panel("error by share", lines("are_share")),
+    ]
+    return draw("Growth", panels, Axes("times 515,597 transactions", "", 2))
 
 
 def _alpha(cases: Runs) -> str:
@@ -178,3 +211,5 @@ RULES_TABLES: dict[str, Callable[[Result], str]] = {
     "rules-km": of_cases("km", any_case, _km),
     "rules-plain": of_cases("plain", any_case, _plain),
 }
+
+RULES_DRAWINGS: dict[str, Callable[[Result], str]] = {"rules-growth.svg": _growth_drawing}

@@ -86,13 +86,19 @@ def _measured(data: RuleData, cases: list[Case]) -> Task:
 
 
 def growth(sizes: RulesSizes) -> dict[str, Task]:
-    """Plan ever more transactions, with α = 4 always and with the others on the fewer."""
+    """Plan ever more transactions, with α = 4 always and with the others on the fewer.
+
+    As many are also drawn anew, since of selected ones many are equal and counted together.
+    """
     planned = {}
     for times in sizes.times:
         cases = [_case(sizes)]
         if times <= sizes.most_times_of_others:
             cases += [_case(sizes, alpha=alpha) for alpha in sizes.alphas if alpha != 4]
         planned[f"times-{times:g}"] = _measured(_shop(sizes, times=times), cases)
+    for fold in sizes.drawn_times:
+        data = _shop(sizes, n_rows=fold * sizes.baskets[0])
+        planned[f"drawn-{fold}"] = _measured(data, [_case(sizes)])
     return planned
 
 

@@ -18,7 +18,8 @@ class RulesSizes:
     k: int = 5
     confidence: float = 0.9
     times: tuple[float, ...] = (0.5, 1, 2, 4, 8, 16)
-    most_times_of_others: float = 2
+    most_times_of_others: float = 1
+    drawn_times: tuple[int, ...] = (4, 16)
     alphas: tuple[int | str, ...] = (1, 4, 16, 64, "full")
     alpha_times: float = 2
     gammas: tuple[int, ...] = (1, 4, 16)
@@ -38,6 +39,7 @@ SMALL = RulesSizes(
     n_rules=60,
     k=3,
     times=(0.5, 1, 2),
+    drawn_times=(2,),
     alphas=(1, 4, "full"),
     alpha_times=1,
     gammas=(1, 4),
