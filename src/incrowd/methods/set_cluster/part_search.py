@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -77,7 +77,8 @@ class PartSearch:
         """Return valid groups of a part's rows.
 
         The search begins with the groups of ``group_of_row``, numbered from 0, and never makes
-        them worse; rows of group −1 are in none yet. Without it no row is in one. The result
+        them worse; rows of group −1 are in none yet. Without it no row is in one, and it begins
+        with groups grown from seeds or cut item by item, whichever keep more. The result
         depends on the rows, the seed and the part's number alone. An end that is wished for
         returns the groups as they are.
         """
@@ -92,11 +93,24 @@ class PartSearch:
         first = FIRST_PRICE if self.price is None else self.price
         placed = first_groups(kinds, rule_of(self.promise, first), order, random, given)
         state = _State(self, kinds, placed, len(part.items), order, random)
+        if given is None and not is_end_wished():
+            cut = placed_rows(kind_of_row, _cut_by_items(part, self.promise))
+            other = _State(self, kinds, cut, len(part.items), order, random)
+            state = max(state, other, key=lambda begun: begun.utility.jaccard)
         tell_on = tell(Told(0, state.utility))
         while tell_on and state.n_passes < self.n_passes and not is_end_wished():
             state.next_pass()
             tell_on = tell(Told(state.n_passes, state.utility)) and not state.is_settled
         return state.placed.groups_of_rows(kind_of_row)
+
+
+def _cut_by_items(part: Part, promise: SetPromise) -> NDArray[np.int32]:
+    """Return groups as Mondrian cuts them, which suit rows of few kinds of common items."""
+    from incrowd.data.sets import Sets
+    from incrowd.methods.set_mondrian.search import cut_rows
+
+    rows = Sets(part.starts, part.items, part.n_items)
+    return cut_rows(rows, replace(promise, k_of_row=part.needs)).group_of_row
 
 
 class _State:
