@@ -17,6 +17,7 @@ from incrowd.errors import InfeasibleError, JobError
 from incrowd.methods.rbat import improve, parts, search
 from incrowd.methods.rbat.feasible import refuse_infeasible
 from incrowd.methods.rbat.method import Rbat
+from incrowd.methods.rbat.problem import problem_of
 from incrowd.methods.rbat.promise import KmPromise, RulePromise
 from incrowd.progress import silent
 
@@ -307,3 +308,17 @@ def test_km_on_real_baskets(m):
     found = Rbat(order="paper").search(sets, promise, None, 0, silent)
     assert found.part_of_item.max() >= plain.part_of_item.max()
     assert oracle.keeps_km(partition_of(found), rows, 5, m)
+
+
+@pytest.mark.parametrize(
+    ("weight", "is_better"), [([1, 1, 1, 1, 1, 1], True), ([0, 1, 1, 1, 99, 99], False)]
+)
+def test_a_move_must_lose_less(weight, is_better):
+    rows = [frozenset([item]) for item in range(6)] * 2
+    promise = promise_of([], 1, 1.0, 6, 6, weight)
+    state = parts.Parts(problem_of(sets_of(rows, 6), promise))
+    split = state.begin_with(0, np.int32([0, 1, 2, 3]), np.int32([4, 5]))
+    large, small = state.accept(split)
+    state.end(split)
+    move = state.begin_with(large, np.int32([1, 2, 3]), np.int32([0, 4, 5]), small)
+    assert improve._is_better(state, move) is is_better

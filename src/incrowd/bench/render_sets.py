@@ -174,10 +174,14 @@ def _neighbours(cases: Runs) -> str:
             rows.append(
                 f"| {QUESTIONS[run['question']]} | {DATA[run['data']['name']]}, "
                 f"{run['n_rows']:,} different rows | {shown} | {run['n_queries']:,} | "
-                f"{run['seconds']:.3f} s | {each:,.1f} | {each / of_ours:.1f}× |"
+                f"{run['seconds']:.3f} s | {each:,.1f} | {_times(each / of_ours)} |"
             )
     head = "| question | data | way | rows asked | CPU time | µs a row | against ours |"
     return table_of(head, rows)
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:,.0f}×" if ratio >= 100 else f"{ratio:.1f}×"
 
 
 def _begins(word: str) -> Callable[[str], bool]:

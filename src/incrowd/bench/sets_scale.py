@@ -28,7 +28,8 @@ Measured = dict[str, Any]
 def scale(sizes: SetsSizes) -> dict[str, Task]:
     """Plan the lists as they come, and one length searched quickly in chunks and as a whole."""
     planned = {
-        f"lists-{n_rows}": lists_case(n_rows, sizes.list_items) for n_rows in sizes.list_rows
+        f"lists-{n_rows}": lists_case(n_rows, sizes.list_items, memory=sizes.list_memory)
+        for n_rows in sizes.list_rows
     }
     n_rows = sizes.whole_rows
     quick = {"effort": "quick"}

@@ -28,6 +28,7 @@ class SetsSizes:
     learning_seeds: int = 5
     epochs: int = 10
     list_rows: tuple[int, ...] = (1_000_000, 10_000_000)
+    list_memory: str = "4GB"
     whole_rows: int = 1_000_000
     list_items: int = 100_000
     n_nearest: int = 16

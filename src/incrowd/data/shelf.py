@@ -27,7 +27,7 @@ BYTES_PER_ROW, BYTES_PER_ITEM, BYTES_PER_ENTRY = 150, 60, 20
 BYTES_PER_SEARCHED_ENTRY = 60
 """What an entry of a chunk takes while the chunk is searched."""
 
-RESERVE = 512 << 20
+RESERVE = 640 << 20
 """Bytes of a bound that are left for the program and its blocks of work; at most half of it."""
 
 

@@ -25,6 +25,12 @@ N_TARGETS = 3
 PASSES = {QUICK: 1, AUTO: 3, FULL: 100}
 """How many passes the words for an effort come to; a pass that changes nothing is the last."""
 
+STEPS = {QUICK: 200_000_000, AUTO: 1_000_000_000}
+"""After about how many steps the words for an effort end a search all the same."""
+
+STEPS_PER_TRY = 20_000
+"""What trying a split takes besides a step for every row of its part."""
+
 MOST_PASSES = 100_000
 
 
@@ -37,22 +43,46 @@ class Improved:
     n_moves: int
 
 
+@dataclass
+class _Steps:
+    """How many steps are left; None is no bound. What they count does not depend on time."""
+
+    left: int | None
+
+    def take(self, split: Split) -> None:
+        """Count the try of a split."""
+        if self.left is not None:
+            self.left -= len(split.rows) + STEPS_PER_TRY
+
+    @property
+    def is_end(self) -> bool:
+        """Whether the search is to end, for want of steps or because somebody wishes it."""
+        return (self.left is not None and self.left <= 0) or is_end_wished()
+
+
 def improve(parts: Parts, keeper: Keeper, effort: int | str, progress: Progress) -> Improved:
     """Split and move items for so many passes, or for so long, while something changes.
 
-    The promise is kept after every step, and no step raises the utility loss.
+    The first pass looks at all parts, the others at those that the pass before has changed. The
+    promise is kept after every step, and no step raises the utility loss.
     """
     seconds = seconds_of(effort)
     if isinstance(effort, int):
         most = min(effort, MOST_PASSES)
     else:
         most = MOST_PASSES if seconds else PASSES.get(effort, 0)
+    steps = _Steps(STEPS.get(effort) if isinstance(effort, str) else None)
     begin = time.monotonic()
     n_passes = n_splits = n_moves = 0
-    while n_passes < most and not is_end_wished():
+    among = set(range(len(parts.items)))
+    while n_passes < most and not steps.is_end:
         n_passes += 1
-        more_splits = split_further(parts, keeper)
-        more_moves = move_items(parts, keeper, _Told(progress, n_passes - 1, most))
+        changed: set[int] = set()
+        tell = _Told(progress, n_passes - 1, most)
+        tell(0, 1)
+        more_splits = split_further(parts, keeper, among, changed, steps)
+        more_moves = move_items(parts, keeper, among | changed, changed, steps, tell)
+        among = changed
         n_splits += more_splits
         n_moves += more_moves
         if not more_splits + more_moves or (seconds and time.monotonic() - begin >= seconds):
@@ -73,68 +103,105 @@ class _Told:
         self.progress(STAGE, self.n_done * n_parts + n_parts_done, total)
 
 
-def split_further(parts: Parts, keeper: Keeper) -> int:
-    """Try other splits of every part, the largest first; return how many were made."""
-    leaves = _largest_first(parts)
+def split_further(
+    parts: Parts, keeper: Keeper, among: set[int], changed: set[int], steps: _Steps
+) -> int:
+    """Try other splits of these parts, the largest first; return how many were made.
+
+    Their sides are added to those that have changed. What is left of a part that an item was
+    taken from is gone through from the next item on.
+    """
+    waiting = [(part, 0) for part in _largest_first(parts, among)]
     n_made = 0
-    while leaves and not is_end_wished():
-        part = leaves.pop(0)
-        for left, right in _ways(parts, parts.items[part]):
+    while waiting and not steps.is_end:
+        part, n_tried = waiting.pop(0)
+        for place, (left, right) in enumerate(_ways(parts, parts.items[part], n_tried), n_tried):
             split = parts.begin_with(part, left, right)
+            steps.take(split)
             is_kept = keeper.keeps(split)
             if is_kept:
                 sides = parts.accept(split)
                 keeper.accepted(split, *sides)
-                leaves[:0] = [side for side in sides if len(parts.items[side]) > 1]
+                changed.update(sides)
+                again = 0 if place < N_EVEN_WAYS else place
+                waiting[:0] = [(side, again) for side in sides if len(parts.items[side]) > 1]
                 n_made += 1
             parts.end(split)
-            if is_kept:
+            if is_kept or steps.is_end:
                 break
     return n_made
 
 
+N_EVEN_WAYS = 2
+
+
 def _ways(
-    parts: Parts, items: NDArray[np.int32]
+    parts: Parts, items: NDArray[np.int32], n_tried: int
 ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
-    """Yield ways to split a part: even sides first, then one item after the other by itself."""
+    """Yield ways to split a part: even sides first, then one item after the other by itself.
+
+    The first ``n_tried`` of them are left out.
+    """
     by_support = items[np.argsort(-parts.problem.baskets.support[items], kind="stable")]
     n_items = len(items)
-    for is_left in (np.arange(n_items) % 2 == 0, np.arange(n_items) < n_items // 2):
+    even = (np.arange(n_items) % 2 == 0, np.arange(n_items) < n_items // 2)
+    for is_left in even[n_tried:]:
         yield np.sort(by_support[is_left]), np.sort(by_support[~is_left])
     if n_items > 2:
-        for item in by_support:
+        for item in by_support[max(0, n_tried - N_EVEN_WAYS) :]:
             yield np.array([item], dtype=np.int32), items[items != item]
 
 
-def move_items(parts: Parts, keeper: Keeper, tell: Callable[[int, int], None]) -> int:
-    """Move items from large parts to smaller ones where less is lost; return how many moved."""
+def move_items(
+    parts: Parts,
+    keeper: Keeper,
+    among: set[int],
+    changed: set[int],
+    steps: _Steps,
+    tell: Callable[[int, int], None],
+) -> int:
+    """Move items of these parts to smaller ones where less is lost; return how many moved.
+
+    The parts that lost or gained an item are added to those that have changed.
+    """
     n_moved = 0
     sizes = np.array([len(items) for items in parts.items], dtype=np.int64)
-    leaves = _largest_first(parts)
+    leaves = _largest_first(parts, among)
     for number, part in enumerate(leaves):
         tell(number, len(leaves))
         items = parts.items[part]
         support = parts.problem.baskets.support[items]
         for item in items[np.argsort(support, kind="stable")].tolist():
-            if is_end_wished():
+            if steps.is_end:
                 return n_moved
-            n_moved += _move_item(parts, keeper, part, item, sizes)
+            target = _move_item(parts, keeper, part, item, sizes, steps)
+            if target >= 0:
+                n_moved += 1
+                changed.update((part, target))
     return n_moved
 
 
 def _move_item(
-    parts: Parts, keeper: Keeper, part: int, item: int, sizes: NDArray[np.int64]
-) -> bool:
+    parts: Parts,
+    keeper: Keeper,
+    part: int,
+    item: int,
+    sizes: NDArray[np.int64],
+    steps: _Steps,
+) -> int:
     """Move an item to the first of some parts that keeps the promise and loses less.
 
-    Items that stand alone are let be: they are what an analyst can count exactly.
+    Returns that part, or −1. Items that stand alone are let be: they are what an analyst can
+    count exactly.
     """
     left = parts.items[part][parts.items[part] != item]
     smaller = np.flatnonzero((sizes > 1) & (sizes < len(left)))
     order = np.lexsort([-parts.support[smaller], sizes[smaller]])
-    for other in smaller[order[:N_TARGETS]].tolist():
+    targets: list[int] = smaller[order[:N_TARGETS]].tolist()
+    for other in targets:
         right = np.sort(np.append(parts.items[other], np.int32(item)))
         split = parts.begin_with(part, left, right, other)
+        steps.take(split)
         is_better = _is_better(parts, split) and keeper.keeps(split)
         if is_better:
             parts.replace(split)
@@ -143,8 +210,8 @@ def _move_item(
             sizes[other] += 1
         parts.end(split)
         if is_better:
-            return True
-    return False
+            return other
+    return -1
 
 
 def _is_better(parts: Parts, split: Split) -> bool:
@@ -166,6 +233,6 @@ def _loss(parts: Parts, items: NDArray[np.int32], n_rows: int, largest: int) -> 
     return (ldexp(1.0, len(items) - largest) - ldexp(1.0, -largest)) * mean * n_rows
 
 
-def _largest_first(parts: Parts) -> list[int]:
-    leaves = [part for part in range(len(parts.items)) if len(parts.items[part]) > 1]
+def _largest_first(parts: Parts, among: set[int]) -> list[int]:
+    leaves = [part for part in among if len(parts.items[part]) > 1]
     return sorted(leaves, key=lambda part: (-len(parts.items[part]), part))
