@@ -191,7 +191,8 @@ def test_real_transactions(desk, name):
     source = Path(os.environ["INCROWD_DATA"]) / "transactions" / f"{name}.dat.gz"
     finished = desk.call(
         "run", str(source), "--k", "5", "--confidence", "0.9", "--generate-rules", "1000",
-        "--sensitive-items", "share:0.1", "-o", "out.dat.gz", "--json", "--save-rules", "rules.txt",
+        "--sensitive-items", "share:0.1", "--improve", "quick", "-o", "out.dat.gz", "--json",
+        "--save-rules", "rules.txt",
     )  # fmt: skip
     assert finished.status == 0, finished.err
     assert finished.json["holds"]
