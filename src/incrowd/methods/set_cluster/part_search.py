@@ -78,7 +78,8 @@ class PartSearch:
 
         The search begins with the groups of ``group_of_row``, numbered from 0, and never makes
         them worse; rows of group −1 are in none yet. Without it no row is in one, and it begins
-        with groups grown from seeds or cut item by item, whichever keep more. The result
+        with groups grown from seeds and with others cut item by item, and goes on with those that
+        keep more after a pass. The result
         depends on the rows, the seed and the part's number alone. An end that is wished for
         returns the groups as they are.
         """
@@ -92,12 +93,16 @@ class PartSearch:
             given = placed_rows(kind_of_row[is_placed], group_of_row[is_placed])
         first = FIRST_PRICE if self.price is None else self.price
         placed = first_groups(kinds, rule_of(self.promise, first), order, random, given)
-        state = _State(self, kinds, placed, len(part.items), order, random)
+        begun = [_State(self, kinds, placed, len(part.items), order, random)]
         if given is None and not is_end_wished():
             cut = placed_rows(kind_of_row, _cut_by_items(part, self.promise))
-            other = _State(self, kinds, cut, len(part.items), order, random)
-            state = max(state, other, key=lambda begun: begun.utility.jaccard)
-        tell_on = tell(Told(0, state.utility))
+            begun.append(_State(self, kinds, cut, len(part.items), order, random))
+        tell_on = tell(Told(0, _best(begun).utility))
+        if len(begun) > 1 and tell_on and self.n_passes and not is_end_wished():
+            for state in begun:
+                state.next_pass()
+            tell_on = tell(Told(1, _best(begun).utility))
+        state = _best(begun)
         while tell_on and state.n_passes < self.n_passes and not is_end_wished():
             state.next_pass()
             tell_on = tell(Told(state.n_passes, state.utility)) and not state.is_settled
@@ -111,6 +116,11 @@ def _cut_by_items(part: Part, promise: SetPromise) -> NDArray[np.int32]:
 
     rows = Sets(part.starts, part.items, part.n_items)
     return cut_rows(rows, replace(promise, k_of_row=part.needs)).group_of_row
+
+
+def _best(begun: list[_State]) -> _State:
+    """Return the groups that keep most, the first among equals."""
+    return max(begun, key=lambda state: state.utility.jaccard)
 
 
 class _State:
