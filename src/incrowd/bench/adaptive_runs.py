@@ -9,9 +9,7 @@ count), one asks the audit what an attacker believes, where a case wants that.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
@@ -24,6 +22,7 @@ from numpy.typing import NDArray
 
 from incrowd.bench.adaptive_data import Wished, few
 from incrowd.bench.measured import forked
+from incrowd.bench.stem import answers
 
 if TYPE_CHECKING:
     from incrowd.guarantees.evidence import Evidence
@@ -42,23 +41,10 @@ def measured_cases(
 ) -> list[dict[str, Any]]:
     """Measure cases on one table, one after the other; ``done`` is told of each."""
     results = []
-    with tempfile.TemporaryDirectory() as scratch:
-        saved = Path(scratch) / "problem.npz"
-        module = [sys.executable, "-m", "incrowd.bench.adaptive_runs"]
-        stated = json.dumps(asdict(wished))
-        subprocess.run([*module, "prepare", stated, str(folder), str(saved)], check=True)
-        with subprocess.Popen(
-            [*module, "stem", str(saved)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        ) as stem:
-            assert stem.stdin is not None
-            assert stem.stdout is not None
-            stem.stdin.write(json.dumps(list(cases)))
-            stem.stdin.close()
-            for case, line in zip(cases, stem.stdout, strict=False):
-                results.append({**case, "data": wished.name, **json.loads(line)})
-                done()
-    if stem.returncode or len(results) != len(cases):
-        raise RuntimeError(f"a measured run failed: {cases[min(len(results), len(cases) - 1)]}")
+    said = answers("incrowd.bench.adaptive_runs", asdict(wished), cases, folder)
+    for case, answer in zip(cases, said, strict=True):
+        results.append({**case, "data": wished.name, **answer})
+        done()
     return results
 
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -24,6 +22,7 @@ import numpy as np
 
 from incrowd.bench.measured import forked
 from incrowd.bench.rules_data import RuleData, Transactions, reload, save
+from incrowd.bench.stem import answers
 
 if TYPE_CHECKING:
     from incrowd.methods.rbat.promise import KmPromise, RulePromise
@@ -57,25 +56,9 @@ LOSSES = (
 
 def measured_cases(data: RuleData, cases: Sequence[Case], folder: Path) -> list[dict[str, Any]]:
     """Measure cases on some data, one after the other."""
-    results: list[dict[str, Any]] = []
+    said = answers("incrowd.bench.rules_runs", asdict(data), cases, folder)
     record = data.record(folder)
-    with tempfile.TemporaryDirectory() as scratch:
-        saved = Path(scratch) / "transactions.npz"
-        module = [sys.executable, "-m", "incrowd.bench.rules_runs"]
-        stated = json.dumps(asdict(data))
-        subprocess.run([*module, "prepare", stated, str(folder), str(saved)], check=True)
-        with subprocess.Popen(
-            [*module, "stem", str(saved)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        ) as stem:
-            assert stem.stdin is not None
-            assert stem.stdout is not None
-            stem.stdin.write(json.dumps(list(cases)))
-            stem.stdin.close()
-            for case, line in zip(cases, stem.stdout, strict=False):
-                results.append({"data": record, **case, **json.loads(line)})
-    if stem.returncode or len(results) != len(cases):
-        raise RuntimeError(f"a measured run failed: {cases[min(len(results), len(cases) - 1)]}")
-    return results
+    return [{"data": record, **case, **answer} for case, answer in zip(cases, said, strict=True)]
 
 
 def promise_of(transactions: Transactions, case: Case) -> RulePromise | KmPromise:

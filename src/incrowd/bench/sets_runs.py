@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import json
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -25,6 +23,7 @@ import numpy as np
 
 from incrowd.bench.measured import forked
 from incrowd.bench.sets_data import SetData, reload, save
+from incrowd.bench.stem import answers
 
 if TYPE_CHECKING:
     from incrowd.data.sets import Sets
@@ -45,26 +44,8 @@ GROUPED_FOR_ANY = ("facility", "mondrian")
 
 def measured_cases(data: SetData, cases: Sequence[Case], folder: Path) -> list[dict[str, Any]]:
     """Measure cases on some data, one after the other: a result for each guarantee of each."""
-    results: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as scratch:
-        saved = Path(scratch) / "sets.npz"
-        module = [sys.executable, "-m", "incrowd.bench.sets_runs"]
-        stated = json.dumps(asdict(data))
-        subprocess.run([*module, "prepare", stated, str(folder), str(saved)], check=True)
-        with subprocess.Popen(
-            [*module, "stem", str(saved)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        ) as stem:
-            assert stem.stdin is not None
-            assert stem.stdout is not None
-            stem.stdin.write(json.dumps(list(cases)))
-            stem.stdin.close()
-            n_done = 0
-            for line in stem.stdout:
-                results += json.loads(line)
-                n_done += 1
-    if stem.returncode or n_done != len(cases):
-        raise RuntimeError(f"a measured run failed: {cases[min(n_done, len(cases) - 1)]}")
-    return results
+    said = answers("incrowd.bench.sets_runs", asdict(data), cases, folder)
+    return [result for answer in said for result in answer]
 
 
 def measure_case(instances: Sequence[Sets], case: Case, scratch: Path) -> list[dict[str, Any]]:
