@@ -165,6 +165,7 @@ def test_rules_that_nothing_can_protect_are_infeasible(visits):
     )
     assert finished.status == 3
     assert "0.4" in finished.err  # two of five transactions hold h
+    assert "rule 1" in finished.err
     assert not (visits / "visits.release.dat").exists()
 
 

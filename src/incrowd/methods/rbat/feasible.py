@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from incrowd.data.sets import Sets
 from incrowd.errors import InfeasibleError
 from incrowd.methods.rbat.kernel_check import BILLION
 from incrowd.methods.rbat.problem import Problem, billionths, problem_of
 from incrowd.methods.rbat.promise import KmPromise, RulePromise
+
+MOST_NAMED = 20
+"""How many rules an error names; it counts all of them."""
 
 
 def refuse_infeasible(sets: Sets, promise: RulePromise | KmPromise) -> None:
@@ -38,7 +42,8 @@ def refuse_problem(problem: Problem, promise: RulePromise | KmPromise) -> None:
     telling = problem.n_telling[table.told]
     is_rare = problem.n_rows < promise.k
     most = billionths(promise.confidence) * problem.n_rows
-    n_sure = int(np.count_nonzero(telling * BILLION > most))
+    sure = problem.rule_numbers[telling * BILLION > most]
+    n_sure = len(sure)
     if not is_rare and not n_sure:
         return
     n_rules = len(table.told)
@@ -53,13 +58,20 @@ def refuse_problem(problem: Problem, promise: RulePromise | KmPromise) -> None:
     if n_sure:
         reasons.append(
             f"{n_sure} of {n_rules} rules have a confidence above {promise.confidence:g} where "
-            "all public items are one"
+            f"all public items are one ({_listed(sure)})"
         )
         remedies.append(f"a confidence of {least} at least")
     raise InfeasibleError(
         "; ".join(reasons),
         remedy=f"Ask for {' and '.join(remedies)}, or state other rules.",
     )
+
+
+def _listed(rules: NDArray[np.int64]) -> str:
+    """Return rules by their numbers, the first of many."""
+    named = ", ".join(str(number) for number in rules[:MOST_NAMED].tolist())
+    what = "rule" if len(rules) == 1 else "rules"
+    return f"{what} {named}{', …' if len(rules) > MOST_NAMED else ''}"
 
 
 def _rounded_up(n_telling: int, n_rows: int) -> str:

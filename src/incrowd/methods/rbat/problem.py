@@ -42,6 +42,8 @@ class Problem:
     n_rows: int
     weight: NDArray[np.float64]
     n_absent: int
+    rule_numbers: NDArray[np.int64]
+    """Which of the stated rules the search has, counted from 1."""
 
     @property
     def n_public(self) -> int:
@@ -75,7 +77,7 @@ def problem_of(sets: Sets, promise: RulePromise | KmPromise) -> Problem:
     list_starts, holders = kernel_rows.turned_around(row_starts, row_items, len(items))
     support = kernel_rows.counted(row_starts, row_items, n_equal, len(items))
     weight = promise.weight[items].astype(np.float64)
-    table, n_absent = _rule_table(rules, told, public_of_item)
+    table, rule_numbers = _rule_table(rules, told, public_of_item)
     return Problem(
         items=items,
         n_all_items=sets.n_items,
@@ -86,7 +88,8 @@ def problem_of(sets: Sets, promise: RulePromise | KmPromise) -> Problem:
         n_telling=kernel_rows.counted(tells_starts, tells, n_equal, told.n_sets),
         n_rows=n_rows,
         weight=weight if (weight != weight[:1]).any() or not weight.any() else weight[:0],
-        n_absent=n_absent,
+        n_absent=rules.n_rules - len(rule_numbers) if rules is not None else 0,
+        rule_numbers=rule_numbers,
     )
 
 
@@ -142,10 +145,11 @@ def _sensitive_sets(rules: Rules | None, sets: Sets) -> _SensitiveSets:
 
 def _rule_table(
     rules: Rules | None, told: _SensitiveSets, public_of_item: NDArray[np.int32]
-) -> tuple[RuleTable, int]:
-    """Return the rules whose public items all occur, and how many others there are."""
+) -> tuple[RuleTable, NDArray[np.int64]]:
+    """Return the rules whose public items all occur, and their numbers, counted from 1."""
     if rules is None or rules.n_rules == 0:
-        return RuleTable(np.zeros(1, np.int64), np.empty(0, np.int32), told.of_rule[:0], 1), 0
+        none = np.empty(0, dtype=np.int32)
+        return RuleTable(np.zeros(1, np.int64), none, told.of_rule[:0], 1), none.astype(np.int64)
     public = public_of_item[rules.public]
     sizes = np.diff(rules.public_starts)
     rule_of_place = np.repeat(np.arange(rules.n_rules), sizes)
@@ -154,4 +158,4 @@ def _rule_table(
     starts = np.concatenate([[0], np.cumsum(sizes[~is_absent])]).astype(np.int64)
     kept = public[~is_absent[rule_of_place]]
     of_rule = told.of_rule[~is_absent]
-    return RuleTable(starts, kept, of_rule, max(1, told.n_sets)), int(is_absent.sum())
+    return RuleTable(starts, kept, of_rule, max(1, told.n_sets)), 1 + np.flatnonzero(~is_absent)
