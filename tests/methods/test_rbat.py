@@ -22,6 +22,10 @@ from incrowd.methods.rbat.promise import KmPromise, RulePromise
 from incrowd.progress import silent
 
 
+def refuse(sets, promise):
+    refuse_infeasible(problem_of(sets, promise), promise)
+
+
 def sets_of(rows, n_items):
     """Return rows of items as Sets."""
     starts = np.cumsum([0, *map(len, rows)]).astype(np.int64)
@@ -100,11 +104,11 @@ def require_oracle(instance):
     root = {public & frozenset().union(*rows)}
     if not oracle.keeps_rules(root, rows, rules, k, confidence):
         with pytest.raises(InfeasibleError):
-            refuse_infeasible(sets, promise)
+            refuse(sets, promise)
         with pytest.raises(InfeasibleError):
             method.search(sets, promise, None, 0, silent)
         return
-    refuse_infeasible(sets, promise)
+    refuse(sets, promise)
     found = method.search(sets, promise, None, 0, silent)
     expected = oracle.rbat(rows, public, rules, k, confidence, weight or [1] * n_items, alpha)
     assert partition_of(found) == expected
@@ -233,12 +237,12 @@ def test_infeasible_rules_name_what_would_do():
     sets = sets_of(rows, 3)
     rules = [(frozenset([0]), frozenset([2]))]
     with pytest.raises(InfeasibleError, match=r"only 3 transactions.*fewer than k = 4") as rare:
-        refuse_infeasible(sets, promise_of(rules, 4, 0.9, 3, 2))
+        refuse(sets, promise_of(rules, 4, 0.9, 3, 2))
     assert "k of 3 at most" in rare.value.remedy
     with pytest.raises(InfeasibleError, match=r"1 of 1 rules have a confidence above 0.6") as sure:
-        refuse_infeasible(sets, promise_of(rules, 2, 0.6, 3, 2))
+        refuse(sets, promise_of(rules, 2, 0.6, 3, 2))
     assert "a confidence of 0.6667 at least" in sure.value.remedy
-    refuse_infeasible(sets, promise_of(rules, 3, 0.6667, 3, 2))
+    refuse(sets, promise_of(rules, 3, 0.6667, 3, 2))
 
 
 def test_rules_on_items_that_no_transaction_holds_are_left_to_the_audit():

@@ -5,27 +5,21 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.data.sets import Sets
 from incrowd.errors import InfeasibleError
 from incrowd.methods.rbat.kernel_check import BILLION
-from incrowd.methods.rbat.problem import Problem, billionths, problem_of
+from incrowd.methods.rbat.problem import Problem, billionths
 from incrowd.methods.rbat.promise import KmPromise, RulePromise
 
 MOST_NAMED = 20
 """How many rules an error names; it counts all of them."""
 
 
-def refuse_infeasible(sets: Sets, promise: RulePromise | KmPromise) -> None:
+def refuse_infeasible(problem: Problem, promise: RulePromise | KmPromise) -> None:
     """Raise InfeasibleError unless all public items as one part keep the promise.
 
     Where all public parts have become one, every rule has as many rows as hold any public item,
     and no split raises that. The remedy names the largest k and the least confidence that do.
     """
-    refuse_problem(problem_of(sets, promise), promise)
-
-
-def refuse_problem(problem: Problem, promise: RulePromise | KmPromise) -> None:
-    """The same for transactions that are laid out already."""
     if not problem.n_public:
         return
     if isinstance(promise, KmPromise):

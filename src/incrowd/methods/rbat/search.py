@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from incrowd.data.sets import Sets
 from incrowd.interrupts import is_end_wished
 from incrowd.methods.effort import seconds_of
-from incrowd.methods.rbat.feasible import refuse_problem
+from incrowd.methods.rbat.feasible import refuse_infeasible
 from incrowd.methods.rbat.improve import improve
 from incrowd.methods.rbat.keep_km import KmKeeper
 from incrowd.methods.rbat.keep_rules import RuleKeeper
@@ -42,7 +42,7 @@ def search(
         part_of_item = np.full(sets.n_items, -1, dtype=np.int32)
         none = np.empty(0, dtype=np.int32)
         return FoundParts(part_of_item, SplitTree(none, none, none))
-    refuse_problem(problem, promise)
+    refuse_infeasible(problem, promise)
     parts = Parts(problem)
     keeper: Keeper = (
         KmKeeper(parts, promise)
