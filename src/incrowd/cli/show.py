@@ -35,7 +35,7 @@ SET_LOSSES = {
 }
 ASSUMED = {
     "rules": "the public items of the stated rules only",
-    "km": "so many public items of their own only",
+    "km": "up to {m} public items of their own only",
 }
 
 
@@ -89,6 +89,7 @@ def _show_promise(console: Console, audit: Audit) -> None:
     )
     if not audit.quasi:
         known = ASSUMED.get(audit.guarantee["name"], "their own lists only")
+        known = known.format(**audit.guarantee["parameters"])
         console.print(f"  assumes that people can be known by {known}", markup=False)
         return
     console.print(
