@@ -29,7 +29,7 @@ STEPS = {QUICK: 200_000_000, AUTO: 1_000_000_000}
 """After about how many steps the words for an effort end a search all the same."""
 
 STEPS_PER_TRY = 20_000
-"""What trying a split takes besides a step for every row of its part."""
+"""What trying a split takes besides its check."""
 
 MOST_PASSES = 100_000
 
@@ -49,10 +49,10 @@ class _Steps:
 
     left: int | None
 
-    def take(self, split: Split) -> None:
+    def take(self, n_steps: int) -> None:
         """Count the try of a split."""
         if self.left is not None:
-            self.left -= len(split.rows) + STEPS_PER_TRY
+            self.left -= n_steps + STEPS_PER_TRY
 
     @property
     def is_end(self) -> bool:
@@ -117,7 +117,7 @@ def split_further(
         part, n_tried = waiting.pop(0)
         for place, (left, right) in enumerate(_ways(parts, parts.items[part], n_tried), n_tried):
             split = parts.begin_with(part, left, right)
-            steps.take(split)
+            steps.take(keeper.steps(split))
             is_kept = keeper.keeps(split)
             if is_kept:
                 sides = parts.accept(split)
@@ -201,7 +201,7 @@ def _move_item(
     for other in targets:
         right = np.sort(np.append(parts.items[other], np.int32(item)))
         split = parts.begin_with(part, left, right, other)
-        steps.take(split)
+        steps.take(keeper.steps(split))
         is_better = _is_better(parts, split) and keeper.keeps(split)
         if is_better:
             parts.replace(split)

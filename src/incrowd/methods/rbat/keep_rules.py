@@ -48,6 +48,10 @@ class RuleKeeper:
             )
         )
 
+    def steps(self, split: Split) -> int:
+        """Return the rows that are read."""
+        return len(split.rows)
+
     def accepted(self, split: Split, left: int, right: int) -> None:
         """Hand the part's rules on to its sides."""
         parts = self._parts

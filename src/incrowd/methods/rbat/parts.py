@@ -46,6 +46,9 @@ class Keeper(Protocol):
     def keeps(self, split: Split) -> bool:
         """Whether the promise is kept once this split is made."""
 
+    def steps(self, split: Split) -> int:
+        """About how many steps it takes to say so."""
+
     def accepted(self, split: Split, left: int, right: int) -> None:
         """Take note that a part has become two."""
 
