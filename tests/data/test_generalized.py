@@ -235,3 +235,19 @@ def test_a_frame_is_read_too():
 def test_parts_that_overlap_or_cannot_be_read_are_refused(label):
     with pytest.raises(DataError):
         ic.read_generalized(to_transactions([["(a,b)", label]]))
+
+
+@pytest.mark.parametrize("name", ["baskets.dat", "edges.csv"])
+def test_long_names_are_written_in_smaller_blocks(tmp_path, monkeypatch, name):
+    sets = Sets(
+        np.arange(0, 61, 3),
+        np.tile(np.arange(3, dtype=np.int32), 20),
+        3,
+        item_names=pa.array(["a", label_of([f"item{n}" for n in range(200)]), "c"]),
+    )
+    write_sets(sets, tmp_path / name, is_generalized=True)
+    at_once = (tmp_path / name).read_bytes()
+    monkeypatch.setattr("incrowd.data.set_write._BLOCK_BYTES", 4_000)
+    write_sets(sets, tmp_path / name, is_generalized=True)
+    assert (tmp_path / name).read_bytes() == at_once
+    assert at_once.count(b"item199") == 20

@@ -26,6 +26,7 @@ from incrowd.data.write import joined_bytes, packed
 from incrowd.errors import DataError
 
 _BLOCK_ENTRIES = 1 << 20  # fixed, since row groups show in the bytes of a file
+_BLOCK_BYTES = 1 << 28  # fewer entries at once where names are long, as those of large parts
 _NPY: Any = np.lib.format  # its functions carry no types
 _NEEDS_QUOTES = r"""[\s"(),;|\x{feff}]|^[#%]"""
 _PLAIN_PART = r"""^\([^\s"\x{feff}]*\)$"""
@@ -86,7 +87,7 @@ class _Named:
 
     def rows(self) -> Iterator[tuple[int, int, NDArray[np.int64], NDArray[np.int32]]]:
         """Yield a block's rows, where their entries start in it, and these as places of names."""
-        for first, end in row_blocks(self.sets.starts, _BLOCK_ENTRIES):
+        for first, end in row_blocks(self.sets.starts, _entries_at_once(self.names)):
             starts = self.sets.starts[first : end + 1]
             items = self.sets.items[starts[0] : starts[-1]]
             starts = starts - starts[0]
@@ -99,6 +100,13 @@ class _Named:
         """Yield the row and the item of each entry, block by block."""
         for first, end, starts, items in self.rows():
             yield np.repeat(np.arange(first, end, dtype=np.int64), np.diff(starts)), items
+
+
+def _entries_at_once(names: pa.Array) -> int:
+    if not len(names) or types.is_integer(names.type):
+        return _BLOCK_ENTRIES
+    longest = pc.max(pc.binary_length(names)).as_py() or 1
+    return max(1, min(_BLOCK_ENTRIES, _BLOCK_BYTES // longest))
 
 
 def _by_name(sets: Sets) -> _Named:
