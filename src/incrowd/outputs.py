@@ -28,8 +28,13 @@ def guarded_paths(job: Job, force: bool) -> tuple[Path, Path]:
     return data, output
 
 
-def guarded_outputs(job: Job | SetJob, further: list[Path], force: bool) -> tuple[Path, Path]:
-    """Return a job's input and output; neither it nor a key may overwrite what the job reads."""
+def guarded_outputs(
+    job: Job | SetJob, further: list[Path], force: bool, *, also_written: str | None = None
+) -> tuple[Path, Path]:
+    """Return a job's input and output; nothing that it writes may overwrite what it reads.
+
+    Besides the release that is the key, and a file that is ``also_written``.
+    """
     if job.data is None:
         raise JobError("the job names no data", remedy='Write data = "file.csv" in it.')
     data = job.data
@@ -38,7 +43,7 @@ def guarded_outputs(job: Job | SetJob, further: list[Path], force: bool) -> tupl
         raise InputError(f"{output.parent}: no such folder", remedy="Make it, or change -o.")
     if output.is_dir():
         raise InputError(f"{output}: is a folder", remedy="Name a file with -o.")
-    written = [output, *([Path(job.release.key)] if job.release.key else [])]
+    written = [output, *(Path(path) for path in (job.release.key, also_written) if path)]
     inputs = [data, *further]
     for path in written:
         for source in inputs:

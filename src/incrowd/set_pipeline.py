@@ -88,7 +88,7 @@ def run_sets(job: SetJob, *, force: bool = False, progress: Progress = silent) -
     rules = job.rules
     named = (job.sets.row_k, job.sets.items, rules.file, rules.weights, rules.sensitive_items)
     inputs = [Path(path) for path in named if path]
-    data, output = guarded_outputs(job, inputs, force)
+    data, output = guarded_outputs(job, inputs, force, also_written=rules.save)
     format_of_path(output)
     stages = Stages(progress)
     try:

@@ -183,6 +183,19 @@ def test_mined_rules_are_protected_and_saved_for_the_owner(shop):
     assert shop.call("check", "shop.dat", *promise).status == 1
 
 
+@pytest.mark.parametrize("target", ["shop.dat", "rules.txt", "old.txt"])
+def test_saved_rules_overwrite_nothing(shop, target):
+    (shop / "old.txt").write_text("1 -> 26\n", encoding="utf-8")
+    before = shop.files()
+    force = [] if target == "old.txt" else ["--force"]
+    finished = shop.call(
+        "run", "shop.dat", "--k", "4", "--confidence", "0.6", "--rules", "rules.txt",
+        "--sensitive-items", "26,27,28,29", "-o", "out.dat", "--save-rules", target, *force,
+    )  # fmt: skip
+    assert finished.status == 2
+    assert shop.files() == before
+
+
 FILES = ["bms_webview1", "groceries", "kosarak70k", "msweb", "retail", "t10i4d100k"]
 
 
