@@ -41,7 +41,8 @@ class Atoms:
 
 def atoms_of(sets: Sets, promise: SetPromise) -> Atoms:
     """Return the different sets of rows with what they weigh and ask for. O(entries)."""
-    from incrowd.methods.facility.kernel_atoms import first_equal_rows, row_hashes, turned
+    from incrowd.kernels.rows import turned_around
+    from incrowd.methods.facility.kernel_atoms import first_equal_rows, row_hashes
 
     hashes = row_hashes(sets.starts, sets.items)
     order = np.argsort(hashes, kind="stable")
@@ -50,7 +51,7 @@ def atoms_of(sets: Sets, promise: SetPromise) -> Atoms:
     need = np.full(len(firsts), promise.k, dtype=np.int64)
     np.maximum.at(need, atom_of_row, promise.needs(sets.n_rows))
     different = sets.take(firsts)
-    holder_starts, holders = turned(different.starts, different.items, sets.n_items)
+    holder_starts, holders = turned_around(different.starts, different.items, sets.n_items)
     return Atoms(
         different.starts,
         different.items,

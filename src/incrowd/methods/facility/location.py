@@ -135,13 +135,13 @@ def _online(
 
 def facilities_at(atoms: Atoms, facility: NDArray[np.int32]) -> Facilities:
     """Return facilities at these atoms, all open, with the lists that find the nearest."""
-    from incrowd.methods.facility.kernel_atoms import turned
+    from incrowd.kernels.rows import turned_around
     from incrowd.methods.facility.kernel_location import Facilities
 
     sizes = np.diff(atoms.starts)[facility]
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     places = np.arange(starts[-1]) - np.repeat(starts[:-1] - atoms.starts[facility], sizes)
-    number_starts, numbers = turned(starts, atoms.items[places], atoms.n_items)
+    number_starts, numbers = turned_around(starts, atoms.items[places], atoms.n_items)
     return Facilities(
         facility,
         number_starts,

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.compiling import Flag, Whole, compiled, compiled_inner
+from incrowd.kernels.rows import are_equal, mixed
 
 
 @compiled_inner
@@ -85,27 +86,6 @@ def lay_out(
     return row_starts, row_items, tells_starts, tells
 
 
-@compiled_inner
-def _are_equal(
-    starts: NDArray[np.int64], items: NDArray[np.int32], one: Whole, other: Whole
-) -> Flag:
-    size = starts[one + 1] - starts[one]
-    if size != starts[other + 1] - starts[other]:
-        return False
-    n_equal = 0
-    for place in range(size):
-        n_equal += items[starts[one] + place] == items[starts[other] + place]
-    return n_equal == size
-
-
-@compiled_inner
-def _mixed(number: np.uint64) -> np.uint64:
-    number = number + np.uint64(0x9E3779B97F4A7C15)
-    number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return number ^ (number >> np.uint64(31))
-
-
 @compiled
 def first_equal(
     row_starts: NDArray[np.int64],
@@ -129,13 +109,13 @@ def first_equal(
     for row in range(n_rows):
         key = np.uint64(7)
         for place in range(row_starts[row], row_starts[row + 1]):
-            key = _mixed(key ^ np.uint64(row_items[place]))
+            key = mixed(key ^ np.uint64(row_items[place]))
         for place in range(tells_starts[row], tells_starts[row + 1]):
-            key = _mixed(key ^ (np.uint64(tells[place]) << np.uint64(32)))
+            key = mixed(key ^ (np.uint64(tells[place]) << np.uint64(32)))
         slot = np.int64(key & np.uint64(room - 1))
         while table[slot] >= 0:
             first = firsts[table[slot]]
-            if _are_equal(row_starts, row_items, row, first) and _are_equal(
+            if are_equal(row_starts, row_items, row, first) and are_equal(
                 tells_starts, tells, row, first
             ):
                 break
@@ -163,26 +143,6 @@ def taken(
         for place in range(new_starts[number + 1] - new_starts[number]):
             new_items[new_starts[number] + place] = items[start + place]
     return new_starts, new_items
-
-
-@compiled
-def turned_around(
-    row_starts: NDArray[np.int64], row_items: NDArray[np.int32], n_items: Whole
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the rows that hold every item, ascending: where each list starts, and the lists."""
-    starts = np.zeros(n_items + 1, dtype=np.int64)
-    for item in row_items:
-        starts[item + 1] += 1
-    for item in range(n_items):
-        starts[item + 1] += starts[item]
-    filled = starts[:-1].copy()
-    holders = np.empty(len(row_items), dtype=np.int32)
-    for row in range(len(row_starts) - 1):
-        for place in range(row_starts[row], row_starts[row + 1]):
-            item = row_items[place]
-            holders[filled[item]] = row
-            filled[item] += 1
-    return starts, holders
 
 
 @compiled

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from incrowd.data.rules import Rules
 from incrowd.data.sets import Sets
+from incrowd.kernels.rows import turned_around
 from incrowd.methods.rbat import kernel_rows
 from incrowd.methods.rbat.kernel_check import BILLION
 from incrowd.methods.rbat.kernel_demands import RuleTable
@@ -74,7 +75,7 @@ def problem_of(sets: Sets, promise: RulePromise | KmPromise) -> Problem:
     row_starts, row_items = kernel_rows.taken(row_starts, row_items, firsts)
     tells_starts, tells = kernel_rows.taken(tells_starts, tells, firsts)
     # one row for each distinct one from here on, those that stand for many first
-    list_starts, holders = kernel_rows.turned_around(row_starts, row_items, len(items))
+    list_starts, holders = turned_around(row_starts, row_items, len(items))
     support = kernel_rows.counted(row_starts, row_items, n_equal, len(items))
     weight = promise.weight[items].astype(np.float64)
     table, rule_numbers = _rule_table(rules, told, public_of_item)

@@ -1,22 +1,14 @@
-"""Rows by content: one number per row, inverted lists, and minhashes that near rows share."""
+"""Rows by content: one number per row, and minhashes that near rows share."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.compiling import Whole, compiled, compiled_into_callers
+from incrowd.compiling import Whole, compiled
+from incrowd.kernels.rows import mixed
 
 LARGEST_KEY = np.uint32(0xFFFFFFFF)
-
-
-@compiled_into_callers
-def mixed(number: np.uint64) -> np.uint64:
-    """Return the number with its bits well mixed (SplitMix64)."""
-    number = number + np.uint64(0x9E3779B97F4A7C15)
-    number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return number ^ (number >> np.uint64(31))
 
 
 @compiled
@@ -35,26 +27,6 @@ def content_of_rows(
             total += mixed(np.uint64(items[entry]))
         content[row] = mixed(total)
     return content
-
-
-@compiled
-def transposed(
-    starts: NDArray[np.int64], items: NDArray[np.int32], n_items: Whole
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return who holds every item: where each list starts, and the lists."""
-    list_starts = np.zeros(n_items + 1, dtype=np.int64)
-    for item in items:
-        list_starts[item + 1] += 1
-    for item in range(n_items):
-        list_starts[item + 1] += list_starts[item]
-    filled = list_starts[:-1].copy()
-    holders = np.empty(len(items), dtype=np.int32)
-    for row in range(len(starts) - 1):
-        for entry in range(starts[row], starts[row + 1]):
-            item = items[entry]
-            holders[filled[item]] = row
-            filled[item] += 1
-    return list_starts, holders
 
 
 @compiled

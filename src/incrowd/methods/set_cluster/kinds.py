@@ -64,6 +64,7 @@ class Placed:
 
 def kinds_of(part: Part) -> tuple[Kinds, NDArray[np.int32]]:
     """Return the distinct rows of a part, whose items have no gaps, and the kind of every row."""
+    from incrowd.kernels.rows import turned_around
     from incrowd.methods.set_cluster import kernel_kinds
     from incrowd.methods.set_cluster.kernel_state import Kinds
 
@@ -75,7 +76,7 @@ def kinds_of(part: Part) -> tuple[Kinds, NDArray[np.int32]]:
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     places = np.arange(starts[-1]) - np.repeat(starts[:-1] - part.starts[first], sizes)
     items = part.items[places]
-    list_starts, holders = kernel_kinds.transposed(starts, items, part.n_items)
+    list_starts, holders = turned_around(starts, items, part.n_items)
     kinds = Kinds(starts, items, part.needs[first], n_units.astype(np.int32), list_starts, holders)
     return kinds, kind_of_row.reshape(-1).astype(np.int32)
 
