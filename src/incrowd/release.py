@@ -13,6 +13,7 @@ from typing import Any
 
 from incrowd.audit import Audit
 from incrowd.errors import AuditError
+from incrowd.guarantees.evidence import Finding
 from incrowd.job import Job, parameters
 from incrowd.progress import Progress
 from incrowd.set_job import SetJob
@@ -63,6 +64,31 @@ def promise_of(guarantee: Any) -> dict[str, Any]:
         "claim": guarantee.claim,
         "parameters": parameters(guarantee),
     }
+
+
+def audit_of(
+    guarantee: Any,
+    findings: list[Finding],
+    n_rows: int,
+    started: float,
+    losses: dict[str, float] | None = None,
+) -> Audit:
+    """Return the audit of released sets that these findings and losses make.
+
+    Groups are told where the first finding counts them.
+    """
+    first = findings[0].figures
+    return Audit(
+        holds=all(finding.holds is not False for finding in findings),
+        guarantee=promise_of(guarantee),
+        findings=tuple(findings),
+        losses=losses or {},
+        n_rows=n_rows,
+        n_groups=int(first.get("n_groups", 0)),
+        smallest_group=int(first.get("smallest_group", 0)),
+        seconds=round(time.perf_counter() - started, 4),
+        peak_memory_bytes=peak_memory(),
+    )
 
 
 def timed(audit: Audit, stages: Stages) -> Audit:

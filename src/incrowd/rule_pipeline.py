@@ -29,7 +29,7 @@ from incrowd.job import parameters
 from incrowd.methods.rbat.promise import FoundParts, KmPromise, RulePromise
 from incrowd.metrics.rules import rule_losses
 from incrowd.progress import Progress
-from incrowd.release import Stages, peak_memory, promise_of
+from incrowd.release import Stages, audit_of
 from incrowd.set_job import SetJob
 from incrowd.workspace import write_whole
 
@@ -200,18 +200,7 @@ def audit_rules(job: SetJob, found: FoundRules, again: Sets, engine: Engine) -> 
 
 def audit_of_rules(guarantee: Any, evidence: RuleEvidence, started: float) -> Audit:
     """Audit released transactions from any tool; nothing is written."""
-    findings = guarantee.check(evidence)
-    return Audit(
-        holds=all(finding.holds is not False for finding in findings),
-        guarantee=promise_of(guarantee),
-        findings=tuple(findings),
-        losses={},
-        n_rows=evidence.released.n_rows,
-        n_groups=0,
-        smallest_group=0,
-        seconds=round(time.perf_counter() - started, 4),
-        peak_memory_bytes=peak_memory(),
-    )
+    return audit_of(guarantee, guarantee.check(evidence), evidence.released.n_rows, started)
 
 
 def save_rules(job: SetJob, found: FoundRules, *, force: bool) -> None:

@@ -46,7 +46,7 @@ from incrowd.methods.sets.vote import shown_by_groups
 from incrowd.metrics.sets import set_losses
 from incrowd.outputs import file_hash, guarded_outputs, key_written
 from incrowd.progress import Progress, silent
-from incrowd.release import Release, Stages, peak_memory, promise_of, refuse_broken, signed, timed
+from incrowd.release import Release, Stages, audit_of, refuse_broken, signed, timed
 from incrowd.rule_pipeline import (
     FoundRules,
     audit_rules,
@@ -365,18 +365,8 @@ def _audit(job: SetJob, found: _Found | FoundRules, again: Sets, engine: Engine)
 def _audit_of(
     guarantee: Any, findings: list[Finding], evidence: SetEvidence, started: float
 ) -> Audit:
-    first = findings[0].figures
-    return Audit(
-        holds=all(finding.holds is not False for finding in findings),
-        guarantee=promise_of(guarantee),
-        findings=tuple(findings),
-        losses=_losses(evidence),
-        n_rows=evidence.released.n_rows,
-        n_groups=int(first.get("n_groups", 0)),
-        smallest_group=int(first.get("smallest_group", 0)),
-        seconds=round(time.perf_counter() - started, 4),
-        peak_memory_bytes=peak_memory(),
-    )
+    losses = _losses(evidence)
+    return audit_of(guarantee, findings, evidence.released.n_rows, started, losses)
 
 
 def _losses(evidence: SetEvidence) -> dict[str, float]:
