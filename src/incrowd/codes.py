@@ -83,6 +83,22 @@ class RowKey:
         self._n_keys *= n_codes
 
 
+def canonical_order(frame: pa.Table) -> NDArray[np.int64]:
+    """Return the order of rows by their full content, so that the order carries nothing.
+
+    Column by column, missing first; each column is sorted once, as its distinct values. Equal rows
+    keep their order. One number per row is held, and one column's ranks at a time.
+    """
+    key = RowKey(frame.num_rows)
+    for column in frame.columns:
+        cells = numbered(column, has_signed_zeros=True)
+        rank_of_code = np.zeros(cells.n_codes, dtype=np.int32)  # missing cells have rank 0
+        order = pc.array_sort_indices(cells.values).to_numpy()
+        rank_of_code[order] = np.arange(1, cells.n_codes, dtype=np.int32)
+        key.add(rank_of_code[cells.codes], cells.n_codes)
+    return np.argsort(key.numbers, kind="stable")
+
+
 def _distinct(entries: pa.Array, has_signed_zeros: bool) -> tuple[pa.Array, NDArray[np.int32]]:
     """Return the distinct values of a dictionary's entries, and each entry's place in them."""
     if pa.types.is_floating(entries.type) and not has_signed_zeros:

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from incrowd.audit import Audit, Owner, examine
 from incrowd.audit.examine import released_rows
 from incrowd.audit.means import losses_of_means
+from incrowd.codes import canonical_order
 from incrowd.data.coding import CodedView, Coding
 from incrowd.data.costs import with_costs
 from incrowd.data.dataset import Rows, Trace
-from incrowd.data.encoding import canonical_order, decode, encode, refuse_stars
+from incrowd.data.encoding import decode, encode, refuse_stars
 from incrowd.data.frames import from_frame, to_frame
 from incrowd.data.hierarchy import Hierarchy
 from incrowd.data.read import read_table

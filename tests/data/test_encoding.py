@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.encoding import canonical_order, coded, decode, encode, refuse_stars
+from incrowd.codes import canonical_order
+from incrowd.data.encoding import coded, decode, encode, refuse_stars
 from incrowd.data.schema import Schema
 from incrowd.data.specs import HierarchySpec
 from incrowd.data.table import Table

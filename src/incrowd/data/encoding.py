@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from incrowd.codes import RowKey, numbered
+from incrowd.codes import numbered
 from incrowd.data.builders import hierarchy_for
 from incrowd.data.coding import Coding, coded_hierarchy, refuse_uncodable
 from incrowd.data.dataset import Rows
@@ -179,22 +179,6 @@ def _dictionary(codes: NDArray[np.int32], texts: pa.Array) -> pa.DictionaryArray
         return pa.DictionaryArray.from_arrays(pa.array(codes), texts)
     indices = pa.array(np.where(is_missing, 0, codes).astype(np.int32), mask=is_missing)
     return pa.DictionaryArray.from_arrays(indices, texts)
-
-
-def canonical_order(frame: pa.Table) -> NDArray[np.int64]:
-    """Return the order of rows by their full content, so that the order carries nothing.
-
-    Column by column, missing first; each column is sorted once, as its distinct values. Equal rows
-    keep their order. One number per row is held, and one column's ranks at a time.
-    """
-    key = RowKey(frame.num_rows)
-    for column in frame.columns:
-        cells = numbered(column, has_signed_zeros=True)
-        rank_of_code = np.zeros(cells.n_codes, dtype=np.int32)  # missing cells have rank 0
-        order = pc.array_sort_indices(cells.values).to_numpy()
-        rank_of_code[order] = np.arange(1, cells.n_codes, dtype=np.int32)
-        key.add(rank_of_code[cells.codes], cells.n_codes)
-    return np.argsort(key.numbers, kind="stable")
 
 
 def refuse_stars(table: Table, names: tuple[str, ...]) -> None:

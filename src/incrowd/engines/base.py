@@ -12,11 +12,14 @@ marks, so that a function sees the same types on every engine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
 
+from incrowd.data.table import Format
 from incrowd.errors import DataError, EngineError, unknown
 
 Blocks = Any
@@ -80,6 +83,80 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Give back what the engine holds."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How files of rows are written, where it should not be found out."""
+
+    delimiter: str | None = None
+    encoding: str | None = None
+    header: bool | None = None
+    missing_values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PartFile:
+    """One file of a folder: its name in it, its size and the SHA-256 of its bytes."""
+
+    name: str
+    n_bytes: int
+    sha256: str
+
+
+class ReleaseFolder(Protocol):
+    """A folder of part files that gets its name, or is marked as whole, only by ``publish``."""
+
+    where: str
+
+    def parts(self) -> list[PartFile]:
+        """List the part files that were written so far, by name."""
+
+    def publish(self, manifest: str) -> None:
+        """Put the manifest (JSON) beside the parts, then the mark that all is there."""
+
+
+class SpreadEngine(Engine, Protocol):
+    """An engine on which whole files lie, so that rows need not pass through this process."""
+
+    def read(self, location: str, reading: Reading) -> tuple[Blocks, Format]:
+        """Take in a file, or the part files of a folder, as ``data.read.read_table`` reads them.
+
+        Cells of text come as they stand, an empty one as null; typed columns are settled alike.
+        Raises DataError, naming the file, where one is damaged or has other columns.
+        """
+
+    def schema(self, blocks: Blocks) -> pa.Schema:
+        """Return the columns of loaded rows."""
+
+    def select(self, blocks: Blocks, names: Sequence[str]) -> Blocks:
+        """Return the same rows with these columns alone, in this order."""
+
+    def share(self, value: Any) -> Callable[[], Any]:
+        """Return a way to a value for block functions, sent to each worker at most once."""
+
+    def in_order(self, blocks: Blocks) -> Iterator[pa.Table]:
+        """Bring rows here in the order of their content, a table at a time.
+
+        The order is that of ``codes.canonical_order``; each table but the last has
+        ``TABLE_ROWS`` rows.
+        """
+
+    def write_folder(self, blocks: Blocks, folder: str, stored: Format) -> None:
+        """Write rows in the order of their content as part files, in the order of their names."""
+
+    def new_folder(self, final: str, *, force: bool) -> AbstractContextManager[ReleaseFolder]:
+        """Return a folder to write to; left without ``publish``, nothing of it stays."""
+
+    def hash_of(self, location: str) -> str:
+        """Return the SHA-256 of a file, or of the names and hashes of a folder's part files."""
+
+
+TABLE_ROWS = 1 << 20
+"""How many rows ``in_order`` hands over at a time: those of a row group of a Parquet release."""
+
+SUCCESS, MANIFEST = "_SUCCESS", "_manifest.json"
+"""The mark of a whole folder, and the list of its part files."""
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
