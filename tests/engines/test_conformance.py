@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from incrowd.engines.disk import DiskBlocks
 from incrowd.engines.local import LocalBlocks
 from incrowd.errors import DataError, EngineError, InfeasibleError, JobError
 from oracles.counting import as_bag, count_lines, group_rows
@@ -69,6 +70,10 @@ def split(engine, table, n_parts):
             blocks,
             tables=tuple(table.slice(part * size, size) for part in range(n_parts)),
         )
+    if isinstance(blocks, DiskBlocks):
+        size = max(1, -(-table.num_rows // n_parts))
+        parts = [engine.load(table.slice(part * size, size)) for part in range(n_parts)]
+        return replace(blocks, files=tuple(file for part in parts for file in part.files))
     return replace(blocks, frame=blocks.frame.repartition(n_parts))
 
 

@@ -13,13 +13,8 @@ import pytest
 from incrowd.engines import spark_session
 from incrowd.engines.spark import SparkEngine
 from incrowd.engines.spark_session import privacy_notes, unavailable
-from incrowd.engines.spark_travel import (
-    WorkerError,
-    departing,
-    on_groups,
-    told_error,
-    travel_schema,
-)
+from incrowd.engines.spark_travel import WorkerError, on_groups, told_error
+from incrowd.engines.travel import departing, travel_schema
 from incrowd.errors import AuditError, EngineError
 
 PLANTED = [f"zq-{number:05}-{number * 7919 % 10007:05}" for number in range(2000)]

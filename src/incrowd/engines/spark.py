@@ -32,15 +32,8 @@ from incrowd.engines.spark_session import (
     private_copy,
     start_session,
 )
-from incrowd.engines.spark_travel import (
-    arriving,
-    departing,
-    on_blocks,
-    on_groups,
-    told_error,
-    travel_name,
-    travel_schema,
-)
+from incrowd.engines.spark_travel import on_blocks, on_groups, told_error
+from incrowd.engines.travel import arriving, departing, travel_name, travel_schema
 from incrowd.errors import EngineError, IncrowdError
 
 Answer = TypeVar("Answer")
