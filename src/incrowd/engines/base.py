@@ -12,6 +12,7 @@ marks, so that a function sees the same types on every engine.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from incrowd.data.table import MANIFEST as MANIFEST
+from incrowd.data.table import SUCCESS as SUCCESS
 from incrowd.data.table import Format
 from incrowd.errors import DataError, EngineError, unknown
 
@@ -155,8 +158,11 @@ class SpreadEngine(Engine, Protocol):
 TABLE_ROWS = 1 << 20
 """How many rows ``in_order`` hands over at a time: those of a row group of a Parquet release."""
 
-SUCCESS, MANIFEST = "_SUCCESS", "_manifest.json"
-"""The mark of a whole folder, and the list of its part files."""
+
+def hash_of_parts(parts: Iterable[PartFile]) -> str:
+    """Return the SHA-256 of the names and hashes of part files: that of ``sha256sum part-*``."""
+    lines = [f"{part.sha256}  {part.name}\n" for part in sorted(parts, key=lambda part: part.name)]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:

@@ -1,0 +1,371 @@
+"""The engine of one machine for rows that do not fit into its memory: blocks are files on disk."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from importlib.metadata import version
+from itertools import count as counting_up
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from incrowd.data.table import Format
+from incrowd.engines.base import (
+    DEFAULT_MEMORY,
+    N_PEOPLE,
+    N_ROWS,
+    TABLE_ROWS,
+    BlockFunction,
+    Reading,
+    ReleaseFolder,
+    conformed,
+    plain_schema,
+    plain_table,
+    require_columns,
+    require_countable,
+    require_integer_key,
+)
+from incrowd.engines.duck import Duck, counting, disk_errors_told, ordering
+from incrowd.engines.folders import hash_of_location, local_folder, new_file, part_name
+from incrowd.engines.travel import arriving, departing, travel_schema
+from incrowd.errors import EngineError, JobError
+
+DUCK_SHARE = 0.45
+"""The share of the memory that DuckDB may use; the rest is for blocks of work and the program."""
+
+BLOCK_SHARE = 1 / 64
+"""The share of the memory that the rows of one block may take."""
+
+
+@dataclass(frozen=True)
+class DiskBlocks:
+    """Rows in files of one schema; ``columns`` are what its fields are called in the files."""
+
+    files: tuple[Path, ...]
+    schema: pa.Schema
+    columns: tuple[str, ...]
+
+    @property
+    def types(self) -> list[pa.DataType]:
+        """The types that the columns have in the files."""
+        return list(travel_schema(self.schema).types)
+
+
+class DiskEngine:
+    """Rows in Parquet files below a folder; blocks and groups are worked on by threads.
+
+    It gives what ``LocalEngine`` gives. Files are in a private folder of their own (0700), which
+    ``close`` removes. No more than ``memory`` bytes are used for rows, as long as a group of
+    ``map_groups`` and what ``count`` and ``collect`` return take no more themselves.
+    """
+
+    name = "local"
+
+    def __init__(
+        self,
+        folder: Path,
+        threads: int = 0,
+        memory: int = DEFAULT_MEMORY,
+        block_rows: int = 1 << 18,
+    ) -> None:
+        if threads < 0:
+            raise JobError("the number of threads is negative", remedy="0 means all processors.")
+        if block_rows < 1:
+            raise JobError("a block has no rows", remedy="Give blocks at least one row.")
+        self.threads = threads or len(os.sched_getaffinity(0))
+        self.memory_bytes = memory
+        self._block_rows = block_rows
+        self._block_bytes = int(memory * BLOCK_SHARE)
+        self._folder = folder / f"rows-{secrets.token_hex(4)}"
+        with disk_errors_told(folder):
+            self._folder.mkdir(mode=0o700)
+        self._numbers = counting_up()
+        self._is_closed = False
+        self._duck = Duck(self._folder, self.threads, int(memory * DUCK_SHARE))
+
+    @property
+    def n_workers(self) -> int:
+        """One worker per thread."""
+        return self.threads
+
+    def load(self, table: pa.Table) -> DiskBlocks:
+        """Write a table to files."""
+        table = plain_table(table)
+        return self._stored([table], table.schema)
+
+    def read(self, location: str, reading: Reading) -> tuple[DiskBlocks, Format]:
+        """Read a file, or the part files of a folder, block by block."""
+        from incrowd.data.parts import open_location
+
+        source = open_location(
+            Path(location),
+            delimiter=reading.delimiter,
+            encoding=reading.encoding,
+            header=reading.header,
+            missing_values=reading.missing_values,
+        )
+        return self._stored(source.tables, source.schema), source.format
+
+    def schema(self, blocks: DiskBlocks) -> pa.Schema:
+        """Return the columns of loaded rows."""
+        return blocks.schema
+
+    def select(self, blocks: DiskBlocks, names: Sequence[str]) -> DiskBlocks:
+        """Return the same files, of which only these columns are read."""
+        require_columns(blocks.schema, names)
+        places = [blocks.schema.names.index(name) for name in names]
+        return DiskBlocks(
+            blocks.files,
+            pa.schema([blocks.schema.field(place) for place in places]),
+            tuple(blocks.columns[place] for place in places),
+        )
+
+    def share(self, value: Any) -> Callable[[], Any]:
+        """Return a way to the value itself: threads see the memory of this process."""
+        return lambda: value
+
+    def collect(self, blocks: DiskBlocks) -> pa.Table:
+        """Read all files."""
+        self._require_open()
+        tables = [_rows_of(file, blocks) for file in blocks.files]
+        return pa.concat_tables(tables) if tables else blocks.schema.empty_table()
+
+    def count(self, blocks: DiskBlocks, by: Sequence[str], people: str | None = None) -> pa.Table:
+        """Count rows, and distinct people, per combination of ``by`` (DuckDB's aggregates)."""
+        require_countable(blocks.schema, by, people)
+        self._require_open()
+        chosen = self.select(blocks, by)
+        fields = [*chosen.schema, pa.field(N_ROWS, pa.int64())]
+        if people:
+            fields.append(pa.field(N_PEOPLE, pa.int64()))
+        schema = pa.schema(fields)
+        if not blocks.files:
+            nothing = [[0]] * (len(fields) - len(by)) if not by else [[]] * len(fields)
+            return pa.Table.from_arrays(
+                [pa.array(cells, field.type) for cells, field in zip(nothing, fields, strict=True)],
+                schema=schema,
+            )
+        person = self.select(blocks, [people]).columns[0] if people else None
+        lines = self._duck.table(counting(chosen.columns, chosen.types, person), blocks.files)
+        return arriving(lines, schema)
+
+    def map_blocks(
+        self, blocks: DiskBlocks, function: BlockFunction, schema: pa.Schema
+    ) -> DiskBlocks:
+        """Apply a function to the rows of every file, on as many threads as the engine has."""
+        self._require_open()
+        returned = plain_schema(schema)
+
+        def call(file: Path) -> list[Path]:
+            result = conformed(function(_rows_of(file, blocks)), returned)
+            return [self._write(table) for table in self._cut([result])]
+
+        files = [file for some in self._in_threads(call, blocks.files) for file in some]
+        return _blocks(files, returned)
+
+    def map_groups(
+        self, blocks: DiskBlocks, key: str, function: BlockFunction, schema: pa.Schema
+    ) -> DiskBlocks:
+        """Apply a function to all rows of each key, keys in ascending order, no key last.
+
+        Rows are sorted by their key on disk; of the sorted ones, those of the groups that are
+        worked on are in memory, one group a thread or several small ones.
+        """
+        require_integer_key(blocks.schema, key)
+        self._require_open()
+        returned = plain_schema(schema)
+
+        def call(group: pa.Table) -> pa.Table:
+            return conformed(function(group), returned)
+
+        results = self._ahead(call, self._groups(blocks, key))
+        return self._stored(results, returned)
+
+    def in_order(self, blocks: DiskBlocks) -> Iterator[pa.Table]:
+        """Sort rows on disk by their content and bring them here, ``TABLE_ROWS`` at a time."""
+        from incrowd.data.write import regrouped
+
+        self._require_open()
+        if not blocks.files:
+            return
+        query = ordering(blocks.columns, blocks.types)
+        batches = self._duck.batches(query, blocks.files, self._block_rows)
+        tables = (arriving(pa.Table.from_batches([batch]), blocks.schema) for batch in batches)
+        yield from regrouped(tables, TABLE_ROWS)
+
+    def write_folder(self, blocks: DiskBlocks, folder: str, stored: Format) -> None:
+        """Write rows in the order of their content, ``TABLE_ROWS`` to a part file."""
+        from incrowd.data.write import write_table
+
+        tables = self.in_order(blocks)
+        with disk_errors_told(Path(folder)):
+            first = next(tables, blocks.schema.empty_table())
+            write_table(first, new_file(Path(folder) / part_name(0, stored)), stored)
+            del first
+            for number, table in enumerate(tables, 1):
+                write_table(table, new_file(Path(folder) / part_name(number, stored)), stored)
+
+    def new_folder(self, final: str, *, force: bool) -> AbstractContextManager[ReleaseFolder]:
+        """Return a folder beside the final name, which it gets when it is published."""
+        return local_folder(Path(final), force=force)
+
+    def hash_of(self, location: str) -> str:
+        """Return the SHA-256 of a file, or of the names and hashes of a folder's part files."""
+        return hash_of_location(Path(location))
+
+    def describe(self) -> dict[str, object]:
+        """Return the engine's name, threads and bound on memory, and the versions that computed."""
+        packages = ("duckdb", "polars", "pyarrow", "numpy")
+        return {
+            "name": self.name,
+            "rows": "on disk",
+            "threads": self.threads,
+            "memory_bytes": self.memory_bytes,
+            "versions": {package: version(package) for package in packages},
+        }
+
+    def close(self) -> None:
+        """Remove all files."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._duck.close()
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise EngineError("the engine was closed, and its rows are gone")
+
+    # ── files ───────────────────────────────────────────────────────────────────────────────
+
+    def _stored(self, tables: Iterable[pa.Table], schema: pa.Schema) -> DiskBlocks:
+        """Write tables of one schema to files of about a block each, in their order."""
+        self._require_open()
+        travel_schema(schema)
+        return _blocks(self._ahead(self._write, self._cut(tables)), schema)
+
+    def _write(self, table: pa.Table) -> Path:
+        from pyarrow import parquet
+
+        path = new_file(self._folder / f"{next(self._numbers):08d}.parquet")
+        with disk_errors_told(self._folder):
+            parquet.write_table(departing(table), path, compression="lz4", store_schema=True)
+        return path
+
+    def _cut(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        """Cut large tables and join small ones to blocks with rows; nothing is copied."""
+        held: list[pa.Table] = []
+        n_rows = n_bytes = 0
+        for table in tables:
+            if not table.num_rows:
+                continue
+            row_bytes = max(1, table.nbytes // table.num_rows)
+            size = max(1, min(self._block_rows, self._block_bytes // row_bytes))
+            for start in range(0, table.num_rows, size):
+                piece = table.slice(start, size)
+                if held and (
+                    n_rows + piece.num_rows > self._block_rows
+                    or n_bytes + piece.num_rows * row_bytes > self._block_bytes
+                ):
+                    yield pa.concat_tables(held)
+                    held, n_rows, n_bytes = [], 0, 0
+                held.append(piece)
+                n_rows += piece.num_rows
+                n_bytes += piece.num_rows * row_bytes
+        if held:
+            yield pa.concat_tables(held)
+
+    # ── groups ──────────────────────────────────────────────────────────────────────────────
+
+    def _groups(self, blocks: DiskBlocks, key: str) -> Iterator[pa.Table]:
+        """Yield the rows of one key after the other."""
+        import numpy as np
+        import pyarrow.compute as pc
+
+        if not blocks.files:
+            return
+        place = blocks.schema.names.index(key)
+        column = blocks.columns[place]
+        query = f"SELECT {', '.join(blocks.columns)} FROM rows ORDER BY {column} ASC NULLS LAST"
+        held: list[pa.Table] = []  # rows of one key, which may go on
+        for batch in self._duck.batches(query, blocks.files, self._block_rows):
+            if not batch.num_rows:
+                continue
+            rows = arriving(pa.Table.from_batches([batch]), blocks.schema)
+            keys = rows.column(place).combine_chunks()
+            if held and not held[-1].column(place)[-1].equals(keys[0]):
+                yield pa.concat_tables(held)
+                held = []
+            is_null = keys.is_null().to_numpy(zero_copy_only=False)
+            numbers = pc.fill_null(keys, 0).to_numpy()
+            is_edge = (numbers[1:] != numbers[:-1]) | (is_null[1:] != is_null[:-1])
+            edges = [*(np.flatnonzero(is_edge) + 1).tolist(), rows.num_rows]
+            start = 0
+            for end in edges:
+                if start:
+                    yield pa.concat_tables(held)
+                    held = []
+                held.append(rows.slice(start, end - start))
+                start = end
+        if held:
+            yield pa.concat_tables(held)
+
+    # ── threads ─────────────────────────────────────────────────────────────────────────────
+
+    def _in_threads(self, call: Callable[[Any], Any], given: Sequence[Any]) -> Iterator[Any]:
+        if self.threads == 1 or len(given) < 2:
+            yield from map(call, given)
+            return
+        # After an error or Ctrl-C ``map`` takes back what no thread has begun, and leaving
+        # ``with`` waits for what is under way: a compiled loop cannot be stopped half-way.
+        with ThreadPoolExecutor(min(self.threads, len(given))) as pool:
+            yield from pool.map(call, given)
+
+    def _ahead(self, call: Callable[[pa.Table], Any], tables: Iterable[pa.Table]) -> Iterator[Any]:
+        """Call a function with each table on threads; results come in the order of the tables.
+
+        As many tables are under way as there are threads, or more while they are small.
+        """
+        if self.threads == 1:
+            yield from map(call, tables)
+            return
+        under_way: deque[tuple[Future[Any], int]] = deque()
+        n_rows = 0
+        with ThreadPoolExecutor(self.threads) as pool:
+            try:
+                for table in tables:
+                    while len(under_way) >= self.threads and (
+                        n_rows + table.num_rows > self._block_rows
+                        or len(under_way) >= _MOST_UNDER_WAY
+                    ):
+                        future, n_done = under_way.popleft()
+                        n_rows -= n_done
+                        yield future.result()
+                    under_way.append((pool.submit(call, table), table.num_rows))
+                    n_rows += table.num_rows
+                    del table
+                while under_way:
+                    yield under_way.popleft()[0].result()
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
+
+
+_MOST_UNDER_WAY = 1024
+
+
+def _blocks(files: Iterable[Path], schema: pa.Schema) -> DiskBlocks:
+    return DiskBlocks(tuple(files), schema, tuple(f"c{place}" for place in range(len(schema))))
+
+
+def _rows_of(file: Path, blocks: DiskBlocks) -> pa.Table:
+    from pyarrow import parquet
+
+    table = parquet.read_table(file, columns=list(blocks.columns), use_threads=False)
+    return arriving(table.select(list(blocks.columns)), blocks.schema)
