@@ -61,3 +61,17 @@ def engine(request):
     if request.param == "local-small-blocks":
         return LocalEngine(threads=1, block_rows=3)
     return LocalEngine()
+
+
+SPREAD_ENGINES = ["disk"]
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=pytest.mark.spark if name == "spark" else ())
+        for name in SPREAD_ENGINES
+    ]
+)
+def spread_engine(request):
+    """Every engine on which whole files lie, in turn."""
+    return request.getfixturevalue(f"{request.param}_engine")

@@ -63,8 +63,10 @@ class Duck:
         self._connection.close()
 
     def _asked(self, cursor: Any, query: str, files: Sequence[Path]) -> Any:
-        quoted = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
-        return cursor.sql(f"WITH rows AS (FROM read_parquet([{quoted}])) {query}")
+        listed = ", ".join(map(_quoted, files))
+        # Folders called like year=2020 are no columns to us.
+        rows = f"FROM read_parquet([{listed}], hive_partitioning = false)"
+        return cursor.sql(f"WITH rows AS ({rows}) {query}")
 
 
 def counting(by: Sequence[str], types: Sequence[pa.DataType], person: str | None) -> str:
@@ -130,6 +132,12 @@ def disk_full(folder: Path) -> InputError:
         f"{folder}: the disk is full; nothing was published",
         remedy="Make room there, or choose a folder on a larger disk with -o.",
     )
+
+
+def _quoted(file: Path) -> str:
+    """Return a path as SQL text that stands for this file alone, whatever is in its name."""
+    plain = "".join(f"[{sign}]" if sign in "*?[" else sign for sign in str(file))
+    return "'" + plain.replace("'", "''") + "'"
 
 
 def _is_float(kind: pa.DataType) -> bool:

@@ -67,6 +67,8 @@ SQL_SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH_ROWS),
     # Rows as a value of the query plan would be shown with the plan, and are slow.
     "spark.sql.execution.arrow.localRelationThreshold": "0",
+    # Times to the nanosecond are numbers to Spark, as all times are that travel.
+    "spark.sql.legacy.parquet.nanosAsLong": "true",
 }
 
 

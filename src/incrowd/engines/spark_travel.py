@@ -12,15 +12,18 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import PurePath
+from typing import Any
 
 import pyarrow as pa
 
 from incrowd import errors
 from incrowd.engines.base import BlockFunction, conformed
-from incrowd.engines.travel import arriving, departing
+from incrowd.engines.travel import arriving, departing, travel_schema
 from incrowd.errors import EngineError, IncrowdError
 
 _MARK = re.compile(r"incrowd-worker:([A-Za-z0-9+/=]+):")
+
+_FILE = re.compile(r"FAILED_READ_FILE.*?reading file (.+?)\.(?: |\n|$)", re.DOTALL)
 
 _REVIVED = frozenset(
     ("InputError", "JobError", "DataError", "HierarchyError", "EngineError", "InfeasibleError")
@@ -57,6 +60,13 @@ def on_groups(
     return run
 
 
+def spark_schema(schema: pa.Schema) -> Any:
+    """Return the travelling columns of a schema in Spark's own types."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(travel_schema(schema))
+
+
 def told_error(error: BaseException) -> IncrowdError:
     """Return the error to raise on the driver for one that Spark reported, without values."""
     coded = _MARK.search(str(error))
@@ -69,6 +79,14 @@ def told_error(error: BaseException) -> IncrowdError:
             "a worker of Spark ended before its work was done",
             remedy="Often it had too little memory: ask for more partitions.",
         )
+    file = _FILE.search(str(error))
+    if file:
+        return errors.DataError(
+            f"{PurePath(file[1]).name}: it is no Parquet file, or it is damaged or cut off",
+            remedy="Write it again, or fetch it again.",
+        )
+    if "PATH_NOT_FOUND" in str(error):
+        return errors.DataError("there is no such file or folder", remedy="Check the address.")
     return EngineError(
         f"Spark could not do its work: {_kind_of(error)}",
         remedy="The session's own log may say more; it can hold values of people's data.",
@@ -78,12 +96,13 @@ def told_error(error: BaseException) -> IncrowdError:
 def _call(
     function: BlockFunction, travelled: pa.Table, given: pa.Schema, returned: pa.Schema
 ) -> pa.Table:
-    with _told_without_values():
+    with told_without_values():
         return departing(conformed(function(arriving(travelled, given)), returned))
 
 
 @contextmanager
-def _told_without_values() -> Iterator[None]:
+def told_without_values() -> Iterator[None]:
+    """Let an error leave a worker as its kind and place only."""
     try:
         yield
     except Exception as error:
