@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from incrowd.data.table import SUCCESS, Format
+from incrowd.data.table import Format
 from incrowd.engines.base import (
     DEFAULT_MEMORY,
     N_PEOPLE,
@@ -27,7 +27,6 @@ from incrowd.engines.base import (
     Reading,
     ReleaseFolder,
     conformed,
-    not_whole,
     plain_schema,
     plain_table,
     require_columns,
@@ -35,7 +34,13 @@ from incrowd.engines.base import (
     require_integer_key,
 )
 from incrowd.engines.duck import Duck, counting, disk_errors_told, ordering
-from incrowd.engines.folders import hash_of_location, local_folder, new_file, part_name
+from incrowd.engines.folders import (
+    hash_of_location,
+    local_folder,
+    new_file,
+    part_name,
+    require_whole,
+)
 from incrowd.engines.travel import arriving, departing, travel_schema
 from incrowd.errors import EngineError, JobError
 
@@ -107,8 +112,8 @@ class DiskEngine:
         from incrowd.data.parts import open_location
 
         path = Path(location)
-        if reading.is_release and path.is_dir() and not (path / SUCCESS).exists():
-            raise not_whole(location)
+        if reading.is_release and path.is_dir():
+            require_whole(path)
         source = open_location(
             path,
             delimiter=reading.delimiter,

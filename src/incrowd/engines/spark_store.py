@@ -64,7 +64,7 @@ class SparkStore:
             return [Part(f"file://{part}", part.stat().st_size) for part in paths]
         if self._hadoop is not None and location not in self._open_folders:
             names = self._hadoop.names(location)
-            if SUCCESS not in names and names.intersection(_NOT_WHOLE):
+            if SUCCESS not in names and (reading.is_release or names.intersection(_NOT_WHOLE)):
                 raise DataError(
                     f"{location}: the folder is not whole: there is no {SUCCESS} in it",
                     remedy="Whoever wrote it did not finish: write it again.",
