@@ -46,6 +46,12 @@ class Part:
         """The file's name in its folder."""
         return PurePosixPath(self.address).name
 
+    @property
+    def where(self) -> str:
+        """What messages call it: the path of a file of this machine, else its name."""
+        path = local_path(self.address)
+        return self.name if path is None else str(path)
+
 
 def scheme_of(location: str) -> str:
     """Return what an address begins with (``hdfs``), nothing for a plain path."""
@@ -159,13 +165,13 @@ def parquet_schema(part: Part, tail_of: Callable[[Part, int], bytes]) -> pa.Sche
             tail = tail_of(part, n_footer)
         return parquet.read_schema(pa.BufferReader(tail))
     except (pa.ArrowException, ValueError, OSError):
-        raise damaged(part.name) from None
+        raise damaged(part.where) from None
 
 
-def damaged(name: str) -> DataError:
+def damaged(where: str) -> DataError:
     """Return the error for a Parquet file that cannot be read."""
     return DataError(
-        f"{name}: it is no Parquet file, or it is damaged or cut off",
+        f"{where}: it is no Parquet file, or it is damaged or cut off",
         remedy="Write it again, or fetch it again.",
     )
 
@@ -284,10 +290,7 @@ def _files(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, Path]]:
             if batch.num_columns == 1:
                 yield name, cast("Path", local_path(address))
                 continue
-            content = batch.column(1)[row].as_py()
-            if not content:
-                continue
-            file = MemoryFile(name, content)
+            file = MemoryFile(name, batch.column(1)[row].as_py())
             try:
                 yield name, cast("Path", file)
             finally:
