@@ -35,7 +35,7 @@ from incrowd.engines.base import (
     require_countable,
     require_integer_key,
 )
-from incrowd.engines.folders import hash_of_location, part_name
+from incrowd.engines.folders import hash_of_location, part_name, require_whole
 from incrowd.engines.spark_columns import at_home, ordering, schema_of_frame, travelling
 from incrowd.engines.spark_connect import SCHEME as CONNECT
 from incrowd.engines.spark_connect import RemoteSession, start_remote
@@ -54,7 +54,7 @@ from incrowd.engines.spark_session import (
 from incrowd.engines.spark_store import SparkStore
 from incrowd.engines.spark_travel import on_blocks, on_groups, spark_schema, told_error
 from incrowd.engines.spark_write import BLOB_SCHEMA, from_blob, to_blobs
-from incrowd.engines.travel import arriving, departing, travel_name
+from incrowd.engines.travel import arriving, departing, travel_name, travel_schema
 from incrowd.errors import EngineError, IncrowdError
 
 Answer = TypeVar("Answer")
@@ -143,6 +143,8 @@ class SparkEngine:
         and sent.
         """
         path = local_path(location)
+        if reading.is_release and path is not None and path.is_dir():
+            require_whole(path)
         is_text_file = path is not None and path.is_file() and not _is_parquet(path)
         if path is not None and (is_text_file or not self._is_seen_by_workers(location)):
             source = open_location(
@@ -256,6 +258,20 @@ class SparkEngine:
         if people:
             fields.append(pa.field(N_PEOPLE, pa.int64()))
         return arriving(self._ask(ask), pa.schema(fields))
+
+    def counted(self, blocks: SparkBlocks, by: Sequence[str]) -> SparkBlocks:
+        """Count rows per combination of ``by`` and leave the lines on Spark."""
+        sql = self._link.functions
+        require_countable(blocks.schema, by, None)
+        fields = [blocks.schema.field(name) for name in by]
+        schema = pa.schema([*fields, pa.field(N_ROWS, pa.int64())])
+
+        def ask() -> Any:
+            keys = [travel_name(blocks.schema, name) for name in by]
+            lines = blocks.frame.groupBy(*keys).agg(sql.count(sql.lit(1)))
+            return lines.toDF(*travel_schema(schema).names)
+
+        return SparkBlocks(self._keep(self._ask(ask)), schema)
 
     def map_blocks(
         self, blocks: SparkBlocks, function: BlockFunction, schema: pa.Schema

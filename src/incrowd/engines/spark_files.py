@@ -20,7 +20,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from incrowd.data.read import open_rows
+from incrowd.data.read import RowSource, open_rows
 from incrowd.data.table import Format, format_by_suffix
 from incrowd.engines.base import Reading
 from incrowd.engines.spark_travel import told_without_values
@@ -231,7 +231,7 @@ def tell_columns(
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for name, path in _files(batches):
             with told_without_values():
-                source = open_rows(path, **asdict(reading))
+                source = opened(path, reading)
                 told = {
                     "name": name,
                     "schema": base64.b64encode(source.schema.serialize()).decode(),
@@ -240,6 +240,17 @@ def tell_columns(
             yield pa.RecordBatch.from_pydict({"told": [json.dumps(told)]})
 
     return run
+
+
+def opened(path: Path, reading: Reading) -> RowSource:
+    """Open a file to read it in blocks."""
+    return open_rows(
+        path,
+        delimiter=reading.delimiter,
+        encoding=reading.encoding,
+        header=reading.header,
+        missing_values=reading.missing_values,
+    )
 
 
 def understood(told: str) -> tuple[str, pa.Schema, Format]:
@@ -267,7 +278,7 @@ def read_parts(
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _, path in _files(batches):
             with told_without_values():
-                source = open_rows(path, **asdict(reading))
+                source = opened(path, reading)
                 if source.schema != schema:
                     raise other_columns(str(path), source.schema, first, schema)
             tables = iter(source.tables)

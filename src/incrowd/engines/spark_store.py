@@ -15,7 +15,7 @@ from incrowd.data.read import check_file, without_rows
 from incrowd.data.table import MANIFEST, SUCCESS, Format
 from incrowd.data.text import MAX_CELL_BYTES
 from incrowd.data.write import write_table
-from incrowd.engines.base import PartFile, Reading, ReleaseFolder, hash_of_parts
+from incrowd.engines.base import PartFile, Reading, ReleaseFolder, hash_of_parts, not_whole
 from incrowd.engines.folders import hash_of_location, local_folder, part_name
 from incrowd.engines.spark_columns import is_native, settled_schema, travelling
 from incrowd.engines.spark_files import (
@@ -55,8 +55,11 @@ class SparkStore:
 
     # ── reading ─────────────────────────────────────────────────────────────────────────────
 
-    def parts(self, location: str) -> list[Part]:
-        """Return the files at a location, refusing a folder that is not whole."""
+    def parts(self, location: str, *, is_release: bool = False) -> list[Part]:
+        """Return the files at a location, refusing a folder that is not whole.
+
+        A release must be marked as whole, other data must not be marked as unfinished.
+        """
         path = local_path(location)
         if path is not None:
             if not path.is_dir():
@@ -65,11 +68,13 @@ class SparkStore:
             return [Part(f"file://{part}", part.stat().st_size) for part in paths]
         if self._hadoop is not None and location not in self._open_folders:
             names = self._hadoop.names(location)
-            if SUCCESS not in names and names.intersection(_NOT_WHOLE):
-                raise DataError(
-                    f"{location}: the folder is not whole: there is no {SUCCESS} in it",
-                    remedy="Whoever wrote it did not finish: write it again.",
-                )
+            if SUCCESS not in names and (is_release or names.intersection(_NOT_WHOLE)):
+                raise not_whole(location)
+        if self._hadoop is None and is_release:
+            raise EngineError(
+                f"{location}: whether it is whole cannot be seen through Spark Connect",
+                remedy="Check it in a session of the driver itself.",
+            )
         return listed(self._session, location)
 
     def read(self, location: str, reading: Reading) -> tuple[Any, pa.Schema, Format, bool]:
@@ -77,7 +82,7 @@ class SparkStore:
 
         What Spark reads by itself is as cheap to read again as to keep.
         """
-        parts = self.parts(location)
+        parts = self.parts(location, is_release=reading.is_release)
         if kind_of(parts) != "parquet":
             return self._read_in_tasks(parts, reading)
         found = self._parquet_schemas(parts)
