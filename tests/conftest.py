@@ -63,7 +63,7 @@ def engine(request):
     return LocalEngine()
 
 
-SPREAD_ENGINES = ["disk"]
+SPREAD_ENGINES = ["disk", "spark"]
 
 
 @pytest.fixture(

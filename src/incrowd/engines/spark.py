@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import platform
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -18,6 +18,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from incrowd.data.parts import open_location
+from incrowd.data.read import without_rows
 from incrowd.data.table import Format
 from incrowd.data.write import regrouped, write_table
 from incrowd.engines.base import (
@@ -36,10 +37,14 @@ from incrowd.engines.base import (
 )
 from incrowd.engines.folders import hash_of_location, part_name, require_whole
 from incrowd.engines.spark_columns import at_home, ordering, schema_of_frame, travelling
+from incrowd.engines.spark_connect import SCHEME as CONNECT
+from incrowd.engines.spark_connect import RemoteSession, start_remote
 from incrowd.engines.spark_files import local_path, scheme_of
 from incrowd.engines.spark_links import ConnectLink, DriverLink, is_remote
 from incrowd.engines.spark_session import (
     BATCH_ROWS,
+    SQL_SETTINGS,
+    StartedSession,
     active_session,
     is_local,
     privacy_notes,
@@ -82,15 +87,21 @@ class SparkEngine:
         memory: int | None = None,
         directory: Path | None = None,
         working_memory: int = DEFAULT_MEMORY,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         self.memory_bytes = working_memory
-        given = session or active_session()
-        self._started = None if given else start_session(master, memory, directory)
+        given = session or (None if master.startswith(CONNECT) else active_session())
+        if given is not None and settings:
+            raise EngineError(
+                "settings of Spark cannot be changed in a session that runs already",
+                remedy="Leave --spark-conf out, or make them where the session is started.",
+            )
+        self._started: StartedSession | RemoteSession | None = None
+        if given is None:
+            self._started = _start(master, memory, directory, settings or {})
         self.session = self._started.session if self._started else private_copy(given)
         self._link = (
-            ConnectLink(self.session, master)
-            if is_remote(self.session)
-            else DriverLink(self.session)
+            ConnectLink(self.session) if is_remote(self.session) else DriverLink(self.session)
         )
         self._store = SparkStore(self.session, self._link.hadoop)
         self._is_on_this_machine = is_local(self._link.master)
@@ -146,7 +157,11 @@ class SparkEngine:
             frame = self._sent_in_pieces(source.tables)
             return SparkBlocks(self._keep(frame), source.schema), source.format
         frame, schema, stored, is_kept = self._ask(lambda: self._store.read(location, reading))
-        return SparkBlocks(self._keep(frame) if is_kept else frame, schema), stored
+        if is_kept:
+            frame = self._keep(frame)
+            if not self._ask(frame.count):
+                raise without_rows(location, stored)
+        return SparkBlocks(frame, schema), stored
 
     def from_frame(self, frame: Any) -> SparkBlocks:
         """Take in a Spark frame of this session or of its kin; it stays as it is."""
@@ -289,7 +304,7 @@ class SparkEngine:
             "master": self._link.master,
             "processors": self.n_workers,
             "session": "started by incrowd" if self._started else "existing",
-            "privacy_notes": privacy_notes(self.session),
+            "privacy_notes": [*privacy_notes(self.session), *self._link.privacy_notes()],
             "versions": {
                 **self._link.versions(),
                 "python": platform.python_version(),
@@ -365,6 +380,14 @@ class SparkEngine:
             raise
         except Exception as error:
             raise told_error(error) from None
+
+
+def _start(
+    master: str, memory: int | None, directory: Path | None, settings: Mapping[str, str]
+) -> StartedSession | RemoteSession:
+    if master.startswith(CONNECT):
+        return start_remote(master, {**SQL_SETTINGS, **settings}, directory)
+    return start_session(master, memory, directory, settings)
 
 
 def _is_parquet(path: Path) -> bool:

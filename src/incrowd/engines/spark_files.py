@@ -20,7 +20,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from incrowd.data.read import open_rows
+from incrowd.data.read import RowSource, open_rows
 from incrowd.data.table import Format, format_by_suffix
 from incrowd.engines.base import Reading
 from incrowd.engines.spark_travel import told_without_values
@@ -45,6 +45,12 @@ class Part:
     def name(self) -> str:
         """The file's name in its folder."""
         return PurePosixPath(self.address).name
+
+    @property
+    def where(self) -> str:
+        """What messages call it: the path of a file of this machine, else its name."""
+        path = local_path(self.address)
+        return self.name if path is None else str(path)
 
 
 def scheme_of(location: str) -> str:
@@ -159,13 +165,13 @@ def parquet_schema(part: Part, tail_of: Callable[[Part, int], bytes]) -> pa.Sche
             tail = tail_of(part, n_footer)
         return parquet.read_schema(pa.BufferReader(tail))
     except (pa.ArrowException, ValueError, OSError):
-        raise damaged(part.name) from None
+        raise damaged(part.where) from None
 
 
-def damaged(name: str) -> DataError:
+def damaged(where: str) -> DataError:
     """Return the error for a Parquet file that cannot be read."""
     return DataError(
-        f"{name}: it is no Parquet file, or it is damaged or cut off",
+        f"{where}: it is no Parquet file, or it is damaged or cut off",
         remedy="Write it again, or fetch it again.",
     )
 
@@ -225,7 +231,7 @@ def tell_columns(
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for name, path in _files(batches):
             with told_without_values():
-                source = open_rows(path, **asdict(reading))
+                source = opened(path, reading)
                 told = {
                     "name": name,
                     "schema": base64.b64encode(source.schema.serialize()).decode(),
@@ -234,6 +240,17 @@ def tell_columns(
             yield pa.RecordBatch.from_pydict({"told": [json.dumps(told)]})
 
     return run
+
+
+def opened(path: Path, reading: Reading) -> RowSource:
+    """Open a file to read it in blocks."""
+    return open_rows(
+        path,
+        delimiter=reading.delimiter,
+        encoding=reading.encoding,
+        header=reading.header,
+        missing_values=reading.missing_values,
+    )
 
 
 def understood(told: str) -> tuple[str, pa.Schema, Format]:
@@ -261,7 +278,7 @@ def read_parts(
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _, path in _files(batches):
             with told_without_values():
-                source = open_rows(path, **asdict(reading))
+                source = opened(path, reading)
                 if source.schema != schema:
                     raise other_columns(str(path), source.schema, first, schema)
             tables = iter(source.tables)
@@ -284,10 +301,7 @@ def _files(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, Path]]:
             if batch.num_columns == 1:
                 yield name, cast("Path", local_path(address))
                 continue
-            content = batch.column(1)[row].as_py()
-            if not content:
-                continue
-            file = MemoryFile(name, content)
+            file = MemoryFile(name, batch.column(1)[row].as_py())
             try:
                 yield name, cast("Path", file)
             finally:

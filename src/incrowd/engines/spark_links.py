@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 from uuid import uuid4
 
+from incrowd.engines.spark_connect import is_open_on_the_way
 from incrowd.engines.spark_hadoop import Hadoop
 from incrowd.errors import EngineError
 
@@ -65,6 +66,10 @@ class DriverLink:
         """The cluster's address."""
         return str(self._context.master)
 
+    def privacy_notes(self) -> list[str]:
+        """Return what is open on the way to Spark: nothing."""
+        return []
+
     def versions(self) -> dict[str, str]:
         """Return the versions of Spark and of its Java."""
         java = self._context._jvm.System.getProperty("java.version")
@@ -90,18 +95,24 @@ class ConnectLink:
 
     hadoop: Hadoop | None = None
 
-    def __init__(self, session: Any, address: str) -> None:
+    def __init__(self, session: Any) -> None:
         from pyspark.sql.connect import functions
 
         self.functions: Any = functions
         self._session = session
-        self.master = address
+        self.master = f"sc://{session.client.host}"
 
     @cached_property
     def n_workers(self) -> int:
         """As many workers as Spark cuts a range into, unless it is told otherwise."""
         cut = self._session.range(1 << 16).selectExpr("spark_partition_id() AS part")
         return int(cut.distinct().count())
+
+    def privacy_notes(self) -> list[str]:
+        """Return what is open on the way to the server."""
+        if is_open_on_the_way(self.master):
+            return ["rows travel to the server without encryption (use_ssl is not true)"]
+        return []
 
     def versions(self) -> dict[str, str]:
         """Return the version of Spark on the server."""

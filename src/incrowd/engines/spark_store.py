@@ -14,6 +14,7 @@ from incrowd.data.parts import part_files
 from incrowd.data.read import check_file, without_rows
 from incrowd.data.table import MANIFEST, SUCCESS, Format
 from incrowd.data.text import MAX_CELL_BYTES
+from incrowd.data.write import write_table
 from incrowd.engines.base import PartFile, Reading, ReleaseFolder, hash_of_parts, not_whole
 from incrowd.engines.folders import hash_of_location, local_folder, part_name
 from incrowd.engines.spark_columns import is_native, settled_schema, travelling
@@ -88,11 +89,11 @@ class SparkStore:
         if not all(is_native(kind) for kind in found[0].types):
             return self._read_in_tasks(parts, reading)
         settled = [
-            settled_schema(schema, part.name) for schema, part in zip(found, parts, strict=True)
+            settled_schema(schema, part.where) for schema, part in zip(found, parts, strict=True)
         ]
         for part, schema in zip(parts, settled, strict=True):
             if schema != settled[0]:
-                raise other_columns(part.name, schema, parts[0].name, settled[0])
+                raise other_columns(part.where, schema, parts[0].name, settled[0])
         frame = travelling(parquet_files(self._session, parts), settled[0])
         self._check_cells(frame, settled[0], location)
         return frame, settled[0], Format("parquet"), False
@@ -112,11 +113,8 @@ class SparkStore:
     def _read_in_tasks(
         self, parts: Sequence[Part], reading: Reading
     ) -> tuple[Any, pa.Schema, Format, bool]:
-        with_rows = [part for part in parts if part.n_bytes]
-        if not with_rows:
-            raise DataError(f"{parts[0].name}: the file is empty", remedy="Give a file with rows.")
-        first, schema, stored = self._told(with_rows[:1], reading)[0]
-        rows = self._files(with_rows).mapInArrow(
+        first, schema, stored = self._told(parts[:1], reading)[0]
+        rows = self._files(parts).mapInArrow(
             read_parts(like_the_first(reading, stored), schema, first), spark_schema(schema)
         )
         return rows, schema, stored, True
@@ -164,6 +162,10 @@ class SparkStore:
 
     def write(self, ordered: Any, schema: pa.Schema, folder: str, stored: Format) -> None:
         """Write travelling rows that lie in order, a part file of each partition with rows."""
+        if stored.compression == "zst":
+            raise EngineError(
+                "Spark does not pack part files as .zst", remedy="Name an output in .csv.gz."
+            )
         written = f"{as_address(folder)}/_written"
         files = ordered.mapInArrow(to_files(schema, stored), FILE_SCHEMA)
         files.write.option("lineSep", last_byte(stored)).option(
@@ -172,6 +174,8 @@ class SparkStore:
         path = local_path(folder)
         if path is not None:
             _settle_local_parts(path / "_written", path, stored)
+            if not any(path.glob("part-*")):
+                write_table(schema.empty_table(), path / part_name(0, stored), stored)
         else:
             settle_parts(self._required_hadoop(folder), written, folder, stored)
 
