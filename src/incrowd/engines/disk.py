@@ -6,9 +6,9 @@ import os
 import secrets
 import shutil
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import count as counting_up
@@ -186,20 +186,29 @@ class DiskEngine:
         def call(group: pa.Table) -> pa.Table:
             return conformed(function(group), returned)
 
-        results = self._ahead(call, self._groups(blocks, key))
-        return self._stored(results, returned)
+        with (
+            closing(self._groups(blocks, key)) as groups,
+            closing(self._ahead(call, groups)) as results,
+        ):
+            return self._stored(results, returned)
 
     def in_order(self, blocks: DiskBlocks) -> Iterator[pa.Table]:
-        """Sort rows on disk by their content and bring them here, ``TABLE_ROWS`` at a time."""
+        """Sort rows on disk by their content and bring them here, ``TABLE_ROWS`` at a time.
+
+        Where many rows are equal, they are counted first and the distinct ones sorted.
+        """
         from incrowd.data.write import regrouped
 
         self._require_open()
         if not blocks.files:
             return
-        query = ordering(blocks.columns, blocks.types)
-        batches = self._duck.batches(query, blocks.files, self._block_rows)
-        tables = (arriving(pa.Table.from_batches([batch]), blocks.schema) for batch in batches)
-        yield from regrouped(tables, TABLE_ROWS)
+        is_counted = self._has_many_equal(blocks)
+        query = ordering(blocks.columns, blocks.types, is_counted=is_counted)
+        with closing(self._duck.batches(query, blocks.files, self._block_rows)) as batches:
+            tables: Iterator[pa.Table] = (pa.Table.from_batches([batch]) for batch in batches)
+            if is_counted:
+                tables = (some for table in tables for some in _repeated(table))
+            yield from regrouped((arriving(table, blocks.schema) for table in tables), TABLE_ROWS)
 
     def write_folder(self, blocks: DiskBlocks, folder: str, stored: Format) -> None:
         """Write rows in the order of their content, ``TABLE_ROWS`` to a part file."""
@@ -282,9 +291,16 @@ class DiskEngine:
         if held:
             yield pa.concat_tables(held)
 
+    def _has_many_equal(self, blocks: DiskBlocks) -> bool:
+        """Tell from the first file whether sorting distinct rows is less work than sorting rows."""
+        query = f"SELECT count(DISTINCT row({', '.join(blocks.columns)})), count(*) FROM rows"
+        lines = self._duck.table(query, blocks.files[:1])
+        n_distinct, n_rows = (column[0].as_py() for column in lines.columns)
+        return bool(2 * n_distinct <= n_rows)
+
     # ── groups ──────────────────────────────────────────────────────────────────────────────
 
-    def _groups(self, blocks: DiskBlocks, key: str) -> Iterator[pa.Table]:
+    def _groups(self, blocks: DiskBlocks, key: str) -> Generator[pa.Table, None, None]:
         """Yield the rows of one key after the other."""
         import numpy as np
         import pyarrow.compute as pc
@@ -295,31 +311,33 @@ class DiskEngine:
         column = blocks.columns[place]
         query = f"SELECT {', '.join(blocks.columns)} FROM rows ORDER BY {column} ASC NULLS LAST"
         held: list[pa.Table] = []  # rows of one key, which may go on
-        for batch in self._duck.batches(query, blocks.files, self._block_rows):
-            if not batch.num_rows:
-                continue
-            rows = arriving(pa.Table.from_batches([batch]), blocks.schema)
-            keys = rows.column(place).combine_chunks()
-            if held and not held[-1].column(place)[-1].equals(keys[0]):
-                yield pa.concat_tables(held)
-                held = []
-            is_null = keys.is_null().to_numpy(zero_copy_only=False)
-            numbers = pc.fill_null(keys, 0).to_numpy()
-            is_edge = (numbers[1:] != numbers[:-1]) | (is_null[1:] != is_null[:-1])
-            edges = [*(np.flatnonzero(is_edge) + 1).tolist(), rows.num_rows]
-            start = 0
-            for end in edges:
-                if start:
+        with closing(self._duck.batches(query, blocks.files, self._block_rows)) as batches:
+            for batch in batches:
+                if not batch.num_rows:
+                    continue
+                rows = arriving(pa.Table.from_batches([batch]), blocks.schema)
+                keys = rows.column(place).combine_chunks()
+                if held and not held[-1].column(place)[-1].equals(keys[0]):
                     yield pa.concat_tables(held)
                     held = []
-                held.append(rows.slice(start, end - start))
-                start = end
+                is_null = keys.is_null().to_numpy(zero_copy_only=False)
+                numbers = pc.fill_null(keys, 0).to_numpy()
+                is_edge = (numbers[1:] != numbers[:-1]) | (is_null[1:] != is_null[:-1])
+                start = 0
+                for end in [*(np.flatnonzero(is_edge) + 1).tolist(), rows.num_rows]:
+                    if start:
+                        yield pa.concat_tables(held)
+                        held = []
+                    held.append(rows.slice(start, end - start))
+                    start = end
         if held:
             yield pa.concat_tables(held)
 
     # ── threads ─────────────────────────────────────────────────────────────────────────────
 
-    def _in_threads(self, call: Callable[[Any], Any], given: Sequence[Any]) -> Iterator[Any]:
+    def _in_threads(
+        self, call: Callable[[Any], Any], given: Sequence[Any]
+    ) -> Generator[Any, None, None]:
         if self.threads == 1 or len(given) < 2:
             yield from map(call, given)
             return
@@ -328,7 +346,9 @@ class DiskEngine:
         with ThreadPoolExecutor(min(self.threads, len(given))) as pool:
             yield from pool.map(call, given)
 
-    def _ahead(self, call: Callable[[pa.Table], Any], tables: Iterable[pa.Table]) -> Iterator[Any]:
+    def _ahead(
+        self, call: Callable[[pa.Table], Any], tables: Iterable[pa.Table]
+    ) -> Generator[Any, None, None]:
         """Call a function with each table on threads; results come in the order of the tables.
 
         As many tables are under way as there are threads, or more while they are small.
@@ -362,6 +382,17 @@ _MOST_UNDER_WAY = 1024
 
 def _blocks(files: Iterable[Path], schema: pa.Schema) -> DiskBlocks:
     return DiskBlocks(tuple(files), schema, tuple(f"c{place}" for place in range(len(schema))))
+
+
+def _repeated(counted: pa.Table) -> Iterator[pa.Table]:
+    """Yield each row as many times as its last column says, up to ``TABLE_ROWS`` at a time."""
+    import numpy as np
+
+    ends = np.cumsum(counted.column(counted.num_columns - 1).to_numpy())
+    n_rows = int(ends[-1]) if len(ends) else 0
+    for start in range(0, n_rows, TABLE_ROWS):
+        numbers = np.arange(start, min(start + TABLE_ROWS, n_rows))
+        yield counted.take(pa.array(np.searchsorted(ends, numbers, side="right")))
 
 
 def _rows_of(file: Path, blocks: DiskBlocks) -> pa.Table:

@@ -8,7 +8,7 @@ errors may quote a value: they come out as our own, without their text.
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,7 +52,9 @@ class Duck:
         with disk_errors_told(self._folder), self._connection.cursor() as cursor:
             return self._asked(cursor, query, files).to_arrow_table()
 
-    def batches(self, query: str, files: Sequence[Path], n_rows: int) -> Iterator[pa.RecordBatch]:
+    def batches(
+        self, query: str, files: Sequence[Path], n_rows: int
+    ) -> Generator[pa.RecordBatch, None, None]:
         """Yield what a query over files gives, some ``n_rows`` rows at a time."""
         with disk_errors_told(self._folder), self._connection.cursor() as cursor:
             reader = self._asked(cursor, query, files).to_arrow_reader(n_rows)
@@ -90,14 +92,24 @@ def counting(by: Sequence[str], types: Sequence[pa.DataType], person: str | None
     )
 
 
-def ordering(names: Sequence[str], types: Sequence[pa.DataType]) -> str:
-    """Return the query for all rows in the order of ``codes.canonical_order``."""
-    keys = []
+def ordering(names: Sequence[str], types: Sequence[pa.DataType], *, is_counted: bool) -> str:
+    """Return the query for all rows in the order of ``codes.canonical_order``.
+
+    Where ``is_counted``, equal rows come as one with their number in a last column.
+    """
+    keys, groups = [], list(names)
     for name, kind in zip(names, types, strict=True):
         keys.append(f"{name} ASC NULLS FIRST")
-        if _is_float(kind):
-            keys.append(f"({name} = 0 AND signbit({name})) DESC")
-    return f"SELECT {', '.join(names)} FROM rows ORDER BY {', '.join(keys)}"
+        if _is_float(kind):  # −0.0 before 0.0, which are equal to DuckDB
+            is_negative_zero = f"({name} = 0 AND signbit({name}))"
+            keys.append(f"{is_negative_zero} DESC")
+            groups.append(is_negative_zero)
+    if not is_counted:
+        return f"SELECT {', '.join(names)} FROM rows ORDER BY {', '.join(keys)}"
+    return (
+        f"SELECT {', '.join([*names, 'count(*)'])} FROM rows"
+        f" GROUP BY {', '.join(groups)} ORDER BY {', '.join(keys)}"
+    )
 
 
 @contextmanager
