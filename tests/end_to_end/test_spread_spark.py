@@ -3,10 +3,10 @@
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from tests.end_to_end.test_spread_run import METHODS, ROLES, parts_of, rows_of_folder
 
 import incrowd as ic
 from incrowd.data.read import read_table
-from tests.end_to_end.test_spread_run import METHODS, ROLES, parts_of, rows_of_folder
 
 pytestmark = pytest.mark.spark
 
