@@ -13,6 +13,7 @@ from incrowd.data.dataset import Rows
 from incrowd.engines.local import LocalEngine
 from incrowd.errors import EngineError, InfeasibleError
 from incrowd.methods.cluster import search as cluster_search
+from incrowd.methods.cluster.blocks import block_of_line, search_table
 from incrowd.methods.cluster.lines import Lines
 from incrowd.methods.cluster.method import Cluster
 from incrowd.methods.conditions import Conditions
@@ -22,6 +23,7 @@ from incrowd.methods.full_domain.method import FullDomain
 from incrowd.methods.full_domain.search import search_levels
 from incrowd.methods.greedy import search as greedy_search
 from incrowd.methods.greedy.method import Greedy
+from incrowd.methods.greedy.reorganize import cut, part_runs
 from incrowd.methods.mondrian.method import Mondrian
 from incrowd.methods.mondrian.search import cut_rows
 from incrowd.progress import silent
@@ -181,6 +183,40 @@ def test_searches_count_numbers_as_they_count_rows(table, k, seed, small_blocks)
         assert np.array_equal(one_by_one.row, first[found.row])
         assert np.array_equal(one_by_one.nodes, found.nodes)
         assert np.array_equal(one_by_one.count, found.count)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(table=heavy_tables(), k=st.integers(1, 6), seed=st.integers(0, 3))
+def test_lines_in_blocks_count_as_rows_do(table, k, seed, small_blocks):  # noqa: ARG001
+    rows, n_of_row = table
+    k = min(k, int(n_of_row.sum()))
+    each = expanded(rows, n_of_row)
+    limits = Conditions(k).packed(rows.n_rows)
+    plan = replace(cluster_search.Plan.of(rows, "ncp", limits, seed), effort=20.0)
+    lines = Lines.of_rows(rows.nodes, n_of_row, limits)
+    one_by_one = Lines(
+        np.repeat(lines.row, n_of_row), each.nodes, np.ones(each.n_rows, dtype=np.int64), limits
+    )
+    blocks = block_of_line(lines, plan)
+    assert np.array_equal(np.repeat(blocks, n_of_row), block_of_line(one_by_one, plan))
+    found = search_table(lines, plan, LocalEngine(1), silent)
+    expected = search_table(one_by_one, plan, LocalEngine(1), silent)
+    for name in ("row", "nodes", "count"):
+        assert np.array_equal(getattr(found, name), getattr(expected, name))
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=30), st.integers(1, 8), st.integers(1, 30))
+def test_parts_are_cut_by_rows(n_of_row, n_parts, k):
+    each = np.repeat(np.arange(len(n_of_row)), n_of_row)
+    run_start = np.cumsum([0, *n_of_row])
+    starts = cut(run_start, n_parts, lambda start, end: end - start >= k)
+    expected = np.searchsorted(starts, np.arange(len(each)), side="right") - 1
+    order = np.random.default_rng(0).permutation(len(n_of_row))
+    counts = np.asarray(n_of_row)
+    number_of_row = np.empty_like(order)
+    number_of_row[order] = np.arange(len(order))  # row order[place] is the one at that place
+    found = part_runs(order, np.arange(len(order) + 1), counts[number_of_row], n_parts, k)
+    assert found[order][each].tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("method", METHODS, ids=in_short)
