@@ -83,8 +83,10 @@ def regrouped(tables: Iterable[pa.Table], n_rows: int) -> Iterator[pa.Table]:
             n_held += piece.num_rows
             held.append(piece)
             if n_held == n_rows:
-                yield pa.concat_tables(held)
-                held, n_held = [], 0
+                whole, held, n_held = pa.concat_tables(held), [], 0
+                yield whole
+                del whole
+        del table  # or it would be in memory while the next one is made
     if held:
         yield pa.concat_tables(held)
 
@@ -181,6 +183,7 @@ def _write_parquet(tables: Iterator[pa.Table], schema: pa.Schema, file: Any) -> 
     ) as writer:
         for rows in regrouped(tables, GROUP_ROWS):
             writer.write_table(fresh(rows))
+            del rows
 
 
 def _write_arrow(tables: Iterator[pa.Table], schema: pa.Schema, file: Any, is_stream: bool) -> None:
@@ -188,3 +191,4 @@ def _write_arrow(tables: Iterator[pa.Table], schema: pa.Schema, file: Any, is_st
     with new_writer(file, fresh(schema.empty_table()).schema) as writer:
         for rows in regrouped(tables, GROUP_ROWS):
             writer.write_table(fresh(rows))
+            del rows

@@ -6,9 +6,9 @@ import os
 import secrets
 import shutil
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import count as counting_up
@@ -50,6 +50,12 @@ DUCK_SHARE = 0.45
 BLOCK_SHARE = 1 / 64
 """The share of the memory that the rows of one block may take."""
 
+BATCH_ROWS = 1 << 16
+"""Rows that come from DuckDB at a time."""
+
+LEAST_BLOCK_BYTES = 4 << 20
+"""The least that rows of one block may take, however little memory there is."""
+
 
 @dataclass(frozen=True)
 class DiskBlocks:
@@ -89,13 +95,17 @@ class DiskEngine:
         self.threads = threads or len(os.sched_getaffinity(0))
         self.memory_bytes = memory
         self._block_rows = block_rows
-        self._block_bytes = int(memory * BLOCK_SHARE)
+        self._batch_rows = min(block_rows, BATCH_ROWS)
+        self._block_bytes = max(int(memory * BLOCK_SHARE), LEAST_BLOCK_BYTES)
         self._folder = folder / f"rows-{secrets.token_hex(4)}"
+        self._where = folder
+        spilled = self._folder / "spilled"
         with disk_errors_told(folder):
             self._folder.mkdir(mode=0o700)
+            spilled.mkdir(mode=0o700)
         self._numbers = counting_up()
         self._is_closed = False
-        self._duck = Duck(self._folder, self.threads, int(memory * DUCK_SHARE))
+        self._duck = Duck(spilled, self.threads, int(memory * DUCK_SHARE), folder)
 
     @property
     def n_workers(self) -> int:
@@ -218,32 +228,29 @@ class DiskEngine:
         def call(group: pa.Table) -> pa.Table:
             return conformed(function(group), returned)
 
-        results = self._ahead(call, self._groups(blocks, key))
-        return self._stored(results, returned)
+        with (
+            closing(self._groups(blocks, key)) as groups,
+            closing(self._ahead(call, groups)) as results,
+        ):
+            return self._stored(results, returned)
 
     def in_order(self, blocks: DiskBlocks) -> Iterator[pa.Table]:
         """Sort rows on disk by their content and bring them here, ``TABLE_ROWS`` at a time."""
         from incrowd.data.write import regrouped
 
-        self._require_open()
-        if not blocks.files:
-            return
-        query = ordering(blocks.columns, blocks.types)
-        batches = self._duck.batches(query, blocks.files, self._block_rows)
-        tables = (arriving(pa.Table.from_batches([batch]), blocks.schema) for batch in batches)
-        yield from regrouped(tables, TABLE_ROWS)
+        return regrouped(self._sorted(blocks), TABLE_ROWS)
 
     def write_folder(self, blocks: DiskBlocks, folder: str, stored: Format) -> None:
         """Write rows in the order of their content, ``TABLE_ROWS`` to a part file."""
-        from incrowd.data.write import write_table
+        from incrowd.data.write import write_tables
 
-        tables = self.in_order(blocks)
-        with disk_errors_told(Path(folder)):
-            first = next(tables, blocks.schema.empty_table())
-            write_table(first, new_file(Path(folder) / part_name(0, stored)), stored)
-            del first
-            for number, table in enumerate(tables, 1):
-                write_table(table, new_file(Path(folder) / part_name(number, stored)), stored)
+        rows = _Queue(self._sorted(blocks))
+        for number in counting_up():
+            with disk_errors_told(Path(folder).parent):
+                path = new_file(Path(folder) / part_name(number, stored))
+                write_tables(rows.next_rows(TABLE_ROWS), blocks.schema, path, stored)
+            if rows.is_at_end():
+                return
 
     def new_folder(self, final: str, *, force: bool) -> AbstractContextManager[ReleaseFolder]:
         """Return a folder beside the final name, which it gets when it is published."""
@@ -286,8 +293,8 @@ class DiskEngine:
     def _write(self, table: pa.Table) -> Path:
         from pyarrow import parquet
 
-        path = new_file(self._folder / f"{next(self._numbers):08d}.parquet")
-        with disk_errors_told(self._folder):
+        with disk_errors_told(self._where):
+            path = new_file(self._folder / f"{next(self._numbers):08d}.parquet")
             parquet.write_table(departing(table), path, compression="lz4", store_schema=True)
         return path
 
@@ -314,9 +321,32 @@ class DiskEngine:
         if held:
             yield pa.concat_tables(held)
 
+    def _sorted(self, blocks: DiskBlocks) -> Generator[pa.Table, None, None]:
+        """Yield rows in the order of their content, few at a time.
+
+        Where many rows are equal, they are counted first and the distinct ones sorted.
+        """
+        self._require_open()
+        if not blocks.files:
+            return
+        is_counted = self._has_many_equal(blocks)
+        query = ordering(blocks.columns, blocks.types, is_counted=is_counted)
+        with closing(self._duck.batches(query, blocks.files, self._batch_rows)) as batches:
+            for batch in batches:
+                table = pa.Table.from_batches([batch])
+                for some in _repeated(table, self._batch_rows) if is_counted else (table,):
+                    yield arriving(some, blocks.schema)
+
+    def _has_many_equal(self, blocks: DiskBlocks) -> bool:
+        """Tell from the first file whether sorting distinct rows is less work than sorting rows."""
+        query = f"SELECT count(DISTINCT row({', '.join(blocks.columns)})), count(*) FROM rows"
+        lines = self._duck.table(query, blocks.files[:1])
+        n_distinct, n_rows = (column[0].as_py() for column in lines.columns)
+        return bool(2 * n_distinct <= n_rows)
+
     # ── groups ──────────────────────────────────────────────────────────────────────────────
 
-    def _groups(self, blocks: DiskBlocks, key: str) -> Iterator[pa.Table]:
+    def _groups(self, blocks: DiskBlocks, key: str) -> Generator[pa.Table, None, None]:
         """Yield the rows of one key after the other."""
         import numpy as np
         import pyarrow.compute as pc
@@ -327,31 +357,33 @@ class DiskEngine:
         column = blocks.columns[place]
         query = f"SELECT {', '.join(blocks.columns)} FROM rows ORDER BY {column} ASC NULLS LAST"
         held: list[pa.Table] = []  # rows of one key, which may go on
-        for batch in self._duck.batches(query, blocks.files, self._block_rows):
-            if not batch.num_rows:
-                continue
-            rows = arriving(pa.Table.from_batches([batch]), blocks.schema)
-            keys = rows.column(place).combine_chunks()
-            if held and not held[-1].column(place)[-1].equals(keys[0]):
-                yield pa.concat_tables(held)
-                held = []
-            is_null = keys.is_null().to_numpy(zero_copy_only=False)
-            numbers = pc.fill_null(keys, 0).to_numpy()
-            is_edge = (numbers[1:] != numbers[:-1]) | (is_null[1:] != is_null[:-1])
-            edges = [*(np.flatnonzero(is_edge) + 1).tolist(), rows.num_rows]
-            start = 0
-            for end in edges:
-                if start:
+        with closing(self._duck.batches(query, blocks.files, self._batch_rows)) as batches:
+            for batch in batches:
+                if not batch.num_rows:
+                    continue
+                rows = arriving(pa.Table.from_batches([batch]), blocks.schema)
+                keys = rows.column(place).combine_chunks()
+                if held and not held[-1].column(place)[-1].equals(keys[0]):
                     yield pa.concat_tables(held)
                     held = []
-                held.append(rows.slice(start, end - start))
-                start = end
+                is_null = keys.is_null().to_numpy(zero_copy_only=False)
+                numbers = pc.fill_null(keys, 0).to_numpy()
+                is_edge = (numbers[1:] != numbers[:-1]) | (is_null[1:] != is_null[:-1])
+                start = 0
+                for end in [*(np.flatnonzero(is_edge) + 1).tolist(), rows.num_rows]:
+                    if start:
+                        yield pa.concat_tables(held)
+                        held = []
+                    held.append(rows.slice(start, end - start))
+                    start = end
         if held:
             yield pa.concat_tables(held)
 
     # ── threads ─────────────────────────────────────────────────────────────────────────────
 
-    def _in_threads(self, call: Callable[[Any], Any], given: Sequence[Any]) -> Iterator[Any]:
+    def _in_threads(
+        self, call: Callable[[Any], Any], given: Sequence[Any]
+    ) -> Generator[Any, None, None]:
         if self.threads == 1 or len(given) < 2:
             yield from map(call, given)
             return
@@ -360,7 +392,9 @@ class DiskEngine:
         with ThreadPoolExecutor(min(self.threads, len(given))) as pool:
             yield from pool.map(call, given)
 
-    def _ahead(self, call: Callable[[pa.Table], Any], tables: Iterable[pa.Table]) -> Iterator[Any]:
+    def _ahead(
+        self, call: Callable[[pa.Table], Any], tables: Iterable[pa.Table]
+    ) -> Generator[Any, None, None]:
         """Call a function with each table on threads; results come in the order of the tables.
 
         As many tables are under way as there are threads, or more while they are small.
@@ -394,6 +428,40 @@ _MOST_UNDER_WAY = 1024
 
 def _blocks(files: Iterable[Path], schema: pa.Schema) -> DiskBlocks:
     return DiskBlocks(tuple(files), schema, tuple(f"c{place}" for place in range(len(schema))))
+
+
+def _repeated(counted: pa.Table, n_rows: int) -> Iterator[pa.Table]:
+    """Yield each row as many times as its last column says, up to ``n_rows`` at a time."""
+    import numpy as np
+
+    ends = np.cumsum(counted.column(counted.num_columns - 1).to_numpy())
+    n_in_all = int(ends[-1]) if len(ends) else 0
+    for start in range(0, n_in_all, n_rows):
+        numbers = np.arange(start, min(start + n_rows, n_in_all))
+        yield counted.take(pa.array(np.searchsorted(ends, numbers, side="right")))
+
+
+class _Queue:
+    """Rows that are taken from the front of a stream of tables."""
+
+    def __init__(self, tables: Iterator[pa.Table]) -> None:
+        self._tables = tables
+        self._front: pa.Table | None = None
+
+    def is_at_end(self) -> bool:
+        """Tell whether there are no more rows."""
+        while self._front is None or not self._front.num_rows:
+            self._front = next(self._tables, None)
+            if self._front is None:
+                return True
+        return False
+
+    def next_rows(self, n_rows: int) -> Iterator[pa.Table]:
+        """Yield the next ``n_rows`` rows, or what there is of them."""
+        while n_rows and not self.is_at_end() and self._front is not None:
+            some, self._front = self._front.slice(0, n_rows), self._front.slice(n_rows)
+            n_rows -= some.num_rows
+            yield some
 
 
 def _rows_of(file: Path, blocks: DiskBlocks) -> pa.Table:

@@ -8,7 +8,7 @@ errors may quote a value: they come out as our own, without their text.
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,14 +25,21 @@ LEAST_MEMORY = 64 << 20
 """Bytes below which DuckDB does not sort at all."""
 
 
-class Duck:
-    """One DuckDB without a database of its own; it is asked from any thread."""
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_FULL_WORDS = ("No space left", "max_temp_directory_size", "quota exceeded")
 
-    def __init__(self, folder: Path, threads: int, memory: int) -> None:
+
+class Duck:
+    """One DuckDB without a database of its own; what it cannot hold goes to ``folder``.
+
+    It may be asked from any thread. ``where`` is what errors call the place.
+    """
+
+    def __init__(self, folder: Path, threads: int, memory: int, where: Path) -> None:
         import duckdb
 
-        self._folder = folder
-        with disk_errors_told(folder):
+        self._where = where
+        with _duck_errors_told(where):
             self._connection: duckdb.DuckDBPyConnection = duckdb.connect(
                 ":memory:",
                 config={
@@ -49,12 +56,14 @@ class Duck:
 
     def table(self, query: str, files: Sequence[Path]) -> pa.Table:
         """Return what a query over files (``FROM rows``) gives, as a table."""
-        with disk_errors_told(self._folder), self._connection.cursor() as cursor:
+        with _duck_errors_told(self._where), self._connection.cursor() as cursor:
             return self._asked(cursor, query, files).to_arrow_table()
 
-    def batches(self, query: str, files: Sequence[Path], n_rows: int) -> Iterator[pa.RecordBatch]:
+    def batches(
+        self, query: str, files: Sequence[Path], n_rows: int
+    ) -> Generator[pa.RecordBatch, None, None]:
         """Yield what a query over files gives, some ``n_rows`` rows at a time."""
-        with disk_errors_told(self._folder), self._connection.cursor() as cursor:
+        with _duck_errors_told(self._where), self._connection.cursor() as cursor:
             reader = self._asked(cursor, query, files).to_arrow_reader(n_rows)
             yield from reader
 
@@ -90,32 +99,53 @@ def counting(by: Sequence[str], types: Sequence[pa.DataType], person: str | None
     )
 
 
-def ordering(names: Sequence[str], types: Sequence[pa.DataType]) -> str:
-    """Return the query for all rows in the order of ``codes.canonical_order``."""
-    keys = []
+def ordering(names: Sequence[str], types: Sequence[pa.DataType], *, is_counted: bool) -> str:
+    """Return the query for all rows in the order of ``codes.canonical_order``.
+
+    Where ``is_counted``, equal rows come as one with their number in a last column.
+    """
+    keys, groups = [], list(names)
     for name, kind in zip(names, types, strict=True):
         keys.append(f"{name} ASC NULLS FIRST")
-        if _is_float(kind):
-            keys.append(f"({name} = 0 AND signbit({name})) DESC")
-    return f"SELECT {', '.join(names)} FROM rows ORDER BY {', '.join(keys)}"
+        if _is_float(kind):  # −0.0 before 0.0, which are equal to DuckDB
+            is_negative_zero = f"({name} = 0 AND signbit({name}))"
+            keys.append(f"{is_negative_zero} DESC")
+            groups.append(is_negative_zero)
+    if not is_counted:
+        return f"SELECT {', '.join(names)} FROM rows ORDER BY {', '.join(keys)}"
+    return (
+        f"SELECT {', '.join([*names, 'count(*)'])} FROM rows"
+        f" GROUP BY {', '.join(groups)} ORDER BY {', '.join(keys)}"
+    )
 
 
 @contextmanager
 def disk_errors_told(folder: Path) -> Iterator[None]:
-    """Raise our own errors for a full disk and for those of DuckDB, without their text."""
+    """Raise our own error where a disk is full."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        raise disk_full(folder) from None
+
+
+@contextmanager
+def _duck_errors_told(folder: Path) -> Iterator[None]:
+    """Raise our own errors for those of DuckDB, without their text.
+
+    They come as they are, or through the reader of Arrow as one of its kinds.
+    """
     import duckdb
 
     try:
         yield
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise
-        raise disk_full(folder) from None
-    except duckdb.Error as error:
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
         text = str(error)
-        if "No space left" in text or "max_temp_directory_size" in text or "quota" in text:
+        is_full = isinstance(error, OSError) and error.errno in _FULL
+        if is_full or any(words in text for words in _FULL_WORDS):
             raise disk_full(folder) from None
-        if isinstance(error, duckdb.OutOfMemoryException):
+        if isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory" in text:
             raise EngineError(
                 "the rows cannot be sorted or counted within the memory that may be used",
                 remedy="State more --memory, or fewer --threads.",

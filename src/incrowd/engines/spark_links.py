@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import pickle
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+from uuid import uuid4
 
 from incrowd.engines.spark_connect import is_open_on_the_way
 from incrowd.engines.spark_hadoop import Hadoop
@@ -19,6 +21,25 @@ LARGEST_CLOSURE = 64 << 20
 def is_remote(session: Any) -> bool:
     """Whether a session, or a frame of one, is of Spark Connect."""
     return ".connect." in type(session).__module__
+
+
+_unpacked: dict[str, Any] = {}
+"""The value that a worker unpacked last, by its name."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sent:
+    """A broadcast value, unpacked once by each process of a worker."""
+
+    broadcast: Any
+    name: str
+
+    def __call__(self) -> Any:
+        """Return the value."""
+        if self.name not in _unpacked:
+            _unpacked.clear()
+            _unpacked[self.name] = pickle.loads(self.broadcast.value)
+        return _unpacked[self.name]
 
 
 class DriverLink:
@@ -65,8 +86,8 @@ class DriverLink:
 
     def share(self, value: Any) -> Callable[[], Any]:
         """Send a value to each worker once."""
-        broadcast = self._context.broadcast(value)
-        return lambda: broadcast.value
+        # As bytes: what Spark encrypts cannot take arrays apart from the rest, as pickle likes to.
+        return Sent(self._context.broadcast(pickle.dumps(value, protocol=5)), uuid4().hex)
 
 
 class ConnectLink:

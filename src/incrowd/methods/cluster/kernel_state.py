@@ -106,8 +106,9 @@ def n_items_of_plan(k: int) -> int:
     return max(1024, 8 * k)
 
 
-ROOM = 64
-"""How many more groups and fragments there is room for than a search begins with, and a quarter."""
+ROOM, SPARE = 64, 4
+"""How many more groups and fragments there is room for than a search begins with: so many, and
+one for each four of them."""
 
 
 def empty_state(
@@ -139,7 +140,9 @@ def empty_state(
     state.groups[FIRST_FRAGMENT] = -1
     state.groups[PRICE, SUPPRESSED] = root_price
     state.counters[N_SLOTS] = 1
-    return grown(state, n_groups + n_groups // 4 + ROOM, n_fragments + n_fragments // 4 + ROOM)
+    return grown(
+        state, n_groups + n_groups // SPARE + ROOM, n_fragments + n_fragments // SPARE + ROOM
+    )
 
 
 def grown(state: State, n_more_groups: int, n_more_fragments: int) -> State:
