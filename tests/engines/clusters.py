@@ -1,12 +1,14 @@
 """Real clusters of Spark on loopback, started from the wheel of PySpark, always stopped."""
 
 import contextlib
+import multiprocessing
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 START_SECONDS = 90
@@ -117,3 +119,47 @@ def connect(folder):
     with spark_process([*words, "spark-internal"], log) as server:
         wait_for(lambda: answers(port), server, log)
         yield f"sc://127.0.0.1:{port}"
+
+
+class Child:
+    """A process of its own with a Spark engine in it: one process has one master."""
+
+    def __init__(self, pool):
+        self._pool = pool
+
+    def __call__(self, function, *arguments, seconds=120):
+        """Run ``function(engine, *arguments)`` there, and return or raise what it does."""
+        return self._pool.submit(_with_engine, function, arguments).result(seconds)
+
+
+@contextlib.contextmanager
+def spark_in_child(master, folder, **settings):
+    """Yield a child whose engine is on that master; functions must be of importable modules."""
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(1, context, _start_engine, (master, str(folder), settings))
+    try:
+        yield Child(pool)
+        pool.submit(_stop_engine).result(60)
+    finally:
+        for process in list((pool._processes or {}).values()):
+            process.kill()  # where it was stopped, it has nothing left to do
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+_engine = None
+
+
+def _start_engine(master, folder, settings):
+    global _engine
+    from incrowd.engines.spark import SparkEngine
+
+    os.environ["JDK_JAVA_OPTIONS"] = "-XX:TieredStopAtLevel=1"
+    _engine = SparkEngine(master, memory=1 << 30, directory=Path(folder), settings=settings)
+
+
+def _stop_engine():
+    _engine.close()
+
+
+def _with_engine(function, arguments):
+    return function(_engine, *arguments)

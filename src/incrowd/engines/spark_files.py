@@ -80,7 +80,12 @@ def listed(session: Any, location: str) -> list[Part]:
 
     Raises DataError for a folder in the folder and for files of different kinds.
     """
-    rows = binary_files(session, [location]).select("path", "length").collect()
+    try:
+        rows = binary_files(session, [location]).select("path", "length").collect()
+    except Exception as error:
+        if "PATH_NOT_FOUND" not in str(error):
+            raise
+        raise DataError(f"{location}: there is no such file", remedy="Check the address.") from None
     parts = sorted((Part(row.path, row.length) for row in rows), key=lambda part: part.address)
     top = PurePosixPath(location)
     if not parts:

@@ -38,7 +38,7 @@ from incrowd.engines.spark_files import (
 )
 from incrowd.engines.spark_hadoop import Hadoop, hadoop_folder, settle_parts
 from incrowd.engines.spark_travel import spark_schema
-from incrowd.engines.spark_write import FILE_SCHEMA, last_byte, packing, to_files
+from incrowd.engines.spark_write import FILE_SCHEMA, file_of, last_byte, packing, to_files
 from incrowd.errors import DataError, EngineError
 
 _NOT_WHOLE = (MANIFEST, "_temporary")
@@ -173,11 +173,13 @@ class SparkStore:
         ).text(written)
         path = local_path(folder)
         if path is not None:
-            _settle_local_parts(path / "_written", path, stored)
-            if not any(path.glob("part-*")):
+            if not _settle_local_parts(path / "_written", path, stored):
                 write_table(schema.empty_table(), path / part_name(0, stored), stored)
-        else:
-            settle_parts(self._required_hadoop(folder), written, folder, stored)
+            return
+        hadoop = self._required_hadoop(folder)
+        if not settle_parts(hadoop, written, folder, stored):
+            empty = file_of(iter(()), schema, stored)
+            hadoop.write(f"{folder}/{part_name(0, stored)}", empty)
 
     def folder(self, final: str, *, force: bool) -> AbstractContextManager[ReleaseFolder]:
         """Return a folder that is whole only once it is published."""
@@ -234,10 +236,11 @@ class SparkStore:
         )
 
 
-def _settle_local_parts(written: Path, folder: Path, stored: Format) -> None:
+def _settle_local_parts(written: Path, folder: Path, stored: Format) -> int:
     """Move the files that Spark wrote into a folder, under the names of parts."""
     files = sorted(path for path in written.glob("part-*") if path.stat().st_size)
     for number, file in enumerate(files):
         file.chmod(0o600)
         file.rename(folder / part_name(number, stored))
     shutil.rmtree(written)
+    return len(files)

@@ -86,13 +86,13 @@ def to_files(
                     yield arriving(pa.Table.from_batches([batch]), schema)
 
         with told_without_values():
-            content = _file_of(tables(), schema, unpacked)
+            content = file_of(tables(), schema, unpacked)
         yield from _pieces(content, end)
 
     return run
 
 
-def _file_of(tables: Iterator[pa.Table], schema: pa.Schema, stored: Format) -> bytes:
+def file_of(tables: Iterator[pa.Table], schema: pa.Schema, stored: Format) -> bytes:
     """Return the bytes of a file; they lie in memory alone."""
     descriptor = os.memfd_create("part")
     try:
