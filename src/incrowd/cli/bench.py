@@ -35,6 +35,10 @@ WORKLOADS = {
     "rules": Workload(
         ("growth", "alpha", "items", "rules", "real", "mined", "km", "plain"), has_cases=True
     ),
+    "scale": Workload(
+        ("places", "workers", "many", "yardsticks", "lists", "adaptive", "rules", "most"),
+        has_cases=True,
+    ),
 }
 PARTS = {name: known.parts for name, known in WORKLOADS.items() if known.parts}
 _PARTS_HELP = "; ".join(f"of {name}: {', '.join(parts)}" for name, parts in PARTS.items())
@@ -56,8 +60,8 @@ def bench_command(
     case: Annotated[
         list[str] | None,
         typer.Option(
-            help="Measure this case of adaptive, sets or rules alone, keeping the others, such as "
-            "adult or times-16. Several times."
+            help="Measure this case of adaptive, sets, rules or scale alone, keeping the others, "
+            "such as adult or times-16. Several times."
         ),
     ] = None,
     small: Annotated[
