@@ -3,9 +3,9 @@
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
-from tests.end_to_end.test_spread_run import METHODS, ROLES, parts_of, rows_of_folder
 
 import incrowd as ic
+from end_to_end.test_spread_run import METHODS, ROLES, parts_of, rows_of_folder
 from incrowd.data.read import read_table
 
 pytestmark = pytest.mark.spark
