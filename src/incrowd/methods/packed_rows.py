@@ -6,6 +6,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+CHUNK_ITEMS = 1 << 26
+"""So many items are in one chunk, or those of one row."""
+
 
 def packed(starts: NDArray[np.int64], items: NDArray[np.int32]) -> pa.Array:
     """Return rows of items as a column of bytes; items are not copied.
@@ -19,6 +22,20 @@ def packed(starts: NDArray[np.int64], items: NDArray[np.int32]) -> pa.Array:
     content = pa.py_buffer(np.ascontiguousarray(items))
     kind = pa.binary() if is_small else pa.large_binary()
     return pa.Array.from_buffers(kind, len(starts) - 1, [None, offsets, content])
+
+
+def packed_in_chunks(starts: NDArray[np.int64], items: NDArray[np.int32]) -> pa.ChunkedArray:
+    """Return the same as chunks whose offsets are all small, which any column may have."""
+    chunks = []
+    n_rows = len(starts) - 1
+    row = 0
+    while row < n_rows:
+        fitting = int(np.searchsorted(starts, starts[row] + CHUNK_ITEMS, side="right")) - 1
+        end = min(max(row + 1, fitting), n_rows)
+        some = starts[row : end + 1]
+        chunks.append(packed(some - some[0], items[some[0] : some[-1]]))
+        row = end
+    return pa.chunked_array(chunks, pa.binary())
 
 
 def unpacked(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

@@ -17,12 +17,24 @@ from numpy.typing import NDArray
 from incrowd.data.sets import Sets
 from incrowd.engines.base import Blocks, Engine
 from incrowd.errors import EngineError
-from incrowd.methods.packed_rows import packed, unpacked
+from incrowd.methods.packed_rows import packed_in_chunks, unpacked
 from incrowd.methods.rbat.kernel_nodes import NodeDemands
 from incrowd.methods.rbat.problem import DistinctRows, Numbering
 
-_ROWS = pa.schema([("items", pa.binary()), ("n_equal", pa.int32()), ("tells", pa.binary())])
+_TYPES = {
+    "starts": np.int64,
+    "items": np.int32,
+    "n_equal": np.int32,
+    "tells_starts": np.int64,
+    "tells": np.int32,
+}
+# a line for each block of transactions, whole arrays in its cells: a round moves few, long cells
+_ROWS = pa.schema([(name, pa.binary()) for name in _TYPES])
 _SUMS = pa.schema([("cell", pa.int64()), ("rows", pa.int64())])
+
+
+MOST_ROWS = 1 << 20
+"""So many transactions are in one line at most."""
 
 
 class Request(Protocol):
@@ -45,7 +57,7 @@ class Rounds:
 
     def __init__(self, sets: Sets, numbering: Numbering, engine: Engine) -> None:
         self._engine = engine
-        rows = engine.load(pa.table({"items": packed(sets.starts, sets.items)}))
+        rows = engine.load(pa.table({"items": packed_in_chunks(sets.starts, sets.items)}))
         self._blocks: Blocks = engine.map_blocks(rows, _LayOut(numbering), _ROWS)
         self._n_rows = -1
         self.n_rounds = 0
@@ -80,13 +92,14 @@ class _LayOut:
     numbering: Numbering
 
     def __call__(self, block: pa.Table) -> pa.Table:
-        rows = self.numbering.laid_out(*unpacked(block.column("items")))
-        columns = [
-            packed(rows.starts, rows.items),
-            pa.array(rows.n_equal),
-            packed(rows.tells_starts, rows.tells),
-        ]
-        return pa.Table.from_arrays(columns, names=_ROWS.names)
+        starts, items = unpacked(block.column("items"))
+        lines: dict[str, list[bytes]] = {name: [] for name in _TYPES}
+        for begin in range(0, block.num_rows, MOST_ROWS):
+            some = starts[begin : begin + MOST_ROWS + 1]
+            rows = self.numbering.laid_out(some - some[0], items[some[0] : some[-1]])
+            for name, cells in lines.items():
+                cells.append(getattr(rows, name).tobytes())
+        return pa.table(lines, schema=_ROWS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,14 +109,15 @@ class _Count:
     requests: tuple[Request, ...]
 
     def __call__(self, block: pa.Table) -> pa.Table:
-        n_equal = block.column("n_equal").to_numpy()
-        starts, items = unpacked(block.column("items"))
-        rows = DistinctRows(starts, items, n_equal, *unpacked(block.column("tells")))
-        sums = [np.array([n_equal.sum(dtype=np.int64)])]
-        for request in self.requests:
-            cells = np.zeros(request.n_cells, dtype=np.int64)
-            request.add(rows, cells)
-            sums.append(cells)
+        sums = [np.zeros(1, dtype=np.int64)]
+        sums += [np.zeros(request.n_cells, dtype=np.int64) for request in self.requests]
+        columns = [block.column(name) for name in _TYPES]
+        for line in range(block.num_rows):
+            cells = (column[line].as_buffer() for column in columns)
+            rows = DistinctRows(*map(np.frombuffer, cells, _TYPES.values()))
+            sums[0] += rows.n_equal.sum(dtype=np.int64)
+            for request, more in zip(self.requests, sums[1:], strict=True):
+                request.add(rows, more)
         all_sums = np.concatenate(sums)
         filled = np.flatnonzero(all_sums)
         return pa.table({"cell": filled, "rows": all_sums[filled]}, schema=_SUMS)

@@ -10,9 +10,7 @@ from incrowd.methods.rbat.problem import DistinctRows
 
 
 @compiled
-def add_supports(
-    rows: DistinctRows, n_items: int, cells: NDArray[np.int64]
-) -> None:
+def add_supports(rows: DistinctRows, n_items: int, cells: NDArray[np.int64]) -> None:
     """Add how many rows hold each public item, and after them each sensitive set."""
     for row in range(len(rows.n_equal)):
         n_equal = np.int64(rows.n_equal[row])

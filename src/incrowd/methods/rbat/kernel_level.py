@@ -254,8 +254,8 @@ def _verdict(
     if not is_full:
         if n_free or n_made < n_before:
             return OPEN
-        place = first + n_before - 1
-        return ACCEPTED if _holds(rules, place, holding, telling, k, confidence) else REJECTED
+        is_held = _holds(rules, first + n_before - 1, holding, telling, k, confidence)
+        return ACCEPTED if is_held else REJECTED
     n_holding = 0
     n_broken = 0
     some = free

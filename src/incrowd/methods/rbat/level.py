@@ -71,12 +71,14 @@ class Level:
     @property
     def accepted(self) -> NDArray[np.bool_]:
         """Which splits stand."""
-        return self.status == ACCEPTED
+        accepted: NDArray[np.bool_] = self.status == ACCEPTED
+        return accepted
 
     @property
     def rejected(self) -> NDArray[np.bool_]:
         """Which splits were refused; the open ones may still stand."""
-        return self.status == REJECTED
+        rejected: NDArray[np.bool_] = self.status == REJECTED
+        return rejected
 
     def requests(self) -> list[Request]:
         """Return what is to be counted next: the next rules, while a split is open."""

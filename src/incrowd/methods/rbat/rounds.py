@@ -40,19 +40,19 @@ def search_by_rounds(
     alpha: int | str,
     gamma: int,
     order: str,
+    settings: dict[str, object],
     progress: Progress,
 ) -> FoundParts:
     """Return the partition that the search of one process returns before it is improved.
 
+    ``settings`` are what the method has settled, for whoever repeats the search.
     Raises InfeasibleError where not even one part of all items keeps the promise. An end that is
     wished for returns the parts as they are, which keep it too.
     """
     numbering = numbering_of(sets, promise)
     if not len(numbering.items):
         none = np.empty(0, dtype=np.int32)
-        return FoundParts(
-            np.full(sets.n_items, -1, dtype=np.int32), SplitTree(none, none, none)
-        )
+        return FoundParts(np.full(sets.n_items, -1, dtype=np.int32), SplitTree(none, none, none))
     rounds = Rounds(sets, numbering, engine)
     progress(STAGE, 0, len(numbering.items))
     items = _first_round(rounds, numbering, promise, alpha, order)
@@ -62,11 +62,14 @@ def search_by_rounds(
         "parts": (len(search.left) + 1) // 2,
         "splits_tried": search.n_tried,
         "n_rounds": rounds.n_rounds,
+        "passes": 0,
+        "rounds": "engine",
+        "improve": "none",
     }
     if numbering.n_absent:
         figures["absent_rules"] = numbering.n_absent
     part_of_item = numbered_parts(search.part_of_item, numbering.items, sets.n_items)
-    return FoundParts(part_of_item, search.tree(), figures)
+    return FoundParts(part_of_item, search.tree(), figures, settings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +150,9 @@ class _Search:
                 break
             level, sides = self._split_level(level)
 
-    def _split_level(self, parts: list[tuple[int, Node]]) -> tuple[list[tuple[int, Node]], Splittings]:
+    def _split_level(
+        self, parts: list[tuple[int, Node]]
+    ) -> tuple[list[tuple[int, Node]], Splittings]:
         """Decide the splits of a level, and look for those of the next meanwhile."""
         self._n_settled += sum(len(node.items) == 1 for _, node in parts)
         splits = [(part, node) for part, node in parts if len(node.items) > 1]

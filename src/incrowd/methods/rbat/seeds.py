@@ -22,7 +22,8 @@ class Table:
 
     def common(self, item: int, others: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return in how many rows an item occurs with others."""
-        return self.counts[item, others]
+        common: NDArray[np.int64] = self.counts[item, others]
+        return common
 
 
 class Seeds:

@@ -260,9 +260,7 @@ class Splitting:
             on_right |= held.mask(right)
         self._go_on()
 
-    def _decide(
-        self, held: Histogram, on_left: int, on_right: int
-    ) -> tuple[list[int], list[int]]:
+    def _decide(self, held: Histogram, on_left: int, on_right: int) -> tuple[list[int], list[int]]:
         """Decide the next bucket where combinations of its items with the sides are known."""
         bucket = self._rest[self._place : self._place + self._size]
         masks = [held.mask([item]) for item in bucket]
