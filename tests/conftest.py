@@ -5,6 +5,7 @@ import os
 import pytest
 from hypothesis import settings
 
+from incrowd.engines.disk import DiskEngine
 from incrowd.engines.local import LocalEngine
 
 # A deadline per example would measure the machine's load, not the code.
@@ -42,13 +43,60 @@ def spark_engine(spark_is_available):  # noqa: ARG001
     engine.close()
 
 
+@pytest.fixture(scope="session")
+def standalone_cluster(spark_is_available, tmp_path_factory):  # noqa: ARG001
+    """The address of a standalone cluster on loopback: two workers of one core and 1 GB each.
+
+    A process has one master: use it in another one (``engines.clusters.spark_in_child``).
+    """
+    from engines.clusters import standalone
+
+    with standalone(tmp_path_factory.mktemp("standalone")) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def connect_server(spark_is_available, tmp_path_factory):  # noqa: ARG001
+    """The address of a Spark Connect server on loopback, with two threads for tasks."""
+    from engines.clusters import connect
+    from incrowd.engines.spark_connect import missing_connect
+
+    missing = missing_connect()
+    if missing:
+        pytest.skip(str(missing))
+    with connect(tmp_path_factory.mktemp("connect")) as address:
+        yield address
+
+
+@pytest.fixture
+def disk_engine(tmp_path):
+    """Rows in files, one block a few rows."""
+    engine = DiskEngine(tmp_path, threads=2, memory=256 << 20, block_rows=3)
+    yield engine
+    engine.close()
+
+
 @pytest.fixture(
-    params=["local-small-blocks", "local", pytest.param("spark", marks=pytest.mark.spark)]
+    params=["local-small-blocks", "local", "disk", pytest.param("spark", marks=pytest.mark.spark)]
 )
 def engine(request):
     """Every engine in turn; ``-m "not spark"`` leaves Spark out."""
-    if request.param == "spark":
-        return request.getfixturevalue("spark_engine")
+    if request.param in ("spark", "disk"):
+        return request.getfixturevalue(f"{request.param}_engine")
     if request.param == "local-small-blocks":
         return LocalEngine(threads=1, block_rows=3)
     return LocalEngine()
+
+
+SPREAD_ENGINES = ["disk", "spark"]
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=pytest.mark.spark if name == "spark" else ())
+        for name in SPREAD_ENGINES
+    ]
+)
+def spread_engine(request):
+    """Every engine on which whole files lie, in turn."""
+    return request.getfixturevalue(f"{request.param}_engine")

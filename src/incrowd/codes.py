@@ -86,17 +86,27 @@ class RowKey:
 def canonical_order(frame: pa.Table) -> NDArray[np.int64]:
     """Return the order of rows by their full content, so that the order carries nothing.
 
-    Column by column, missing first; each column is sorted once, as its distinct values. Equal rows
-    keep their order. One number per row is held, and one column's ranks at a time.
+    Column by column, missing first, −0.0 before 0.0, NaN last; text by its bytes in UTF-8. Each
+    column is sorted once, as its distinct values. Equal rows keep their order. One number per row
+    is held, and one column's ranks at a time.
     """
     key = RowKey(frame.num_rows)
     for column in frame.columns:
         cells = numbered(column, has_signed_zeros=True)
         rank_of_code = np.zeros(cells.n_codes, dtype=np.int32)  # missing cells have rank 0
-        order = pc.array_sort_indices(cells.values).to_numpy()
+        order = _ascending(cells.values)
         rank_of_code[order] = np.arange(1, cells.n_codes, dtype=np.int32)
         key.add(rank_of_code[cells.codes], cells.n_codes)
     return np.argsort(key.numbers, kind="stable")
+
+
+def _ascending(values: pa.Array) -> NDArray[np.int64]:
+    """Return the places of distinct values in their order."""
+    if pa.types.is_floating(values.type):  # Arrow leaves 0.0 and −0.0 as they came
+        numbers = values.to_numpy(zero_copy_only=False)
+        order: NDArray[np.int64] = np.lexsort((~np.signbit(numbers), numbers))
+        return order
+    return np.asarray(pc.array_sort_indices(values).to_numpy()).astype(np.int64)
 
 
 def _distinct(entries: pa.Array, has_signed_zeros: bool) -> tuple[pa.Array, NDArray[np.int32]]:

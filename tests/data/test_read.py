@@ -428,7 +428,7 @@ def test_an_error_of_the_system_is_named(tmp_path: Path, monkeypatch: pytest.Mon
     def fail(*_: object, **__: object) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr("incrowd.data.read.read_text", fail)
+    monkeypatch.setattr("incrowd.data.read.open_text", fail)
     with pytest.raises(DataError, match="Input/output error"):
         read(tmp_path, SIMPLE)
 

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from incrowd.codes import canonical_order
+from incrowd.engines.disk import DiskBlocks
 from incrowd.engines.local import LocalBlocks
 from incrowd.errors import DataError, EngineError, InfeasibleError, JobError
 from oracles.counting import as_bag, count_lines, group_rows
@@ -55,8 +57,11 @@ SPLITS = [
     ("one row", 1),
     ("two rows", 5),
     ("heavy duplicates", 1),
+    ("heavy duplicates", 7),
+    ("half in one value", 1),
     ("half in one value", 4),
     ("nulls", 4),
+    ("nulls", 12),
 ]
 
 
@@ -69,6 +74,10 @@ def split(engine, table, n_parts):
             blocks,
             tables=tuple(table.slice(part * size, size) for part in range(n_parts)),
         )
+    if isinstance(blocks, DiskBlocks):
+        size = max(1, -(-table.num_rows // n_parts))
+        parts = [engine.load(table.slice(part * size, size)) for part in range(n_parts)]
+        return replace(blocks, files=tuple(file for part in parts for file in part.files))
     return replace(blocks, frame=blocks.frame.repartition(n_parts))
 
 
@@ -80,6 +89,12 @@ def counted(lines, by):
         assert combination not in found
         found[combination] = tuple(line.values()) if len(line) > 1 else line["n_rows"]
     return found
+
+
+def has_verb(engine, verb):
+    """Skip where an engine has not got a verb of those on which whole files lie."""
+    if not hasattr(engine, verb):
+        pytest.skip(f"the engine {engine.name} does not {verb}")
 
 
 @pytest.mark.parametrize(("name", "n_parts"), SPLITS)
@@ -131,8 +146,10 @@ def test_load_refuses_repeated_and_no_columns(engine):
         engine.load(pa.table({}))
 
 
-def test_collect_brings_every_row_back(engine, table):
-    collected = engine.collect(engine.load(table))
+@pytest.mark.parametrize(("name", "n_parts"), SPLITS)
+def test_collect_brings_every_row_back(engine, name, n_parts):
+    table = TABLES[name]
+    collected = engine.collect(split(engine, table, n_parts))
     assert collected.schema == table.schema
     assert as_bag(collected.to_pylist()) == as_bag(table.to_pylist())
 
@@ -236,6 +253,47 @@ def test_verbs_follow_on_each_other(engine):
     expected = count_lines([{"age": row["age"] // 2} for row in table.to_pylist()], ["age"])
     found = {(line["age"],): line["n"] for line in engine.collect(sizes).to_pylist()}
     assert found == expected
+
+
+@pytest.mark.parametrize(("name", "n_parts"), SPLITS)
+def test_select_keeps_rows_and_the_order_of_names(engine, name, n_parts):
+    has_verb(engine, "select")
+    table = TABLES[name]
+    blocks = engine.select(split(engine, table, n_parts), ["person", "zip"])
+    assert engine.schema(blocks) == table.select(["person", "zip"]).schema
+    rows = table.select(["person", "zip"]).to_pylist()
+    assert as_bag(engine.collect(blocks).to_pylist()) == as_bag(rows)
+    assert counted(engine.count(blocks, ["zip"], "person"), ["zip"]) == count_lines(
+        rows, ["zip"], "person"
+    )
+    twice = engine.select(blocks, ["zip"])
+    mapped = engine.map_blocks(twice, lambda block: block, engine.schema(twice))
+    assert as_bag(engine.collect(mapped).to_pylist()) == as_bag(table.select(["zip"]).to_pylist())
+    with pytest.raises(JobError, match="'age'"):
+        engine.select(blocks, ["age"])
+
+
+@pytest.mark.parametrize(("name", "n_parts"), SPLITS)
+def test_in_order_is_the_order_of_content(engine, name, n_parts):
+    has_verb(engine, "in_order")
+    table = TABLES[name]
+    tables = list(engine.in_order(split(engine, table, n_parts)))
+    assert all(found.schema == table.schema and found.num_rows for found in tables)
+    found = [row for some in tables for row in some.to_pylist()]
+    assert found == table.take(pa.array(canonical_order(table))).to_pylist()
+
+
+def test_a_shared_value_reaches_block_functions(engine):
+    has_verb(engine, "share")
+    years = engine.share({30: 31})
+
+    def older(block):
+        ages = [years().get(age, age) for age in block.column("age").to_pylist()]
+        return pa.table({"age": pa.array(ages, pa.int64())})
+
+    blocks = engine.load(TABLES["two rows"])
+    mapped = engine.map_blocks(blocks, older, pa.schema({"age": pa.int64()}))
+    assert engine.collect(mapped).column("age").to_pylist() == [31, 31]
 
 
 EVERY_TYPE = {

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,19 +21,25 @@ import pyarrow.compute as pc
 from incrowd.data.kinds import NUMBER
 from incrowd.data.sniff import MAX_COLUMNS
 from incrowd.data.table import Format, Table, format_by_suffix
-from incrowd.data.text import MAX_CELL_BYTES, read_text
-from incrowd.data.typed import refuse_types, settled
+from incrowd.data.text import MAX_CELL_BYTES, open_text, text_tables
+from incrowd.data.typed import CellFaults, refuse_types, settled_block
 from incrowd.errors import DataError
 
 __all__ = [
     "MAX_CELL_BYTES",
     "MAX_COLUMNS",
+    "RowSource",
     "check_file",
     "check_text",
     "formula_cells",
+    "open_rows",
     "read_table",
     "reason_of",
+    "without_rows",
 ]
+
+BATCH_ROWS = 1 << 16
+"""Rows of a Parquet file that are decoded at a time."""
 
 _NOT_TEXT = {
     b"PK\x03\x04": "a ZIP archive or a spreadsheet",
@@ -43,6 +52,19 @@ _NOT_TEXT = {
 }
 _SPREADSHEET_RUNS = r"^([=+@-].|[\t\r])"
 _NUMBER_ALL_THE_SAME = rf"^({NUMBER}|[+-]?[0-9][0-9.,]*) ?%?$"
+
+
+@dataclass(frozen=True)
+class RowSource:
+    """A file, or several, of rows: their columns, how they are stored, and the rows in blocks.
+
+    ``tables`` can be gone through once. A fault may show after rows were handed on: whoever takes
+    them throws them away then.
+    """
+
+    schema: pa.Schema
+    format: Format
+    tables: Iterator[pa.Table]
 
 
 def read_table(
@@ -63,25 +85,55 @@ def read_table(
     Raises DataError; a doubt about the delimiter or the header is one too.
     """
     path = Path(path)
+    tokens = tuple(missing_values)
+    source = open_rows(
+        path, delimiter=delimiter, encoding=encoding, header=header, missing_values=tokens
+    )
+    tables = list(source.tables)
+    if not tables:
+        raise without_rows(str(path), source.format)
+    return Table(pa.concat_tables(tables), source.format, tokens, path.name)
+
+
+def open_rows(
+    path: Path,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    header: bool | None = None,
+    missing_values: tuple[str, ...] = (),
+) -> RowSource:
+    """Open a file to read it in blocks, as ``read_table`` reads it; it may turn out to be empty."""
     check_file(path)
     by_name = format_by_suffix(path)
-    tokens = tuple(missing_values)
-    try:
-        if by_name.kind == "csv":
-            check_text(path)
-            frame, stored = read_text(
-                path,
-                delimiter=delimiter,
-                encoding=encoding,
-                header=header,
-                missing_values=tokens,
-                expects_tabs=by_name.delimiter == "\t",
-            )
-        else:
-            frame, stored = _read_typed(path, by_name.kind)
-    except OSError as error:  # of the system: those of pyarrow have been told apart by now
-        raise DataError(f"{path}: it cannot be read ({reason_of(error)})") from None
-    return Table(frame, stored, tokens, path.name)
+    with _system_errors_told(path):
+        if by_name.kind != "csv":
+            schema, stored = _typed_head(path, by_name.kind)
+            return RowSource(schema, stored, _typed_tables(path, by_name.kind))
+        check_text(path)
+        dialect, stored = open_text(
+            path,
+            delimiter=delimiter,
+            encoding=encoding,
+            header=header,
+            missing_values=missing_values,
+            expects_tabs=by_name.delimiter == "\t",
+        )
+    schema = pa.schema([(name, pa.string()) for name in dialect.names])
+
+    def tables() -> Iterator[pa.Table]:
+        with _system_errors_told(path):
+            yield from text_tables(path, encoding, dialect)
+
+    return RowSource(schema, stored, tables())
+
+
+def without_rows(where: str, stored: Format) -> DataError:
+    """Return the error for a file that has columns and nothing else."""
+    if stored.kind != "csv":
+        return DataError(f"{where}: there is no row", remedy="Give a table with rows.")
+    what = "there is a header and no row" if stored.has_header else "there is no row"
+    return DataError(f"{where}: {what}", remedy="Give a file with rows.")
 
 
 def formula_cells(table: Table) -> dict[str, int]:
@@ -153,49 +205,84 @@ def check_text(path: Path) -> None:
         )
 
 
-def _read_typed(path: Path, kind: str) -> tuple[pa.Table, Format]:
-    with path.open("rb") as file:
-        try:
-            frame, is_stream = _parquet(file, path) if kind == "parquet" else _arrow(file, path)
-            frame.validate(full=True)
-        except DataError:
-            raise
-        except MemoryError:  # a damaged length asks for more than there is, too
-            raise DataError(
-                f"{path}: it does not fit into memory, or it is damaged",
-                remedy="Read it on a larger machine, or write it again.",
-            ) from None
-        except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-            if isinstance(error, OSError) and error.errno:
-                raise
-            raise DataError(
-                f"{path}: it is no {kind.capitalize()} file, or it is damaged or cut off",
-                remedy="Write it again, or fetch it again.",
-            ) from None
-    return settled(frame, str(path)), Format(kind, is_stream=is_stream)
+def _typed_head(path: Path, kind: str) -> tuple[pa.Schema, Format]:
+    with path.open("rb") as file, _damage_told(path, kind):
+        source = _opened(file, kind, path)
+        schema = settled_block(_schema_of(source).empty_table()).schema
+        return schema, Format(kind, is_stream=isinstance(source, pa.RecordBatchReader))
 
 
-def _parquet(file: Any, path: Path) -> tuple[pa.Table, bool]:
-    from pyarrow import parquet
+def _typed_tables(path: Path, kind: str) -> Iterator[pa.Table]:
+    faults = CellFaults(str(path))
+    with _system_errors_told(path), path.open("rb") as file, _damage_told(path, kind):
+        for batch in _batches(_opened(file, kind, path)):
+            if batch.num_rows:
+                table = pa.Table.from_batches([batch])
+                table.validate(full=True)
+                table = settled_block(table)
+                faults.look(table)
+                yield table
+    faults.refuse()
 
-    source = parquet.ParquetFile(file)
-    refuse_types(source.schema_arrow, str(path))
-    return source.read(), False
+
+@contextmanager
+def _system_errors_told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:  # of the system: those of pyarrow have been told apart by now
+        raise DataError(f"{path}: it cannot be read ({reason_of(error)})") from None
 
 
-def _arrow(file: Any, path: Path) -> tuple[pa.Table, bool]:
-    source = pa.BufferReader(file.read())  # columns point into it: nothing is copied
-    head = source.read(8)
-    source.seek(0)
-    if head.startswith(b"FEA1"):
+@contextmanager
+def _damage_told(path: Path, kind: str) -> Iterator[None]:
+    try:
+        yield
+    except DataError:
+        raise
+    except MemoryError:  # a damaged length asks for more than there is, too
         raise DataError(
-            f"{path}: it is in the first Feather format, which is no longer read",
-            remedy="Write it again as Feather 2, Parquet or CSV.",
-        )
-    is_stream = not head.startswith(b"ARROW1")
-    blocks = pa.ipc.open_stream(source) if is_stream else pa.ipc.open_file(source)
-    refuse_types(blocks.schema, str(path))
-    return blocks.read_all(), is_stream
+            f"{path}: it does not fit into memory, or it is damaged",
+            remedy="Read it on a larger machine, or write it again.",
+        ) from None
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        if isinstance(error, OSError) and error.errno:
+            raise
+        raise DataError(
+            f"{path}: it is no {kind.capitalize()} file, or it is damaged or cut off",
+            remedy="Write it again, or fetch it again.",
+        ) from None
+
+
+def _opened(file: Any, kind: str, path: Path) -> Any:
+    """Return pyarrow's reader of a Parquet or Arrow file whose columns are all of known types."""
+    if kind == "parquet":
+        from pyarrow import parquet
+
+        source = parquet.ParquetFile(file)
+    else:
+        head = file.read(8)
+        file.seek(0)
+        if head.startswith(b"FEA1"):
+            raise DataError(
+                f"{path}: it is in the first Feather format, which is no longer read",
+                remedy="Write it again as Feather 2, Parquet or CSV.",
+            )
+        is_stream = not head.startswith(b"ARROW1")
+        source = pa.ipc.open_stream(file) if is_stream else pa.ipc.open_file(file)
+    refuse_types(_schema_of(source), str(path))
+    return source
+
+
+def _schema_of(source: Any) -> pa.Schema:
+    return source.schema_arrow if hasattr(source, "schema_arrow") else source.schema
+
+
+def _batches(source: Any) -> Iterator[pa.RecordBatch]:
+    if hasattr(source, "iter_batches"):
+        return cast("Iterator[pa.RecordBatch]", source.iter_batches(BATCH_ROWS))
+    if isinstance(source, pa.RecordBatchReader):
+        return iter(source)
+    return (source.get_batch(number) for number in range(source.num_record_batches))
 
 
 def reason_of(error: OSError) -> str:

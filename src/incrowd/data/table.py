@@ -11,6 +11,9 @@ from incrowd.errors import DataError, unknown
 
 COMPRESSIONS = {".gz": "gz", ".zst": "zst"}
 
+SUCCESS, MANIFEST = "_SUCCESS", "_manifest.json"
+"""The mark of a whole folder, and the list of its part files."""
+
 
 @dataclass(frozen=True)
 class Format:
@@ -61,6 +64,17 @@ def format_by_suffix(path: Path) -> Format:
             remedy=f"Leave {path.suffix} off; of an input, unpack it first.",
         )
     return replace(known, compression=compression)
+
+
+def suffix_of(stored: Format) -> str:
+    """Return the ending by which the name of a file tells that it is stored so."""
+    like = Format(
+        stored.kind,
+        delimiter="\t" if stored.kind == "csv" and stored.delimiter == "\t" else ",",
+        is_stream=stored.is_stream,
+    )
+    suffix = next(suffix for suffix, known in SUFFIXES.items() if known == like)
+    return suffix + next((end for end, by in COMPRESSIONS.items() if by == stored.compression), "")
 
 
 @dataclass(frozen=True)

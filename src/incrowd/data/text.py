@@ -40,7 +40,7 @@ _PACKED = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst"}
 _CODECS = {"gz": "gzip", "zst": "zstd"}
 
 
-def read_text(
+def open_text(
     path: Path,
     *,
     delimiter: str | None,
@@ -48,15 +48,11 @@ def read_text(
     header: bool | None,
     missing_values: tuple[str, ...],
     expects_tabs: bool,
-) -> tuple[pa.Table, Format]:
-    """Read a text file: all columns strings, an empty cell null, nothing trimmed or guessed.
-
-    A blank line is no row, except in a file of one column, where it is a missing value.
-    """
-    where = str(path)
+) -> tuple[Dialect, Format]:
+    """Find out how a text file is written, from its beginning."""
     stated = stated_delimiter(delimiter) if delimiter is not None else None
     with opened(path, encoding) as stream:
-        dialect = _dialect(stream, where, stated, header, missing_values, expects_tabs)
+        dialect = _dialect(stream, str(path), stated, header, missing_values, expects_tabs)
         stored = Format(
             "csv",
             stream.compression,
@@ -65,18 +61,37 @@ def read_text(
             dialect.has_header,
             dialect.newline,
         )
+    return dialect, stored
+
+
+def text_tables(path: Path, encoding: str | None, dialect: Dialect) -> Iterator[pa.Table]:
+    """Yield the rows of a text file a few megabytes at a time.
+
+    All columns are strings, an empty cell is null, nothing is trimmed or guessed. A blank line is
+    no row, except in a file of one column, where it is a missing value. What is wrong with the
+    file may show after its first rows were handed on.
+    """
+    where = str(path)
+    long_cells = LongCells(where)
+    n_given = 0
     for block_bytes in _BLOCK_BYTES:
+        n_seen = 0
         with opened(path, encoding) as stream:
-            frame = _parsed(stream, dialect, block_bytes)
-        if frame is not None:
-            break
+            try:
+                for table in _parsed(stream, dialect, block_bytes):
+                    n_seen += table.num_rows
+                    if n_seen > n_given:  # others were handed on in smaller blocks already
+                        table = table.slice(max(0, table.num_rows - (n_seen - n_given)))
+                        n_given = n_seen
+                        long_cells.look(table)
+                        yield table
+            except _UnparsedError:
+                pass
+            else:
+                long_cells.refuse()
+                return
         _explain(path, encoding, dialect)
-    else:
-        raise DataError(
-            f"{where}: its rows cannot be told apart", remedy="Is a row longer than 1 GiB?"
-        )
-    _check_rows(frame, where, dialect)
-    return frame, stored
+    raise DataError(f"{where}: its rows cannot be told apart", remedy="Is a row longer than 1 GiB?")
 
 
 def _dialect(
@@ -110,8 +125,8 @@ def _dialect(
     )
 
 
-def _parsed(stream: TextStream, dialect: Dialect, block_bytes: int) -> pa.Table | None:
-    """Return the rows, or None if pyarrow refuses them or a quote is never closed.
+def _parsed(stream: TextStream, dialect: Dialect, block_bytes: int) -> Iterator[pa.Table]:
+    """Yield the rows; raise _UnparsedError if pyarrow refuses them or a quote is never closed.
 
     A row of our own goes before them, since pyarrow would cut a byte order mark from the first
     cell, and one behind them, which an open quote swallows.
@@ -123,8 +138,10 @@ def _parsed(stream: TextStream, dialect: Dialect, block_bytes: int) -> pa.Table 
     stream.last_line = guard
     stream.skip(dialect.header_bytes)
     stream.put_before(guard)
+    held: pa.Table | None = None  # the last rows so far: the guard behind them may be among them
+    n_guards = 1
     try:
-        frame = csv.read_csv(
+        with csv.open_csv(
             stream,
             read_options=csv.ReadOptions(column_names=names, block_size=block_bytes),
             parse_options=csv.ParseOptions(
@@ -139,34 +156,58 @@ def _parsed(stream: TextStream, dialect: Dialect, block_bytes: int) -> pa.Table 
                 quoted_strings_can_be_null=True,
                 check_utf8=False,  # the stream has checked it
             ),
-        )
+        ) as reader:
+            for batch in reader:
+                rows = pa.Table.from_batches([batch]).slice(n_guards)
+                n_guards = 0 if batch.num_rows else n_guards
+                if rows.num_rows:
+                    if held is not None:
+                        yield held
+                    held = rows
     except (pa.ArrowInvalid, pa.ArrowCapacityError):
-        return None
-    end = frame.slice(frame.num_rows - 1)
+        raise _UnparsedError from None
+    if held is None:
+        raise _UnparsedError
+    end = held.slice(held.num_rows - 1)
     if any(column[0].as_py() != _GUARD.decode() for column in end.columns):
-        return None
-    return frame.slice(1, frame.num_rows - 2)
+        raise _UnparsedError
+    if held.num_rows > 1:
+        yield held.slice(0, held.num_rows - 1)
 
 
-def _check_rows(frame: pa.Table, where: str, dialect: Dialect) -> None:
-    if frame.num_rows == 0:
-        what = "there is a header and no row" if dialect.has_header else "there is no row"
-        raise DataError(f"{where}: {what}", remedy="Give a file with rows.")
-    check_cells(frame, where)
+class _UnparsedError(Exception):
+    """Rows that cannot be told apart in blocks of the size that was tried."""
 
 
-def check_cells(frame: pa.Table, where: str) -> None:
-    """Raise for a string column with a cell longer than ``MAX_CELL_BYTES``."""
-    for number, (name, column) in enumerate(zip(frame.column_names, frame.columns, strict=True), 1):
-        if not pa.types.is_string(column.type):
-            continue
-        longest = pc.max(pc.binary_length(column)).as_py() or 0
-        if longest > MAX_CELL_BYTES:
-            lengths = pc.fill_null(pc.binary_length(column), 0).to_numpy()
-            rows = (lengths > MAX_CELL_BYTES).nonzero()[0]
+class LongCells:
+    """Counts the cells of string columns that are longer than ``MAX_CELL_BYTES``."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._n_rows = 0
+        self._found: dict[int, tuple[int, int, str]] = {}  # by column: cells, first row, name
+
+    def look(self, table: pa.Table) -> None:
+        """Count them in the next rows."""
+        for number, name in enumerate(table.column_names, 1):
+            column = table.column(number - 1)
+            if not pa.types.is_string(column.type):
+                continue
+            longest = pc.max(pc.binary_length(column)).as_py() or 0
+            if longest > MAX_CELL_BYTES:
+                lengths = pc.fill_null(pc.binary_length(column), 0).to_numpy()
+                rows = (lengths > MAX_CELL_BYTES).nonzero()[0]
+                first = self._n_rows + int(rows[0]) + 1
+                n_before, first, _ = self._found.get(number, (0, first, name))
+                self._found[number] = n_before + len(rows), first, name
+        self._n_rows += table.num_rows
+
+    def refuse(self) -> None:
+        """Raise where there was one."""
+        for number, (n_cells, first, name) in sorted(self._found.items()):
             raise DataError(
-                f"{where}: column {number} has {len(rows):,} cells longer than "
-                f"{MAX_CELL_BYTES >> 20} MiB (first in row {rows[0] + 1:,})",
+                f"{self._where}: column {number} has {n_cells:,} cells longer than "
+                f"{MAX_CELL_BYTES >> 20} MiB (first in row {first:,})",
                 remedy="Cells that long are no values of a table; is a quote missing?",
                 examples=[name],
             )

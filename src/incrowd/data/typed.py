@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from incrowd.data.sniff import MAX_COLUMNS, check_names
-from incrowd.data.text import check_cells
+from incrowd.data.text import LongCells
 from incrowd.errors import DataError
 
 BLOCK_ROWS = 1 << 16
@@ -30,20 +30,47 @@ def settled(frame: pa.Table, where: str) -> pa.Table:
     empty or occur twice, for no rows or columns and for cells beyond the limits.
     """
     refuse_types(frame.schema, where)
-    names = list(frame.column_names)
     if frame.num_rows == 0:
         raise DataError(f"{where}: there is no row", remedy="Give a table with rows.")
-    columns = [_settled(column) for column in frame.columns]
-    plain = pa.table(columns, names=names)
-    check_cells(plain, where)
-    for number, column in enumerate(plain.columns, 1):
-        if types.is_string(column.type) and pc.any(pc.match_substring(column, "\0")).as_py():
-            raise DataError(
-                f"{where}: column {number} holds text with NUL characters",
-                remedy="Take them out: text files cannot hold them.",
-                examples=[names[number - 1]],
-            )
+    faults = CellFaults(where)
+    plain = settled_block(frame)
+    faults.look(plain)
+    faults.refuse()
     return plain
+
+
+def settled_block(block: pa.Table) -> pa.Table:
+    """Return some rows with plain types and nulls; the types are the same for any of the rows."""
+    columns = [_settled(column) for column in block.columns]
+    return pa.table(columns, names=list(block.column_names))
+
+
+class CellFaults:
+    """What settled cells must not be, looked for block by block: too long, or with a NUL."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._long_cells = LongCells(where)
+        self._with_nul: dict[int, str] = {}  # columns' names by number
+
+    def look(self, block: pa.Table) -> None:
+        """Look at the next rows."""
+        self._long_cells.look(block)
+        for number, name in enumerate(block.column_names, 1):
+            column = block.column(number - 1)
+            is_text = types.is_string(column.type)
+            if is_text and pc.any(pc.match_substring(column, "\0")).as_py():
+                self._with_nul[number] = name
+
+    def refuse(self) -> None:
+        """Raise where there was one."""
+        self._long_cells.refuse()
+        for number in sorted(self._with_nul):
+            raise DataError(
+                f"{self._where}: column {number} holds text with NUL characters",
+                remedy="Take them out: text files cannot hold them.",
+                examples=[self._with_nul[number]],
+            )
 
 
 def refuse_types(schema: pa.Schema, where: str) -> None:

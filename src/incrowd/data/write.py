@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +16,9 @@ import pyarrow.compute as pc
 from incrowd.data.kinds import labels_of
 from incrowd.data.table import Format, format_by_suffix
 from incrowd.data.typed import BLOCK_ROWS, fresh
+
+GROUP_ROWS = 16 * BLOCK_ROWS
+"""Rows of a row group of a Parquet file: fixed, since they show in its bytes."""
 
 _BLOCK_BYTES = 1 << 27  # of cells that are turned into text at a time
 _ALWAYS_QUOTED = ('"', "\r", "\n", "\ufeff")  # a byte order mark must not begin a file
@@ -42,19 +45,50 @@ def write_table(frame: pa.Table, path: str | os.PathLike[str], format: Format) -
     files are written from fresh arrays, without metadata of their origin. Raises OSError as the
     system does (no space left, no right to write); what was written by then is the caller's.
     """
+    write_tables(iter([frame]), frame.schema, path, format)
+
+
+def write_tables(
+    tables: Iterator[pa.Table], schema: pa.Schema, path: str | os.PathLike[str], format: Format
+) -> None:
+    """Write tables with the columns of ``schema`` as one, to the bytes of ``write_table``.
+
+    However the rows are cut into tables, the bytes are the same; no more of them are held than
+    the largest table has, and ``GROUP_ROWS``.
+    """
     with Path(path).open("wb") as file:
         if format.kind == "csv":
             with packed(file, format.compression) as stream:
-                for block in _text_blocks(frame, format):
+                for block in _text_blocks(tables, schema, format):
                     stream.write(block)
         elif format.kind == "parquet":
-            _write_parquet(frame, file)
+            _write_parquet(tables, schema, file)
         elif format.kind == "arrow":
-            _write_arrow(frame, file, format.is_stream)
+            _write_arrow(tables, schema, file, format.is_stream)
         else:
             raise ValueError(f"no table is stored as {format.kind!r}")
         file.flush()
         os.fsync(file.fileno())
+
+
+def regrouped(tables: Iterable[pa.Table], n_rows: int) -> Iterator[pa.Table]:
+    """Yield the same rows in tables of ``n_rows`` rows each but the last; nothing is copied."""
+    held: list[pa.Table] = []
+    n_held = 0
+    for table in tables:
+        start = 0
+        while start < table.num_rows:
+            piece = table.slice(start, n_rows - n_held)
+            start += piece.num_rows
+            n_held += piece.num_rows
+            held.append(piece)
+            if n_held == n_rows:
+                whole, held, n_held = pa.concat_tables(held), [], 0
+                yield whole
+                del whole
+        del table  # or it would be in memory while the next one is made
+    if held:
+        yield pa.concat_tables(held)
 
 
 @contextmanager
@@ -77,14 +111,14 @@ def packed(file: Any, compression: str) -> Iterator[Any]:
 # ── text ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _text_blocks(frame: pa.Table, stored: Format) -> Iterator[Any]:
+def _text_blocks(tables: Iterator[pa.Table], schema: pa.Schema, stored: Format) -> Iterator[Any]:
     if stored.has_header:
-        names = _quoted(pa.array(frame.column_names, pa.string()), stored.delimiter, False)
+        names = _quoted(pa.array(schema.names, pa.string()), stored.delimiter, False)
         yield (stored.delimiter.join(names.to_pylist()) + stored.newline).encode()
-    for start in range(0, frame.num_rows, BLOCK_ROWS):
-        for block in _cut(frame.slice(start, BLOCK_ROWS)):
+    for rows in regrouped(tables, BLOCK_ROWS):
+        for block in _cut(rows):
             cells = [
-                _quoted(labels_of(column), stored.delimiter, frame.num_columns == 1)
+                _quoted(labels_of(column), stored.delimiter, len(schema) == 1)
                 for column in block.columns
             ]
             lines = pc.binary_join_element_wise(*cells, stored.delimiter)
@@ -137,22 +171,24 @@ def joined_bytes(texts: pa.Array) -> pa.Buffer:
 # ── typed ───────────────────────────────────────────────────────────────────────────────────
 
 
-def _write_parquet(frame: pa.Table, file: Any) -> None:
+def _write_parquet(tables: Iterator[pa.Table], schema: pa.Schema, file: Any) -> None:
     from pyarrow import parquet
 
     with parquet.ParquetWriter(
         file,
-        fresh(frame.slice(0, 0)).schema,
+        fresh(schema.empty_table()).schema,
         version="2.6",
         data_page_version="1.0",
         compression="snappy",
     ) as writer:
-        for start in range(0, frame.num_rows, BLOCK_ROWS * 16):
-            writer.write_table(fresh(frame.slice(start, BLOCK_ROWS * 16)))
+        for rows in regrouped(tables, GROUP_ROWS):
+            writer.write_table(fresh(rows))
+            del rows
 
 
-def _write_arrow(frame: pa.Table, file: Any, is_stream: bool) -> None:
+def _write_arrow(tables: Iterator[pa.Table], schema: pa.Schema, file: Any, is_stream: bool) -> None:
     new_writer = pa.ipc.new_stream if is_stream else pa.ipc.new_file
-    with new_writer(file, fresh(frame.slice(0, 0)).schema) as writer:
-        for start in range(0, frame.num_rows, BLOCK_ROWS * 16):
-            writer.write_table(fresh(frame.slice(start, BLOCK_ROWS * 16)))
+    with new_writer(file, fresh(schema.empty_table()).schema) as writer:
+        for rows in regrouped(tables, GROUP_ROWS):
+            writer.write_table(fresh(rows))
+            del rows

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -16,10 +16,12 @@ from incrowd.engines.base import (
     DEFAULT_MEMORY,
     N_PEOPLE,
     N_ROWS,
+    TABLE_ROWS,
     BlockFunction,
     conformed,
     plain_schema,
     plain_table,
+    require_columns,
     require_countable,
     require_integer_key,
 )
@@ -155,6 +157,32 @@ class LocalEngine:
         return self._in_threads(
             lambda place: function(rows.take(pa.array(runs[place]))), len(runs), schema
         )
+
+    def schema(self, blocks: LocalBlocks) -> pa.Schema:
+        """Return the columns of loaded rows."""
+        return blocks.schema
+
+    def select(self, blocks: LocalBlocks, names: Sequence[str]) -> LocalBlocks:
+        """Return the same rows with these columns alone; nothing is copied."""
+        require_columns(blocks.schema, names)
+        return LocalBlocks(
+            tuple(table.select(list(names)) for table in blocks.tables),
+            pa.schema([blocks.schema.field(name) for name in names]),
+            None if blocks.whole is None else blocks.whole.select(list(names)),
+        )
+
+    def share(self, value: Any) -> Callable[[], Any]:
+        """Return a way to the value itself: threads see the memory of this process."""
+        return lambda: value
+
+    def in_order(self, blocks: LocalBlocks) -> Iterator[pa.Table]:
+        """Hand rows over in the order of their content, ``TABLE_ROWS`` at a time."""
+        from incrowd.codes import canonical_order
+
+        rows = self.collect(blocks)
+        order = canonical_order(rows)
+        for start in range(0, rows.num_rows, TABLE_ROWS):
+            yield rows.take(pa.array(order[start : start + TABLE_ROWS]))
 
     def describe(self) -> dict[str, object]:
         """Return the engine's name, its threads and the versions that computed."""

@@ -1,10 +1,6 @@
-"""What goes to Spark's workers and comes back: columns, functions and errors.
+"""What goes to Spark's workers and comes back: functions and errors.
 
-Columns travel as ``c0``, ``c1``, … in types that Spark and Arrow read alike (times as numbers,
-unsigned numbers as wider ones), and are turned back wherever they arrive: names with dots, names
-that differ in case only and time zones meet Spark's own rules nowhere, and no column name stands
-in a plan or a log. An error of a worker comes back as its kind and place; its text may quote a
-value and stays behind.
+An error of a worker comes back as its kind and place; its text may quote a value and stays behind.
 """
 
 from __future__ import annotations
@@ -13,7 +9,7 @@ import base64
 import json
 import re
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import PurePath
 from typing import Any
@@ -22,9 +18,39 @@ import pyarrow as pa
 
 from incrowd import errors
 from incrowd.engines.base import BlockFunction, conformed
-from incrowd.errors import EngineError, IncrowdError
+from incrowd.engines.travel import arriving, departing, travel_schema
+from incrowd.errors import DataError, EngineError, IncrowdError
 
 _MARK = re.compile(r"incrowd-worker:([A-Za-z0-9+/=]+):")
+
+_FILE = re.compile(r"FAILED_READ_FILE.*?reading file (.+?)\.(?: |\n|$)", re.DOTALL)
+
+_LOST = (
+    "a worker of Spark ended before its work was done",
+    "Often it had too little memory: ask for more partitions, or give executors more of it.",
+)
+
+# What Spark says of faults that are not of the data, and what we say of them.
+_KNOWN = (
+    ("Python worker exited unexpectedly", *_LOST),
+    ("ExecutorLostFailure", *_LOST),
+    (
+        "No module named 'incrowd'",
+        "the workers of Spark do not have incrowd",
+        "Install it on the cluster, or let incrowd start the session: it brings itself along.",
+    ),
+    (
+        "PYTHON_VERSION_MISMATCH",
+        "the workers of Spark run another version of Python than this process",
+        "Set PYSPARK_PYTHON to the same version on the workers.",
+    ),
+    (
+        "UnsupportedFileSystemException",
+        "Spark has no file system for this address",
+        "For s3a:  --spark-conf spark.jars.packages=org.apache.hadoop:hadoop-aws:VERSION , "
+        "with the version of Hadoop that Spark has.",
+    ),
+)
 
 _REVIVED = frozenset(
     ("InputError", "JobError", "DataError", "HierarchyError", "EngineError", "InfeasibleError")
@@ -33,42 +59,6 @@ _REVIVED = frozenset(
 
 class WorkerError(Exception):
     """How an error leaves a worker: a coded line of what may be told."""
-
-
-def travel_name(schema: pa.Schema, name: str) -> str:
-    """Return what a column is called on Spark."""
-    return f"c{schema.names.index(name)}"
-
-
-def travel_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the schema that these columns have on Spark, or raise naming one that cannot go."""
-    fields = []
-    for number, field in enumerate(schema):
-        travelling = _travel_type(field.type)
-        if travelling is None:
-            raise EngineError(
-                f"column {field.name!r}: the Spark engine does not take {field.type}",
-                remedy="Leave the column out, or turn it into text or numbers.",
-            )
-        fields.append(pa.field(f"c{number}", travelling))
-    return pa.schema(fields)
-
-
-def departing(table: pa.Table) -> pa.Table:
-    """Return a table of plain columns as it travels."""
-    schema = travel_schema(table.schema)
-    columns = [
-        _cast(column, field.type) for column, field in zip(table.columns, schema, strict=True)
-    ]
-    return pa.Table.from_arrays(columns, schema=schema)
-
-
-def arriving(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return a travelled table with its names and types back; columns after them are dropped."""
-    columns = [
-        _cast(column, field.type) for column, field in zip(table.columns, schema, strict=False)
-    ]
-    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def on_blocks(
@@ -97,6 +87,13 @@ def on_groups(
     return run
 
 
+def spark_schema(schema: pa.Schema) -> Any:
+    """Return the travelling columns of a schema in Spark's own types."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(travel_schema(schema))
+
+
 def told_error(error: BaseException) -> IncrowdError:
     """Return the error to raise on the driver for one that Spark reported, without values."""
     coded = _MARK.search(str(error))
@@ -104,11 +101,21 @@ def told_error(error: BaseException) -> IncrowdError:
         told = json.loads(base64.b64decode(coded[1]))
         revived: IncrowdError = getattr(errors, told["kind"])(told["what"], remedy=told["remedy"])
         return revived
-    if "Python worker exited unexpectedly" in str(error):
-        return EngineError(
-            "a worker of Spark ended before its work was done",
-            remedy="Often it had too little memory: ask for more partitions.",
+    text = str(error)
+    file = _FILE.search(text)
+    if file and "FILE_NOT_EXIST" in text:
+        return DataError(
+            f"{PurePath(file[1]).name}: the workers do not see it",
+            remedy="Give an address that every worker can read, or a plain path.",
         )
+    if file:
+        return DataError(
+            f"{PurePath(file[1]).name}: it is no Parquet file, or it is damaged or cut off",
+            remedy="Write it again, or fetch it again.",
+        )
+    for sign, what, remedy in _KNOWN:
+        if sign in text:
+            return EngineError(what, remedy=remedy)
     return EngineError(
         f"Spark could not do its work: {_kind_of(error)}",
         remedy="The session's own log may say more; it can hold values of people's data.",
@@ -118,12 +125,13 @@ def told_error(error: BaseException) -> IncrowdError:
 def _call(
     function: BlockFunction, travelled: pa.Table, given: pa.Schema, returned: pa.Schema
 ) -> pa.Table:
-    with _told_without_values():
+    with told_without_values():
         return departing(conformed(function(arriving(travelled, given)), returned))
 
 
 @contextmanager
-def _told_without_values() -> Iterator[None]:
+def told_without_values() -> Iterator[None]:
+    """Let an error leave a worker as its kind and place only."""
     try:
         yield
     except Exception as error:
@@ -155,45 +163,3 @@ def _kind_of(error: BaseException) -> str:
     elif java is not None:
         words.append(str(java.getClass().getName()))
     return ", ".join(words)
-
-
-def _travel_type(arrow_type: pa.DataType) -> pa.DataType | None:
-    types = pa.types
-    as_they_are: Iterable[Callable[[Any], bool]] = (
-        types.is_boolean,
-        types.is_signed_integer,
-        types.is_float32,
-        types.is_float64,
-        types.is_decimal128,
-    )
-    if any(is_kind(arrow_type) for is_kind in as_they_are):
-        return arrow_type
-    if types.is_null(arrow_type) or _is_text(arrow_type):
-        return pa.string()
-    if types.is_binary(arrow_type) or types.is_large_binary(arrow_type):
-        return pa.binary()
-    if types.is_fixed_size_binary(arrow_type):
-        return pa.binary()
-    if types.is_uint64(arrow_type):
-        return pa.decimal128(20, 0)
-    if types.is_unsigned_integer(arrow_type):
-        return pa.int64()
-    if types.is_date32(arrow_type) or types.is_time32(arrow_type):
-        return pa.int32()
-    if types.is_temporal(arrow_type) and not types.is_interval(arrow_type):
-        return pa.int64()
-    return pa.float32() if types.is_float16(arrow_type) else None
-
-
-def _is_text(arrow_type: pa.DataType) -> bool:
-    return any(
-        is_kind(arrow_type)
-        for is_kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    )
-
-
-def _cast(column: pa.ChunkedArray, arrow_type: pa.DataType) -> pa.ChunkedArray:
-    # Arrow casts nothing to the type of columns that hold nothing but nulls.
-    if pa.types.is_null(arrow_type):
-        return pa.chunked_array([pa.nulls(len(column))])
-    return column.cast(arrow_type)

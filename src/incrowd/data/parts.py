@@ -1,0 +1,119 @@
+"""A folder of part files as one table: which files they are, and their rows in blocks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+import pyarrow as pa
+
+from incrowd.data.read import RowSource, open_rows, reason_of, without_rows
+from incrowd.data.table import MANIFEST, SUCCESS, format_by_suffix
+from incrowd.errors import DataError
+
+_UNFINISHED = (MANIFEST, "_temporary")
+
+
+def part_files(folder: Path) -> list[Path]:
+    """Return the files of a folder that hold rows, by name.
+
+    Names that begin with ``_`` or ``.`` are not data. Raises DataError for a folder that was not
+    finished (a manifest or ``_temporary`` without ``_SUCCESS``), that holds none or folders, or
+    whose files are not all of one kind.
+    """
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as error:
+        raise DataError(f"{folder}: it cannot be read ({reason_of(error)})") from None
+    names = {entry.name for entry in entries}
+    if SUCCESS not in names and names.intersection(_UNFINISHED):
+        raise DataError(
+            f"{folder}: the folder is not whole: there is no {SUCCESS} in it",
+            remedy="Whoever wrote it did not finish: write it again.",
+        )
+    parts = [entry for entry in entries if not entry.name.startswith(("_", "."))]
+    for entry in parts:
+        if entry.is_dir():
+            raise DataError(
+                f"{folder}: there is a folder in it, {entry.name!r}",
+                remedy="Part files lie beside each other: folders by value (year=2020) are not "
+                "read, since the value is in no file.",
+            )
+    if not parts:
+        raise DataError(f"{folder}: there is no part file in it", remedy="Check the path.")
+    paths = [folder / entry.name for entry in parts]
+    kinds = {format_by_suffix(path).kind: path for path in reversed(paths)}
+    if len(kinds) > 1:
+        first, second = sorted(kinds.values())[:2]
+        raise DataError(
+            f"{folder}: its part files are not of one kind ({first.name}, {second.name})",
+            remedy="Read files of one kind: move the others away.",
+        )
+    return paths
+
+
+def open_location(
+    location: Path,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    header: bool | None = None,
+    missing_values: tuple[str, ...] = (),
+) -> RowSource:
+    """Open a file, or the part files of a folder, to read rows in blocks.
+
+    Part files are written alike: what is found of the first holds for all of them, and each has
+    the columns of the first. One without rows is fine, as long as others have some.
+    """
+    paths = part_files(location) if location.is_dir() else [location]
+    first = open_rows(
+        paths[0],
+        delimiter=delimiter,
+        encoding=encoding,
+        header=header,
+        missing_values=missing_values,
+    )
+    stored = first.format
+
+    def rest() -> Iterator[RowSource]:
+        is_text = stored.kind == "csv"
+        for path in paths[1:]:
+            source = open_rows(
+                path,
+                delimiter=stored.delimiter if is_text else None,
+                encoding=encoding,
+                header=stored.has_header if is_text else None,
+                missing_values=missing_values,
+            )
+            if source.schema != first.schema:
+                raise _other_columns(path, source.schema, paths[0], first.schema)
+            yield source
+
+    def tables() -> Iterator[pa.Table]:
+        n_rows = 0
+        for source in chain([first], rest()):
+            for table in source.tables:
+                n_rows += table.num_rows
+                yield table
+        if not n_rows:
+            raise without_rows(str(location), stored)
+
+    return replace(first, tables=tables())
+
+
+def _other_columns(path: Path, schema: pa.Schema, first: Path, expected: pa.Schema) -> DataError:
+    if schema.names == expected.names:
+        numbers = [
+            number
+            for number, (field, other) in enumerate(zip(schema, expected, strict=True), 1)
+            if field.type != other.type
+        ]
+        what = f"column {numbers[0]} has another type than in {first.name}"
+    elif len(schema) != len(expected):
+        what = f"it has {len(schema):,} columns, and {first.name} has {len(expected):,}"
+    else:
+        what = f"its columns are called otherwise than those of {first.name}"
+    return DataError(f"{path}: {what}", remedy="Write all part files with the same columns.")

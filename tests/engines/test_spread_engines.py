@@ -1,0 +1,376 @@
+"""What engines promise of files and folders, on every engine on which whole files lie."""
+
+import csv
+import datetime
+import gzip
+import hashlib
+import json
+import math
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from incrowd.codes import canonical_order
+from incrowd.data.read import read_table
+from incrowd.data.table import Format
+from incrowd.data.write import write_table
+from incrowd.engines.base import PartFile, Reading, hash_of_parts
+from incrowd.errors import DataError, InputError
+from oracles.counting import as_bag
+
+PLAIN = "zip,age,name\n" + "".join(f"{row % 7:04},{row % 3},n{row}\n" for row in range(40))
+
+TEXTS = {
+    "plain": (PLAIN.encode(), {}),
+    "quotes and line ends": (b'a,b\n"x, ""y""","1\n2"\n"",\n z ,"w"\r\n', {}),
+    "byte order mark": (b"\xef\xbb\xbfa;b\n\xc3\xa4;1\n\xef\xbb\xbfx;2\n", {}),
+    "windows-1252": (b"a,b\n\xe4,1\n\x80,2\n", {"encoding": "windows-1252"}),
+    "utf-16": ("a,b\nä,1\n".encode("utf-16"), {}),
+    "no header": (b"x|1\nx|2\ny|2\n", {"header": False, "delimiter": "|"}),
+    "one column": (b"a\nx\n\ny\n", {"delimiter": ","}),
+    "blank lines": (b"\n\na,b\n1,2\n\n3,4\n\n", {}),
+    "no last line end": (b"a,b\nx,1\ny,2", {}),
+    "missing": (b"a,b\nNA,1\n,?\nNA,3\n", {"missing_values": ("NA", "?")}),
+}
+
+
+def typed_table():
+    return pa.table(
+        {
+            "n": pa.array([3, None, 1, 1], pa.int16()),
+            "u": pa.array([2**64 - 1, 0, 5, 5], pa.uint64()),
+            "x": pa.array([0.5, float("nan"), -0.0, -0.0]),
+            "flag": pa.array([True, None, False, False]),
+            "word": pa.array(["é", "", None, None]),
+            "day": pa.array([datetime.date(1999, 1, 2), None, None, None]),
+            "at": pa.array([1, None, -5, -5], pa.timestamp("us", "Europe/Vienna")),
+            "sum": pa.array([Decimal("1.25"), None, Decimal("-1.00"), Decimal("-1.00")]),
+            "kind": pa.array(["a", "b", "a", "a"]).dictionary_encode(),
+        }
+    )
+
+
+def rows_read(engine, location, **stated):
+    """Return the rows of a file or folder; some faults show only when rows are asked for."""
+    return engine.collect(engine.read(str(location), Reading(**stated))[0]).to_pylist()
+
+
+def assert_reads_like_read_table(engine, path, **stated):
+    blocks, stored = engine.read(str(path), Reading(**stated))
+    expected = read_table(path, **stated)
+    assert stored == expected.format
+    assert engine.schema(blocks).equals(expected.frame.schema, check_metadata=True)
+    collected = engine.collect(blocks)
+    assert as_bag(collected.to_pylist()) == as_bag(expected.frame.to_pylist())
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_text_is_read_as_it_stands(spread_engine, tmp_path, name):
+    content, stated = TEXTS[name]
+    path = tmp_path / "rows.csv"
+    path.write_bytes(content)
+    assert_reads_like_read_table(spread_engine, path, **stated)
+
+
+@pytest.mark.parametrize("name", ["rows.tsv", "rows.csv.gz", "rows.txt.zst"])
+def test_packed_text_and_tabs(spread_engine, tmp_path, name):
+    table = pa.table({"a": ["x, y", None, "z"], "b": ["1", "2", "3"]})
+    stored = Format(
+        delimiter="\t" if ".tsv" in name else ";",
+        compression={"gz": "gz", "zst": "zst"}.get(name.rpartition(".")[2], ""),
+    )
+    write_table(table, tmp_path / name, stored)
+    assert_reads_like_read_table(spread_engine, tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.arrow", "rows.arrows"])
+def test_typed_files(spread_engine, tmp_path, name):
+    path = tmp_path / name
+    if name.endswith("parquet"):
+        parquet.write_table(typed_table(), path, row_group_size=2)
+    else:
+        new = pa.ipc.new_stream if name.endswith("arrows") else pa.ipc.new_file
+        with new(path, typed_table().schema) as writer:
+            writer.write_table(typed_table(), max_chunksize=3)
+    assert_reads_like_read_table(spread_engine, path)
+
+
+DAMAGED = {
+    "ragged.csv": b"a,b\n1,2\n1,2,3\n",
+    "unclosed.csv": b'a,b\n1,2\n"1,2\n',
+    "latin.csv": b"a,b\nx,1\n\xe4,2\n",
+    "nul.csv": b"a,b\nx,1\ny\0,2\n",
+    "header.csv": b"a,b\n",
+    "empty.csv": b"",
+    "twice.csv": b"a,a\n1,2\n",
+    "cut.csv.gz": gzip.compress(PLAIN.encode(), mtime=0)[:60],
+    "damaged.parquet": b"PAR1" + b"x" * 100 + b"PAR1",
+    "none.xlsx": b"PK",
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_files_are_refused_by_name(spread_engine, tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(DAMAGED[name])
+    with pytest.raises(DataError, match=name) as told:
+        read_table(path)
+    with pytest.raises(DataError, match=name) as raised:
+        rows_read(spread_engine, path)
+    assert str(raised.value) == str(told.value)
+
+
+def test_a_file_that_is_not_there(spread_engine, tmp_path):
+    with pytest.raises(DataError, match=r"rows\.csv: there is no such file"):
+        spread_engine.read(str(tmp_path / "rows.csv"), Reading())
+
+
+# ── folders ─────────────────────────────────────────────────────────────────────────────────
+
+
+def folder_of(tmp_path, parts):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name, content in parts.items():
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def test_a_folder_is_its_parts(spread_engine, tmp_path):
+    folder = folder_of(
+        tmp_path,
+        {
+            "part-1.csv": b"a;b\n1;x\n2;y\n",
+            "part-0.csv": b"a;b\n",
+            "part-2.csv": b'a;b\n3;"z\n"\n',
+            "_SUCCESS": b"",
+            "_manifest.json": b"{}",
+            ".part-0.csv.crc": b"crc",
+        },
+    )
+    blocks, stored = spread_engine.read(str(folder), Reading(delimiter=";"))
+    assert stored == Format(delimiter=";")
+    assert as_bag(spread_engine.collect(blocks).to_pylist()) == as_bag(
+        [{"a": "1", "b": "x"}, {"a": "2", "b": "y"}, {"a": "3", "b": "z\n"}]
+    )
+
+
+def test_a_folder_of_parquet_files(spread_engine, tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for part, start in enumerate([0, 1, 4]):
+        parquet.write_table(typed_table().slice(start, 3), folder / f"part-{part}.parquet")
+    blocks, stored = spread_engine.read(str(folder), Reading())
+    assert stored == Format("parquet")
+    expected = [
+        row
+        for part in ("part-0", "part-1")
+        for row in read_table(folder / f"{part}.parquet").frame.to_pylist()
+    ]
+    assert as_bag(spread_engine.collect(blocks).to_pylist()) == as_bag(expected)
+
+
+REFUSED_FOLDERS = {
+    "no _SUCCESS": ({"part-0.csv": b"a,b\n1,2\n", "_manifest.json": b"{}"}, "in: .*not whole"),
+    "no part": ({"_SUCCESS": b""}, "in: there is no part file"),
+    "no row": ({"part-0.csv": b"a,b\n", "part-1.csv": b"a,b\n"}, "in: there is a header and no"),
+    "two kinds": ({"part-0.csv": b"a,b\n1,2\n", "part-1.parquet": b"PAR1"}, "not of one kind"),
+    "other names": (
+        {"part-0.csv": b"a,b\n1,2\n", "part-1.csv": b"a,c\n1,2\n"},
+        "part-1.csv: its columns are called otherwise",
+    ),
+    "more columns": (
+        {"part-0.csv": b"a,b\n1,2\n", "part-1.csv": b"a,b,c\n1,2,3\n"},
+        "part-1.csv: it has 3 columns, and part-0.csv has 2",
+    ),
+    "damaged text": (
+        {"part-0.csv": b"a,b\n1,2\n", "part-1.csv": b"a,b\n1,2\n1\n"},
+        "part-1.csv: 1 of 2 rows",
+    ),
+    "emptied": ({"part-0.csv": b"a,b\n1,2\n", "part-1.csv": b""}, "part-1.csv: the file is empty"),
+    "unknown kind": ({"part-0.csv": b"a,b\n1,2\n", "notes.md": b"x"}, "notes.md: the name ends"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_FOLDERS)
+def test_folders_that_are_refused(spread_engine, tmp_path, name):
+    parts, message = REFUSED_FOLDERS[name]
+    folder = folder_of(tmp_path, parts)
+    with pytest.raises(DataError, match=message):
+        rows_read(spread_engine, folder)
+
+
+def test_folders_in_folders_are_refused(spread_engine, tmp_path):
+    folder = folder_of(tmp_path, {"part-0.csv": b"a,b\n1,2\n"})
+    (folder / "year=2020").mkdir()
+    with pytest.raises(DataError, match="in: there is a folder in it, 'year=2020'"):
+        spread_engine.read(str(folder), Reading())
+    (folder / "year=2020").rmdir()
+    (folder / "_temporary").mkdir()
+    with pytest.raises(DataError, match="not whole"):
+        spread_engine.read(str(folder), Reading())
+
+
+def test_parts_of_other_types_are_refused(spread_engine, tmp_path):
+    folder = folder_of(tmp_path, {})
+    parquet.write_table(pa.table({"a": ["x"], "b": [1]}), folder / "part-0.parquet")
+    parquet.write_table(pa.table({"a": ["x"], "b": [1.5]}), folder / "part-1.parquet")
+    with pytest.raises(DataError, match=r"part-1.parquet: column 2 has another type"):
+        rows_read(spread_engine, folder)
+
+
+def test_a_corrupt_part_fails_by_name_and_nothing_is_published(spread_engine, tmp_path):
+    folder = folder_of(tmp_path, {})
+    for part in range(3):
+        parquet.write_table(typed_table(), folder / f"part-{part}.parquet")
+    whole = (folder / "part-1.parquet").read_bytes()
+    (folder / "part-1.parquet").write_bytes(whole[:200] + b"\xff" * 200 + whole[400:])
+
+    def copied():
+        with spread_engine.new_folder(str(tmp_path / "out"), force=False) as release:
+            blocks, stored = spread_engine.read(str(folder), Reading())
+            spread_engine.write_folder(blocks, release.where, stored)
+            release.publish("{}")
+
+    with pytest.raises(DataError, match=r"part-1\.parquet: .*damaged"):
+        copied()
+    assert leftovers(tmp_path) == []
+
+
+# ── order ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_type_has_its_order(spread_engine):
+    table = pa.table(
+        {
+            "x": pa.array([0.0, -0.0, None, math.nan, math.inf, -1.5, -0.0, 0.0, math.nan, None]),
+            "text": ["b", "a", "\U0001f600", "\uffff", "é", "z", "", "A", "aa", None],
+            "u": pa.array([2**64 - 1, 0, 1, 2, 3, None, 5, 6, 2**63, 8], pa.uint64()),
+            "at": pa.array([-1, 5, None, 0, 0, 0, 0, 0, 0, 0], pa.timestamp("ns")),
+            "sum": pa.array([Decimal(n).scaleb(-2) for n in (5, -5, 3, 0, 1, 2, 4, 9, 8, 7)]),
+            "flag": pa.array([True, False, None] * 3 + [True]),
+        }
+    )
+    for first in table.column_names:
+        rotated = table.select([first, *(name for name in table.column_names if name != first)])
+        found = pa.concat_tables(spread_engine.in_order(spread_engine.load(rotated)))
+        expected = rotated.take(pa.array(canonical_order(rotated)))
+        assert repr(found.to_pylist()) == repr(expected.to_pylist()), first
+        assert found.schema == rotated.schema
+
+
+# ── releases ────────────────────────────────────────────────────────────────────────────────
+
+
+FORMATS = {
+    "csv": Format(),
+    "tsv.gz": Format(compression="gz", delimiter="\t"),
+    "parquet": Format("parquet"),
+    "arrow": Format("arrow"),
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_is_written_is_read_back(spread_engine, tmp_path, name):
+    table = pa.table({"zip": ["1, 2", None, "b", "b"] * 5, "n": [str(n % 3) for n in range(20)]})
+    with spread_engine.new_folder(str(tmp_path / "out"), force=False) as release:
+        spread_engine.write_folder(spread_engine.load(table), release.where, FORMATS[name])
+        parts = release.parts()
+        release.publish(json.dumps({"parts": [part.name for part in parts]}))
+    folder = tmp_path / "out"
+    names = sorted(path.name for path in folder.iterdir() if path.name[0] not in "._")
+    assert names == [part.name for part in parts]
+    assert all(part.startswith("part-") and part.endswith(f".{name}") for part in names)
+    assert (folder / "_SUCCESS").exists()
+    assert json.loads((folder / "_manifest.json").read_text())["parts"] == names
+    blocks, stored = spread_engine.read(str(folder), Reading())
+    assert stored == FORMATS[name]
+    ordered = table.take(pa.array(canonical_order(table))).to_pylist()
+    assert as_bag(spread_engine.collect(blocks).to_pylist()) == as_bag(ordered)
+    in_names_order = [row for part in names for row in rows_of(folder / part)]
+    assert in_names_order == ordered
+
+
+def rows_of(path):
+    """Return the rows of one part, as another reader reads them where there is one."""
+    if path.suffix == ".csv":
+        with path.open(encoding="utf-8", newline="") as file:
+            return [
+                {name: cell or None for name, cell in row.items()} for row in csv.DictReader(file)
+            ]
+    return read_table(path).frame.to_pylist() if path.stat().st_size else []
+
+
+def test_parts_are_hashed(spread_engine, tmp_path):
+    table = pa.table({"a": ["x", "y"]})
+    with spread_engine.new_folder(str(tmp_path / "out"), force=False) as release:
+        spread_engine.write_folder(spread_engine.load(table), release.where, Format())
+        parts = release.parts()
+        release.publish("{}")
+    for part in parts:
+        content = (tmp_path / "out" / part.name).read_bytes()
+        assert part == PartFile(part.name, len(content), hashlib.sha256(content).hexdigest())
+    hashed = spread_engine.hash_of(str(tmp_path / "out"))
+    assert hashed == hash_of_parts(parts)
+    listed = "".join(f"{part.sha256}  {part.name}\n" for part in parts)
+    assert hashed == hashlib.sha256(listed.encode()).hexdigest()
+    first = tmp_path / "out" / parts[0].name
+    assert spread_engine.hash_of(str(first)) == parts[0].sha256
+
+
+def test_a_folder_without_rows_has_a_part(spread_engine, tmp_path):
+    nothing = pa.table({"a": pa.array([], pa.string()), "b": pa.array([], pa.string())})
+    with spread_engine.new_folder(str(tmp_path / "out"), force=False) as release:
+        spread_engine.write_folder(spread_engine.load(nothing), release.where, Format())
+        release.publish("{}")
+    (part,) = (tmp_path / "out").glob("part-*")
+    assert part.read_bytes() == b"a,b\n"
+
+
+def leftovers(folder):
+    return sorted(path.name for path in folder.iterdir() if path.name.startswith((".", "out")))
+
+
+def test_a_folder_that_is_not_published_leaves_nothing(spread_engine, tmp_path):
+    out = str(tmp_path / "out")
+    rows = spread_engine.load(pa.table({"a": ["x"]}))
+    with spread_engine.new_folder(out, force=False) as release:
+        spread_engine.write_folder(rows, release.where, Format())
+    assert leftovers(tmp_path) == []
+
+    def fail():
+        with spread_engine.new_folder(out, force=False) as release:
+            spread_engine.write_folder(rows, release.where, Format())
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert leftovers(tmp_path) == []
+
+
+def published(engine, folder, cell, *, force):
+    with engine.new_folder(str(folder), force=force) as release:
+        engine.write_folder(engine.load(pa.table({"a": [cell]})), release.where, Format())
+        release.publish("{}")
+
+
+def test_a_release_is_replaced_by_force_only(spread_engine, tmp_path):
+    out = tmp_path / "out"
+    published(spread_engine, out, "x", force=False)
+    with pytest.raises(InputError, match="out: the output exists already"):
+        published(spread_engine, out, "y", force=False)
+    assert rows_read(spread_engine, out) == [{"a": "x"}]
+    published(spread_engine, out, "y", force=True)
+    assert rows_read(spread_engine, out) == [{"a": "y"}]
+    assert leftovers(tmp_path) == ["out"]
+
+
+def test_nothing_but_a_release_is_replaced(spread_engine, tmp_path):
+    other = tmp_path / "out"
+    other.mkdir()
+    (other / "thesis.txt").write_text("years of work")
+    with pytest.raises(InputError, match="no folder of part files"):
+        published(spread_engine, other, "x", force=True)
+    assert (other / "thesis.txt").read_text() == "years of work"
