@@ -13,6 +13,7 @@ from incrowd.bench.paper_tables import ADULT_LOSS, GKAA, PGPKAA, K
 from incrowd.bench.render_adaptive import ADAPTIVE_TABLES
 from incrowd.bench.render_greedy import GREEDY_DRAWINGS, GREEDY_TABLES
 from incrowd.bench.render_rules import RULES_DRAWINGS, RULES_TABLES
+from incrowd.bench.render_scale import SCALE_TABLES
 from incrowd.bench.render_sets import SETS_DRAWINGS, SETS_TABLES
 
 
@@ -113,6 +114,7 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     **{name: ("adaptive", make) for name, make in ADAPTIVE_TABLES.items()},
     **{name: ("sets", make) for name, make in SETS_TABLES.items()},
     **{name: ("rules", make) for name, make in RULES_TABLES.items()},
+    **{name: ("scale", make) for name, make in SCALE_TABLES.items()},
 }
 
 DRAWINGS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {

@@ -4,7 +4,8 @@
 data       recipe
 =========  ============================================================================
 voters     generated voters with a further column, elections voted in (0 to 7), which is
-           sensitive and drawn evenly; Parquet, beside the hierarchies as files
+           sensitive and drawn evenly; one Parquet file, and a folder of part files that
+           several tasks can read, beside the hierarchies as files
 lists      generated user lists as Parquet
 payments   generated payments with a k for each of 5 to 20, drawn evenly, as Parquet
 baskets    generated baskets of a shop, and as many rules drawn from them
@@ -13,6 +14,7 @@ baskets    generated baskets of a shop, and as many rules drawn from them
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -26,6 +28,9 @@ from incrowd.outputs import file_hash
 
 VOTERS_AT_ONCE = 10_000_000
 """Longer voter lists are drawn in blocks of so many, each from a seed of its own."""
+
+N_PARTS = 8
+"""Part files of each block: Spark reads a small file by one task."""
 
 ELECTIONS = 8
 LOWEST_K, HIGHEST_K = 5, 20
@@ -64,24 +69,31 @@ def write_voters(n_rows: int, folder: Path, target: Path) -> Made:
     from incrowd.data.voters import as_table, voters, zip_population
 
     population = zip_population(require(folder, ZIP_POPULATION))
-    path, writer = target / "voters.parquet", None
+    whole, parts = target / "voters.parquet", target / "voters"
+    parts.mkdir()
     distinct = np.empty(0, dtype=np.int64)
-    for seed, first in enumerate(range(0, n_rows, VOTERS_AT_ONCE), start=1):
+    for block, first in enumerate(range(0, n_rows, VOTERS_AT_ONCE)):
         count = min(VOTERS_AT_ONCE, n_rows - first)
-        rows = voters(count, population, seed)
-        elections = np.random.default_rng(seed).integers(0, ELECTIONS, count)
+        rows = voters(count, population, 1 + block)
         sizes = [tree.n_leaves for tree in rows.hierarchies]
         distinct = np.union1d(distinct, np.ravel_multi_index(list(rows.nodes), sizes))
+        elections = np.random.default_rng(block).integers(0, ELECTIONS, count)
         names = pa.array([str(number) for number in range(ELECTIONS)])
         table = as_table(rows).append_column("elections", names.take(pa.array(elections)))
-        if writer is None:
-            writer = parquet.ParquetWriter(path, table.schema)
-            for tree in rows.hierarchies:
-                write_hierarchy(tree, target / f"{tree.name}.csv")
-        writer.write_table(table, row_group_size=1_000_000)
-    if writer is not None:
-        writer.close()
-    return {"name": "voters", "n_rows": n_rows, "n_distinct": len(distinct), **_file(path)}
+        for part in range(N_PARTS):
+            start, end = (count * place // N_PARTS for place in (part, part + 1))
+            name = f"part-{block * N_PARTS + part:05d}.parquet"
+            parquet.write_table(table.slice(start, end - start), parts / name)
+        if n_rows <= VOTERS_AT_ONCE:
+            parquet.write_table(table, whole)
+        for tree in rows.hierarchies:
+            write_hierarchy(tree, target / f"{tree.name}.csv")
+    digest = hashlib.sha256()
+    for path in sorted(parts.iterdir()):
+        digest.update(file_hash(path).encode())
+    size = sum(path.stat().st_size for path in parts.iterdir())
+    shape = {"n_rows": n_rows, "n_distinct": len(distinct)}
+    return {"name": "voters", **shape, "n_bytes": size, "sha256": digest.hexdigest()}
 
 
 def write_lists(n_rows: int, n_items: int, target: Path) -> Made:

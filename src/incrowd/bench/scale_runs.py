@@ -55,7 +55,7 @@ class Place:
     def n_cores(self) -> int:
         """How many tasks run at a time."""
         if self.master:
-            return int(self.master.strip("local[]"))
+            return int(self.master.removeprefix("local[").removesuffix("]"))
         return self.n_workers or (os.cpu_count() or 1)
 
 
@@ -136,14 +136,13 @@ def _cluster(place: Place, room: Path) -> Iterator[tuple[str, Sequence[int]]]:
         yield cluster.address, cluster.processes
 
 
-def words_of(
-    wanted: Wanted, place: Place, source: Path, room: Path, master: str = ""
-) -> list[str]:
+def words_of(wanted: Wanted, place: Place, source: Path, room: Path, master: str = "") -> list[str]:
     """Return the command of a run.
 
     On a cluster files are named by an address, which this machine's workers read themselves.
     """
-    paths = source / f"{wanted.data}.parquet", room / RELEASE
+    name = wanted.data if place.is_folder else f"{wanted.data}.parquet"
+    paths = source / name, room / RELEASE
     is_address = bool(place.n_workers) and place.is_folder
     data, output = (path.as_uri() if is_address else str(path) for path in paths)
     words = ["run", data, *(word.format(folder=source) for word in wanted.words)]
@@ -176,5 +175,6 @@ def said_of(audit: Measured) -> Measured:
     if not audit["holds"]:
         raise RuntimeError("the audit of a measured run does not hold")
     said = {name: audit[name] for name in ("stages", "n_rows", "n_groups", "release_sha256")}
+    said["driver_memory_bytes"] = audit["peak_memory_bytes"]
     lost = {name: audit["losses"][name] for name in LOSSES if name in audit["losses"]}
     return {**said, "losses": lost}

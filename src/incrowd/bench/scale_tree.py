@@ -18,15 +18,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-PAUSE_SECONDS = 0.1
+PAUSE_SECONDS = 0.2
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True)
 class Account:
-    """One process: its parent, the processor's seconds so far, and the memory it holds."""
+    """One process: its name and parent, the processor's seconds so far, and the memory it holds."""
 
+    name: str
     parent: int
     cpu_seconds: float
     memory_bytes: int
@@ -44,8 +45,10 @@ def accounts(proc: Path = Path("/proc")) -> dict[int, Account]:
 
 def account_of(stat: str) -> Account:
     """Read a line of ``/proc/PID/stat``; the name in brackets may hold anything."""
-    fields = stat.rpartition(")")[2].split()
+    begin, _, rest = stat.rpartition(")")
+    fields = rest.split()
     return Account(
+        name=begin.partition("(")[2],
         parent=int(fields[1]),
         cpu_seconds=(int(fields[11]) + int(fields[12])) / _TICKS,
         memory_bytes=int(fields[21]) * _PAGE,
@@ -68,11 +71,15 @@ def below(roots: Iterable[int], known: dict[int, Account]) -> dict[int, Account]
 
 @dataclass
 class Watch:
-    """Follows processes below some roots; others' time before the watch does not count."""
+    """Follows processes below some roots; others' time before the watch does not count.
+
+    The largest of Python below the first root is a worker that holds a partition.
+    """
 
     roots: Sequence[int]
     proc: Path = Path("/proc")
     peak_memory_bytes: int = 0
+    worker_memory_bytes: int = 0
     n_processes: int = 0
     _before: dict[int, float] = field(default_factory=dict)
     _last: dict[int, float] = field(default_factory=dict)
@@ -89,6 +96,8 @@ class Watch:
         self.n_processes = max(self.n_processes, len(known))
         for process, account in known.items():
             self._last[process] = account.cpu_seconds
+            if account.name.startswith("python") and process != self.roots[0]:
+                self.worker_memory_bytes = max(self.worker_memory_bytes, account.memory_bytes)
 
     @property
     def cpu_seconds(self) -> float:
@@ -131,6 +140,7 @@ def watched(
         "seconds": round(seconds, 2),
         "cpu_seconds": round(max(watch.cpu_seconds, usage.ru_utime + usage.ru_stime), 2),
         "peak_memory_bytes": max(watch.peak_memory_bytes, usage.ru_maxrss * 1024),
+        "worker_memory_bytes": watch.worker_memory_bytes,
         "n_processes": watch.n_processes,
     }
 

@@ -1,0 +1,27 @@
+"""What the papers say of running on many processors. Nothing here was measured by us.
+
+Their figures are drawings: what stands here is told in their texts and tables. The speed-ups of
+greedy's paper are in ``paper_tables``.
+"""
+
+from __future__ import annotations
+
+GREEDY_COMMUNICATION = (
+    ("`pgpkaa`", "O(p)", "falls with the number of processors"),
+    ("`pgkaa`", "O(np)", "grows with the number of processors: two rounds for every merge"),
+    ("`h-pgpkaa`", "O(np / log² p)", "between the two"),
+)
+"""Theorems 2 to 4, and Figures 7 and 10 as told in the text: rounds, and how long they take."""
+
+ADAPTIVE = (
+    ("Figure 4", "one node of 32 cores, strong", "27× on 32 threads for the larger problems"),
+    ("Figure 5", "MPI and threads, strong", "scales to 8,192 cores; Adult to 1,024"),
+    ("Figure 6", "64 to 4,096 cores, weak", "curves nearly level; no figures are printed"),
+)
+"""Khan et al. (2018), section VI: Haswell processors of 2.3 GHz, 32 cores and 128 GB a node."""
+
+RULES = (
+    ("Figure 2a", "4X, 1 to 12 nodes of one core", "time falls with nodes; no figures are printed"),
+    ("Figure 2b", "the same", "near linear on few nodes, then less: one reducer splits"),
+)
+"""Memon and Shao (2015), section 5: Hadoop on nodes of 2 GB and 100 Mbit/s."""

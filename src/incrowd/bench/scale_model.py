@@ -1,0 +1,188 @@
+"""A cost model of a run: what each stage takes by rows and distinct rows, fitted to measured runs.
+
+A stage has work that is shared out, the tasks, and the rest, which waits for the driver. Both are
+lines: tasks by the number of rows (those of the search by distinct rows), the rest by the number of
+distinct rows, which is what the driver handles. On so many cores
+
+    seconds = start + Σ over stages (rest + tasks / cores) + shuffled bytes / network
+
+Tasks are taken to spread evenly and cores to be as fast as those that were measured; a network is
+added, since two workers on one machine have none. Runs on disk have no tasks: all of a stage is a
+line by rows, the search's by distinct rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+STAGES = ("read", "encode", "search", "decode", "write", "audit")
+
+MILLION = 1e6
+
+Run = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Line:
+    """What a number costs: something in any case, and something for every million."""
+
+    fixed: float
+    per_million: float
+
+    def at(self, count: float) -> float:
+        """Return what so many cost."""
+        return self.fixed + self.per_million * count / MILLION
+
+
+def fitted(points: Iterable[tuple[float, float]]) -> Line:
+    """Return the line of least squares that neither falls nor begins below nothing.
+
+    ``points`` are counts and what they cost. One point, or several of the same count, make a line
+    through nothing.
+    """
+    pairs = [(count / MILLION, cost) for count, cost in points]
+    if not pairs:
+        raise ValueError("no line without a point")
+    n = len(pairs)
+    mean_count = sum(count for count, _ in pairs) / n
+    mean_cost = sum(cost for _, cost in pairs) / n
+    spread = sum((count - mean_count) ** 2 for count, _ in pairs)
+    if spread > 0:
+        slope = sum((c - mean_count) * (cost - mean_cost) for c, cost in pairs) / spread
+        fixed = mean_cost - slope * mean_count
+        if slope < 0:
+            return Line(mean_cost, 0.0)
+        if fixed >= 0:
+            return Line(fixed, slope)
+    squares = sum(count**2 for count, _ in pairs)
+    through = sum(count * cost for count, cost in pairs) / squares if squares else 0.0
+    return Line(0.0, through)
+
+
+@dataclass(frozen=True)
+class StageCost:
+    """One stage: its tasks and the rest, in seconds."""
+
+    tasks: Line
+    rest: Line
+    is_by_distinct: bool
+
+    def seconds(self, n_rows: float, n_distinct: float, n_cores: float) -> float:
+        """Return how long it takes."""
+        return self.rest_seconds(n_rows, n_distinct) + self.task_seconds(n_rows, n_distinct) / (
+            n_cores
+        )
+
+    def task_seconds(self, n_rows: float, n_distinct: float) -> float:
+        """Return the time of all its tasks, one after the other."""
+        return self.tasks.at(n_distinct if self.is_by_distinct else n_rows)
+
+    def rest_seconds(self, n_rows: float, n_distinct: float) -> float:
+        """Return what no further core makes shorter; without tasks it goes by rows."""
+        is_by_rows = not self.is_by_distinct and self.tasks == Line(0.0, 0.0)
+        return self.rest.at(n_rows if is_by_rows else n_distinct)
+
+
+@dataclass(frozen=True)
+class Machines:
+    """A cluster: its workers, the cores of each, and bytes a second that each sends."""
+
+    n_workers: int
+    n_cores: int
+    network: float = 1.25e9
+
+    @property
+    def all_cores(self) -> int:
+        """How many tasks run at a time."""
+        return self.n_workers * self.n_cores
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a run costs: its start, its stages, the bytes it shuffles and the memory it holds."""
+
+    start: float
+    stages: Mapping[str, StageCost]
+    shuffled: Line
+    driver_memory: Line
+    worker_memory: Line
+
+    def stage_seconds(self, n_rows: float, n_distinct: float, n_cores: float) -> dict[str, float]:
+        """Return how long each stage takes on so many cores."""
+        return {
+            name: cost.seconds(n_rows, n_distinct, n_cores) for name, cost in self.stages.items()
+        }
+
+    def seconds(self, n_rows: float, n_distinct: float, machines: Machines | int) -> float:
+        """Return how long a run takes on a cluster, or on so many cores without a network."""
+        cores = machines if isinstance(machines, int) else machines.all_cores
+        total = self.start + sum(self.stage_seconds(n_rows, n_distinct, cores).values())
+        if isinstance(machines, Machines):
+            total += self.shuffled.at(n_rows) / (machines.n_workers * machines.network)
+        return total
+
+    def waiting(self, n_rows: float, n_distinct: float) -> float:
+        """Return the seconds of a run that no further worker makes shorter."""
+        stages = self.stages.values()
+        return self.start + sum(cost.rest_seconds(n_rows, n_distinct) for cost in stages)
+
+
+def model_of(runs: Sequence[Run]) -> Model:
+    """Fit a model to runs of one method at one place."""
+    if not runs:
+        raise ValueError("no model without a run")
+    has_tasks = all("tasks_by_stage" in run for run in runs)
+    stages = {}
+    for name in STAGES:
+        is_by_distinct = name == "search"
+        counts = [_count(run, is_by_distinct) for run in runs]
+        tasks = [_task_seconds(run, name) for run in runs]
+        rest = [_rest_seconds(run, name) for run in runs]
+        by = [_count(run, is_by_distinct or has_tasks) for run in runs]
+        stages[name] = StageCost(
+            fitted(zip(counts, tasks, strict=True)) if has_tasks else Line(0.0, 0.0),
+            fitted(zip(by, rest, strict=True)),
+            is_by_distinct,
+        )
+    starts = [run["seconds"] - sum(run["stages"].values()) for run in runs]
+    return Model(
+        start=sum(starts) / len(starts),
+        stages=stages,
+        shuffled=fitted((run["n_rows"], run.get("shuffle_bytes", 0)) for run in runs),
+        driver_memory=fitted((_count(run, True), run["driver_memory_bytes"]) for run in runs),
+        worker_memory=fitted(
+            (run["n_rows"] / run["n_cores"], run["worker_memory_bytes"]) for run in runs
+        ),
+    )
+
+
+def _count(run: Run, is_by_distinct: bool) -> float:
+    return float(run["data"]["n_distinct"] if is_by_distinct else run["n_rows"])
+
+
+def _task_seconds(run: Run, stage: str) -> float:
+    by_stage = run.get("tasks_by_stage", {})
+    seconds: float = by_stage[stage]["task_seconds"] if stage in by_stage else 0.0
+    return seconds
+
+
+def _rest_seconds(run: Run, stage: str) -> float:
+    """Return what of a stage is not its tasks, as many at a time as there are cores."""
+    shared_out = _task_seconds(run, stage) / run["n_cores"]
+    return max(0.0, float(run["stages"][stage]) - float(shared_out))
+
+
+def distinct_at(n_rows: float, known: Sequence[tuple[float, float]], most: float) -> float:
+    """Return how many distinct rows so many rows have: a power of their number, up to ``most``.
+
+    ``known`` are rows and distinct rows; the power is that between the first and the last.
+    """
+    import math
+
+    (first, few), (last, many) = min(known), max(known)
+    if first == last:
+        return min(most, many * n_rows / last)
+    power = math.log(many / few) / math.log(last / first)
+    return float(min(most, many * (n_rows / last) ** power))
