@@ -2,7 +2,8 @@
 
 ``incrowd run`` is a process of its own, watched with everything below it and below the cluster
 that it uses; Spark's event log tells what was shuffled. A first run on few rows compiles the loops
-wherever the workers keep them, so that no measured run does.
+of this machine. Workers of a cluster get the package anew with every session and compile their
+loops anew: there that is part of the run, as it is for everybody.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ Measured = dict[str, Any]
 
 FEW_ROWS = 3_000
 RELEASE = "release.parquet"
+SHUFFLED_PARTITIONS = 8
 
 QUASI = ("zip", "sex", "race", "birth_year", "party")
 
@@ -89,7 +91,7 @@ def voters(n_rows: int, method: str, k: int, partitions: int = 0, *more: str) ->
 
 def measured(wanted: Wanted, place: Place, folder: Path) -> list[Measured]:
     """Run the product there; return its own account and what it took."""
-    _warm(wanted.few, place, folder)
+    _warm(wanted.few, Place("disk", is_folder=place.is_folder), folder)
     source, record = made(wanted.data, wanted.sizes, folder)
     found = _run(wanted, place, source)
     stated = {"method": wanted.method, "partitions": wanted.partitions, "place": place.name}
@@ -155,6 +157,8 @@ def words_of(wanted: Wanted, place: Place, source: Path, room: Path, master: str
     settings = log_settings(room / "events")
     if place.n_workers:
         settings["spark.executor.memory"] = f"{place.executor_memory}m"
+        # As many as a session of this machine takes: 200, Spark's own, are for larger clusters.
+        settings["spark.sql.shuffle.partitions"] = str(SHUFFLED_PARTITIONS)
     words += ["--engine", "spark", "--spark-master", master]
     for key, value in settings.items():
         words += ["--spark-conf", f"{key}={value}"]

@@ -127,6 +127,9 @@ def watched(
     follower.start()
     try:
         _, status, usage = os.wait4(child.pid, 0)
+    except BaseException:
+        child.kill()  # who interrupts the measurement has no use for the run
+        raise
     finally:
         is_over.set()
         follower.join()
