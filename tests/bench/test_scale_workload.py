@@ -13,7 +13,7 @@ from incrowd.bench.scale_data import made
 from incrowd.bench.scale_events import log_settings, logged, told
 from incrowd.bench.scale_runs import Place, measured, said_of, voters, words_of
 from incrowd.bench.scale_sizes import SMALL
-from incrowd.bench.scale_tree import Account, Watch, account_of, below, watched
+from incrowd.bench.scale_tree import Account, Watch, account_of, below, busy_seconds, watched
 from incrowd.bench.table_text import NOT_MEASURED
 from incrowd.cli.bench import WORKLOADS
 from incrowd.errors import EngineError, JobError
@@ -44,6 +44,12 @@ def write_processes(folder, lines):
 def test_a_line_of_the_kernel_whose_name_has_brackets():
     found = account_of(stat(7, 3, 1.5, 10, name="a) b (c) 9"))
     assert found == Account("a) b (c) 9", 3, 1.5, 10 * os.sysconf("SC_PAGE_SIZE"))
+
+
+def test_processors_work_but_not_while_they_wait():
+    ticks = os.sysconf("SC_CLK_TCK")
+    numbers = [3 * ticks, ticks, 2 * ticks, 900 * ticks, 70 * ticks, 0, ticks, 0, 0, 0]
+    assert busy_seconds(f"cpu  {' '.join(map(str, numbers))}\ncpu0 1 2 3\n") == 7
 
 
 def test_processes_below_roots_and_no_others():
@@ -289,6 +295,7 @@ def fake(place, n_rows, partitions=2, method="greedy", **other):
         "data": {"n_rows": n_rows, "n_distinct": n_rows // 4, "columns": ["a"]},
         "seconds": 10 + n_rows / 1000,
         "cpu_seconds": 20.0,
+        "others_cpu_seconds": 3.0,
         "peak_memory_bytes": 300 * MB,
         "driver_memory_bytes": 200 * MB,
         "worker_memory_bytes": 50 * MB,
@@ -313,7 +320,7 @@ def results_of(**parts):
         "parts": {
             part: {
                 "results": {
-                    f"{part}-{number}-rounds-": {**about, "runs": [run]}
+                    f"{part}-{number}-engine-": {**about, "runs": [run]}
                     for number, run in enumerate(runs)
                 }
             }
@@ -368,7 +375,7 @@ def test_tables_tell_loss_against_one_part_and_other_bytes(results):
     workers = render_scale.SCALE_TABLES["scale-workers"](results)
     assert "1.00×" in workers
     assert "0.50" in workers  # twice the rows took twice as long with twice the workers
-    results["parts"]["places"]["results"]["places-1-rounds-"]["runs"][0]["release_sha256"] = "other"
+    results["parts"]["places"]["results"]["places-1-engine-"]["runs"][0]["release_sha256"] = "other"
     assert "**no**" in render_scale.SCALE_TABLES["scale-voters"](results)
 
 

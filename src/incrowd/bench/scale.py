@@ -173,16 +173,19 @@ def adaptive(sizes: ScaleSizes) -> dict[str, Task]:
 
 
 def rules(sizes: ScaleSizes) -> dict[str, Task]:
-    """Plan baskets: counted by the driver, and in rounds where the rows lie."""
+    """Plan baskets: counted by the driver, and fewer of them in rounds where the rows lie.
+
+    Every question of a round is a job on Spark, and there are some for every split.
+    """
     words = ["--k", "5", "--confidence", "0.9", "--rules", "{folder}/rules.txt"]
     words += ["--sensitive-items", "{folder}/sensitive.txt", "--alpha", "4", "--gamma", "4"]
     words += ["--order", "paper", "--improve", "none"]
-    shape = (*sizes.baskets, sizes.longest, sizes.n_rules)
     planned = {}
-    for name, more in (("driver", ("--rounds", "driver")), ("rounds", ("--rounds", "engine"))):
-        wanted = Wanted("baskets", shape, (*words, *more), "rbat")
-        for place in (Place(MEMORY), Place(SPARK, master="local[2]")):
-            planned[f"{place.name}-{name}-{sizes.baskets[0]}"] = _task(wanted, place)
+    for shape, ways in ((sizes.baskets, ("driver",)), (sizes.round_baskets, ("driver", "engine"))):
+        for way in ways:
+            wanted = Wanted("baskets", shape, (*words, "--rounds", way), "rbat")
+            for place in (Place(MEMORY), Place(SPARK, master="local[2]")):
+                planned[f"{place.name}-{way}-{shape[0]}"] = _task(wanted, place)
     return planned
 
 

@@ -134,7 +134,8 @@ def write_baskets(n_rows: int, n_items: int, longest: int, n_rules: int, target:
     sets, is_sensitive, rules = data.made(target)
     path = target / "baskets.parquet"
     write_sets(sets, path, SetFormat("lists", row_column="basket", item_column="items"))
-    sensitive = [str(item) for item in is_sensitive.nonzero()[0]]
+    held = set(sets.items.tolist())  # of few baskets not all items are
+    sensitive = [str(item) for item in is_sensitive.nonzero()[0] if item in held]
     (target / "sensitive.txt").write_text("\n".join(sensitive) + "\n", encoding="utf-8")
     stated = [
         f"{' '.join(map(str, public))} -> {' '.join(map(str, told))}\n"

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,14 @@ from incrowd.bench.scale_tree import watched
 
 Measured = dict[str, Any]
 
-FEW_ROWS = 3_000
+FEW = {
+    "voters": (3_000,),
+    "lists": (3_000, 1_000),
+    "payments": (300,),
+    "baskets": (800, 100, 30, 20),
+}
+"""The sizes of data on which loops are compiled."""
+
 RELEASE = "release.parquet"
 SHUFFLED_PARTITIONS = 8
 
@@ -74,8 +81,7 @@ class Wanted:
     @property
     def few(self) -> Wanted:
         """The same on few rows: what compiles the same loops."""
-        sizes = (min(FEW_ROWS, self.sizes[0]), *self.sizes[1:])
-        return Wanted(self.data, sizes, self.words, self.method, self.partitions)
+        return replace(self, sizes=FEW[self.data])
 
 
 def voters(n_rows: int, method: str, k: int, partitions: int = 0, *more: str) -> Wanted:

@@ -11,6 +11,7 @@ class ScaleSizes:
 
     ``voters`` are measured on every place; ``fit_voters`` besides, on those that the cost model
     is made for, since a line needs more than one point; ``most_voters`` on the disk alone.
+    Baskets are rows, items, the longest row, and rules.
     """
 
     k: int = 5
@@ -27,9 +28,8 @@ class ScaleSizes:
     list_items: int = 100_000
     list_memory: str = "2GB"
     payments: int = 20_000
-    baskets: tuple[int, int] = (515_597, 1_657)
-    longest: int = 164
-    n_rules: int = 4_000
+    baskets: tuple[int, int, int, int] = (515_597, 1_657, 164, 4_000)
+    round_baskets: tuple[int, int, int, int] = (100_000, 100, 60, 100)
 
 
 FULL = ScaleSizes()
@@ -48,8 +48,7 @@ SMALL = ScaleSizes(
     list_items=200,
     list_memory="300MB",
     payments=300,
-    baskets=(800, 100),
-    longest=30,
-    n_rules=20,
+    baskets=(900, 100, 30, 20),
+    round_baskets=(800, 100, 30, 20),
 )
 """The same parts on few rows; most of the time Spark starts."""

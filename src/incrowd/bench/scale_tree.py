@@ -69,6 +69,12 @@ def below(roots: Iterable[int], known: dict[int, Account]) -> dict[int, Account]
     return found
 
 
+def busy_seconds(stat: str) -> float:
+    """Return the time that all processors have worked, of the text of ``/proc/stat``."""
+    user, nice, system, _idle, _wait, *interrupts = map(int, stat.splitlines()[0].split()[1:8])
+    return (user + nice + system + sum(interrupts)) / _TICKS
+
+
 @dataclass
 class Watch:
     """Follows processes below some roots; others' time before the watch does not count.
@@ -117,7 +123,8 @@ def watched(
     Its output goes to ``out`` and its messages to ``errors``. Raises RuntimeError with the last
     of them where it fails.
     """
-    started = time.perf_counter()
+    proc = Path("/proc/stat")
+    started, busy = time.perf_counter(), busy_seconds(proc.read_text("utf-8"))
     with out.open("wb") as sink, errors.open("wb") as told:
         child = subprocess.Popen(
             list(words), stdout=sink, stderr=told, env={**os.environ, **(variables or {})}
@@ -133,15 +140,17 @@ def watched(
     finally:
         is_over.set()
         follower.join()
-    seconds = time.perf_counter() - started
+    seconds, busy = time.perf_counter() - started, busy_seconds(proc.read_text("utf-8")) - busy
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
         last = errors.read_text("utf-8", "replace")[-1_500:]
         raise RuntimeError(f"a measured run ended with status {child.returncode}:\n{last}")
     # Of one process the kernel's own figures are exact; of many they miss those of other parents.
+    own = max(watch.cpu_seconds, usage.ru_utime + usage.ru_stime)
     return {
         "seconds": round(seconds, 2),
-        "cpu_seconds": round(max(watch.cpu_seconds, usage.ru_utime + usage.ru_stime), 2),
+        "cpu_seconds": round(own, 2),
+        "others_cpu_seconds": round(max(0.0, busy - own), 2),
         "peak_memory_bytes": max(watch.peak_memory_bytes, usage.ru_maxrss * 1024),
         "worker_memory_bytes": watch.worker_memory_bytes,
         "n_processes": watch.n_processes,
