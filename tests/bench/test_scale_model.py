@@ -8,9 +8,11 @@ from incrowd.bench.scale_model import (
     STAGES,
     Line,
     Machines,
+    StageCost,
     distinct_at,
     fitted,
     model_of,
+    with_search_of,
 )
 
 TASKS = dict(zip(STAGES, (1.0, 4.0, 8.0, 6.0, 5.0, 3.0), strict=True))
@@ -85,12 +87,6 @@ def test_ten_times_the_rows_are_foretold(has_tasks):
     assert model.worker_memory.at(5_000_000) == pytest.approx(5e7 + 200 * 5_000_000)
 
 
-def test_runs_of_one_core_and_of_two_make_one_model():
-    model = model_of([*FIT, run_of(1_000_000, 150_000, 1)])
-    true = run_of(10_000_000, 510_000, 8)
-    assert model.seconds(10_000_000, 510_000, 8) == pytest.approx(true["seconds"])
-
-
 def test_a_cluster_shortens_tasks_alone_and_has_a_network():
     model = model_of(FIT)
     n_rows, n_distinct = 100_000_000, 1_000_000
@@ -100,6 +96,20 @@ def test_a_cluster_shortens_tasks_alone_and_has_a_network():
     many = Machines(16, 8, network=1e9)
     wanted = waiting + tasks / 128 + 40 * n_rows / 16e9
     assert model.seconds(n_rows, n_distinct, many) == pytest.approx(wanted)
+
+
+def test_what_every_worker_pays_for_itself_is_not_shortened():
+    cost = StageCost(Line(60.0, 8.0), Line(1.0, 2.0), False, fitted_cores=2)
+    assert cost.seconds(10e6, 3e6, 1) == pytest.approx(1 + 6 + 30 + 80)
+    assert cost.seconds(10e6, 3e6, 80) == pytest.approx(1 + 6 + 30 + 1)
+
+
+def test_the_search_grows_as_another_s():
+    disk = model_of([run_of(run["n_rows"], run["data"]["n_distinct"], 2, False) for run in FIT])
+    model = with_search_of(model_of(FIT), disk, 2)
+    assert model.stages["search"].tasks.per_million == pytest.approx(16.0)
+    assert model.stages["search"].tasks.fixed == model_of(FIT).stages["search"].tasks.fixed
+    assert model.stages["read"] == model_of(FIT).stages["read"]
 
 
 def test_distinct_rows_grow_by_a_power_up_to_all_there_can_be():

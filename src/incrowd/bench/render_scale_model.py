@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from incrowd.bench.scale_model import Line, Machines, Model, distinct_at, model_of
+from incrowd.bench.scale_model import Line, Machines, Model, distinct_at, model_of, with_search_of
 from incrowd.bench.table_text import NOT_MEASURED, Result, short_time, table_of
 from incrowd.data.voters import N_YEARS, N_ZIP_CODES, PARTIES, RACES, SEXES
 
@@ -45,7 +45,12 @@ def _split(measured: Result, place: str) -> tuple[list[Result], list[Result]]:
 def model_at(measured: Result, place: str) -> Model | None:
     """Return the model of a place, or None where nothing was measured to fit it to."""
     fit, _ = _split(measured, place)
-    return model_of(fit) if fit else None
+    if not fit:
+        return None
+    model, disk = model_of(fit), _split(measured, "disk")[0]
+    if place == "disk" or not disk:
+        return model
+    return with_search_of(model, model_of(disk), disk[0]["n_cores"])
 
 
 def _lines(measured: Result) -> str:
@@ -78,10 +83,10 @@ def _bytes(measured: Result) -> str:
         shuffled = "–"
         if model.shuffled.per_million:
             shuffled = f"{model.shuffled.per_million / 1e6:.1f} bytes a row"
-        worker = "–"
+        driver, worker = "within `--memory`", "–"
         if place != "disk":
             worker = _memory(model.worker_memory, "rows of a task")
-        driver = _memory(model.driver_memory, "distinct rows")
+            driver = _memory(model.driver_memory, "distinct rows")
         rows.append(f"| {PLACE[place]} | {shuffled} | {driver} | {worker} |")
     if not rows:
         return NOT_MEASURED
@@ -145,7 +150,7 @@ def _foretold(measured: Result) -> str:
         seconds = disk.seconds(n_rows, n_distinct, 1)
         rows.append(
             f"| {n_rows:,} | {n_distinct:,.0f} | this machine, on disk | {short_time(seconds)} | "
-            f"– | – | {disk.driver_memory.at(n_distinct) / 2**30:.1f} GB |"
+            "– | – | within `--memory` |"
         )
     head = "| rows | distinct rows | where | time | of that no worker shortens | shuffled |"
     return table_of(f"{head} the driver's Python |", rows)

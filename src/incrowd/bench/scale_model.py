@@ -6,15 +6,17 @@ distinct rows, which is what the driver handles. On so many cores
 
     seconds = start + Σ over stages (rest + tasks / cores) + shuffled bytes / network
 
-Tasks are taken to spread evenly and cores to be as fast as those that were measured; a network is
-added, since two workers on one machine have none. Runs on disk have no tasks: all of a stage is a
-line by rows, the search's by distinct rows.
+What tasks cost in any case, the start of Python and compiling, every worker pays for itself at the
+same time: further cores do not shorten it. The rest of the tasks is taken to spread evenly, and
+cores to be as fast as those that were measured; a network is added, since two workers on one
+machine have none. Runs on disk have no tasks: all of a stage is a line by rows, the search's by
+distinct rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 STAGES = ("read", "encode", "search", "decode", "write", "audit")
@@ -68,21 +70,21 @@ class StageCost:
     tasks: Line
     rest: Line
     is_by_distinct: bool
+    fitted_cores: float = 1.0
 
     def seconds(self, n_rows: float, n_distinct: float, n_cores: float) -> float:
         """Return how long it takes."""
-        return self.rest_seconds(n_rows, n_distinct) + self.task_seconds(n_rows, n_distinct) / (
-            n_cores
-        )
+        shared_out = Line(0.0, self.tasks.per_million).at(self._count(n_rows, n_distinct))
+        return self.unshortened(n_rows, n_distinct) + shared_out / n_cores
 
-    def task_seconds(self, n_rows: float, n_distinct: float) -> float:
-        """Return the time of all its tasks, one after the other."""
-        return self.tasks.at(n_distinct if self.is_by_distinct else n_rows)
-
-    def rest_seconds(self, n_rows: float, n_distinct: float) -> float:
+    def unshortened(self, n_rows: float, n_distinct: float) -> float:
         """Return what no further core makes shorter; without tasks it goes by rows."""
-        is_by_rows = not self.is_by_distinct and self.tasks == Line(0.0, 0.0)
-        return self.rest.at(n_rows if is_by_rows else n_distinct)
+        has_tasks = self.tasks != Line(0.0, 0.0)
+        rest = self.rest.at(n_distinct if has_tasks else self._count(n_rows, n_distinct))
+        return rest + self.tasks.fixed / self.fitted_cores
+
+    def _count(self, n_rows: float, n_distinct: float) -> float:
+        return n_distinct if self.is_by_distinct else n_rows
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,17 @@ class Model:
     def waiting(self, n_rows: float, n_distinct: float) -> float:
         """Return the seconds of a run that no further worker makes shorter."""
         stages = self.stages.values()
-        return self.start + sum(cost.rest_seconds(n_rows, n_distinct) for cost in stages)
+        return self.start + sum(cost.unshortened(n_rows, n_distinct) for cost in stages)
+
+
+def with_search_of(model: Model, other: Model, n_cores: int) -> Model:
+    """Return a model whose tasks of the search grow as another's search did on so many cores.
+
+    The loops are the same everywhere; compiling them hides how they grow in short runs.
+    """
+    own, others = model.stages["search"], other.stages["search"].rest
+    tasks = Line(own.tasks.fixed, others.per_million * n_cores)
+    return replace(model, stages={**model.stages, "search": replace(own, tasks=tasks)})
 
 
 def model_of(runs: Sequence[Run]) -> Model:
@@ -145,6 +157,7 @@ def model_of(runs: Sequence[Run]) -> Model:
             fitted(zip(counts, tasks, strict=True)) if has_tasks else Line(0.0, 0.0),
             fitted(zip(by, rest, strict=True)),
             is_by_distinct,
+            sum(run["n_cores"] for run in runs) / len(runs),
         )
     starts = [run["seconds"] - sum(run["stages"].values()) for run in runs]
     return Model(
