@@ -21,7 +21,7 @@ ADAPTIVE = (
 """Khan et al. (2018), section VI: Haswell processors of 2.3 GHz, 32 cores and 128 GB a node."""
 
 RULES = (
-    ("Figure 2a", "4X, 1 to 12 nodes of one core", "time falls with nodes; no figures are printed"),
+    ("Figure 2a", "4X, by the number of nodes (13, one the master)", "time falls with nodes; no figures are printed"),
     ("Figure 2b", "the same", "near linear on few nodes, then less: one reducer splits"),
 )
 """Memon and Shao (2015), section 5: Hadoop on nodes of 2 GB and 100 Mbit/s."""
