@@ -243,3 +243,12 @@ def test_an_effort_in_changes_is_shared_out_by_rows(effort, sizes):
     assert effort <= sum(shares) <= effort + len(sizes)
     for share, size in zip(shares, sizes, strict=True):
         assert abs(share - effort * size / sum(sizes)) <= 1 + effort * 1e-9
+
+
+def test_belief_within_parts_does_not_bound_belief_in_the_whole():
+    """Why belief that is not counted in closed form is refused: two parts at 1/2, 3/4 together."""
+    rows = [(0, 1), (0, 1), (1, 2), (0, 2)]
+    masks = [[False, True], [False, True], [True, False], [True, True]]
+    for part in (slice(0, 2), slice(2, 4)):
+        assert max(oracle.beliefs(rows[part], masks[part], [2, 3])) == 0.5
+    assert max(oracle.beliefs(rows, masks, [2, 3])) == 0.75

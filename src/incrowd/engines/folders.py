@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from incrowd.data.parts import part_files
+from incrowd.data.parts import data_files
 from incrowd.data.table import MANIFEST, SUCCESS, Format, suffix_of
 from incrowd.engines.base import PartFile, hash_of_parts, not_whole
 from incrowd.errors import InputError
@@ -102,7 +102,7 @@ def part_name(number: int, stored: Format) -> str:
 def hash_of_location(location: Path) -> str:
     """Return the SHA-256 of a file, or of the names and hashes of a folder's part files."""
     if location.is_dir():
-        return hash_of_parts(_part(path) for path in part_files(location))
+        return hash_of_parts(_part(path) for path in data_files(location))
     return _sha256(location)
 
 
