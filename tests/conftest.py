@@ -43,6 +43,31 @@ def spark_engine(spark_is_available):  # noqa: ARG001
     engine.close()
 
 
+@pytest.fixture(scope="session")
+def standalone_cluster(spark_is_available, tmp_path_factory):  # noqa: ARG001
+    """The address of a standalone cluster on loopback: two workers of one core and 1 GB each.
+
+    A process has one master: use it in another one (``engines.clusters.spark_in_child``).
+    """
+    from engines.clusters import standalone
+
+    with standalone(tmp_path_factory.mktemp("standalone")) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def connect_server(spark_is_available, tmp_path_factory):  # noqa: ARG001
+    """The address of a Spark Connect server on loopback, with two threads for tasks."""
+    from engines.clusters import connect
+    from incrowd.engines.spark_connect import missing_connect
+
+    missing = missing_connect()
+    if missing:
+        pytest.skip(str(missing))
+    with connect(tmp_path_factory.mktemp("connect")) as address:
+        yield address
+
+
 @pytest.fixture
 def disk_engine(tmp_path):
     """Rows in files, one block a few rows."""
@@ -63,7 +88,7 @@ def engine(request):
     return LocalEngine()
 
 
-SPREAD_ENGINES = ["disk"]
+SPREAD_ENGINES = ["disk", "spark"]
 
 
 @pytest.fixture(

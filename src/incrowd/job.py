@@ -11,6 +11,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from incrowd.consistency import refuse_contradictions
 from incrowd.data.coding import Coding
+from incrowd.data.locations import Location, is_address, located
 from incrowd.data.schema import Schema
 from incrowd.data.specs import HierarchySpec
 from incrowd.engines.table import EngineChoice
@@ -94,8 +95,8 @@ class Job:
     hierarchies: Mapping[str, HierarchySpec] = field(default_factory=dict)
     coding: Mapping[str, Coding] = field(default_factory=dict)
     bins: Mapping[str, int] = field(default_factory=dict)
-    data: Path | None = None
-    output: Path | None = None
+    data: Location | None = None
+    output: Location | None = None
     engine: EngineChoice = field(default_factory=EngineChoice)
     input: InputOptions = field(default_factory=InputOptions)
     release: ReleaseOptions = field(default_factory=ReleaseOptions)
@@ -112,8 +113,8 @@ class Job:
         specs = with_flat(self.method, self.schema, specs, self.coding)
         object.__setattr__(self, "hierarchies", specs)
         for name in ("data", "output"):
-            path = getattr(self, name)
-            object.__setattr__(self, name, Path(path) if path is not None else None)
+            stated = getattr(self, name)
+            object.__setattr__(self, name, located(stated) if stated is not None else None)
         refuse_contradictions(self)
 
     # ── TOML ────────────────────────────────────────────────────────────────────────────────
@@ -344,10 +345,10 @@ def _text(value: Any, where: str) -> str | None:
     return value or None
 
 
-def path_of(value: Any, where: str, base: Path) -> Path | None:
-    """Return a stated path as it is seen from the job's folder."""
+def path_of(value: Any, where: str, base: Path) -> Location | None:
+    """Return a stated location as it is seen from the job's folder."""
     text = _text(value, where)
-    return base / text if text else None
+    return located(text, base) if text else None
 
 
 def resolved(section: Mapping[str, Any], base: Path, files: tuple[str, ...]) -> dict[str, Any]:
@@ -371,6 +372,8 @@ def _with_paths(method: Mapping[str, Any], base: Path) -> dict[str, Any]:
     return resolved
 
 
-def relative(path: Path, base: Path | None) -> str:
-    """Return a path as a job in folder ``base`` states it."""
-    return os.path.relpath(path, base) if base is not None else str(path)
+def relative(path: Location, base: Path | None) -> str:
+    """Return a location as a job in folder ``base`` states it."""
+    if base is None or is_address(path):
+        return str(path)
+    return os.path.relpath(path, base) + ("/" if str(path).endswith("/") else "")

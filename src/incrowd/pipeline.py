@@ -23,8 +23,9 @@ from incrowd.data.coding import CodedView, Coding
 from incrowd.data.costs import with_costs
 from incrowd.data.dataset import Rows, Trace
 from incrowd.data.encoding import decode, encode, refuse_stars
-from incrowd.data.frames import from_frame, to_frame
+from incrowd.data.frames import SPARK, from_frame, is_spark_frame, to_frame
 from incrowd.data.hierarchy import Hierarchy
+from incrowd.data.locations import is_folder
 from incrowd.data.read import read_table
 from incrowd.data.schema import Schema
 from incrowd.data.table import Format, Table
@@ -40,7 +41,7 @@ from incrowd.methods.adaptive.search import starred_missing
 from incrowd.methods.conditions import Conditions
 from incrowd.metrics.stated_costs import share_of_stated_costs
 from incrowd.metrics.table import measure
-from incrowd.outputs import file_hash, guarded_paths, key_written
+from incrowd.outputs import Target, file_hash, key_written, target_of
 from incrowd.preparation import Prepared, notes_on_columns, prepare, without_unshown_bits
 from incrowd.progress import Progress, silent
 from incrowd.release import Release, Stages, peak_memory, promise_of, refuse_broken, signed, timed
@@ -51,6 +52,14 @@ from incrowd.search_conditions import (
 )
 from incrowd.set_job import SetJob
 from incrowd.set_pipeline import anonymize_sets, run_sets
+from incrowd.spread.assign import assigned_by_content
+from incrowd.spread.eligible import why_not_spread
+from incrowd.spread_pipeline import (
+    anonymize_spread,
+    gathered,
+    goes_spread,
+    run_spread,
+)
 from incrowd.suppressed import Settled, settle, suppression_finding
 from incrowd.workspace import Workspace, publish
 
@@ -87,35 +96,47 @@ def run(job: Job | SetJob, *, force: bool = False, progress: Progress = silent) 
     """
     if isinstance(job, SetJob):
         return run_sets(job, force=force, progress=progress)
-    data, output = guarded_paths(job, force)
-    stages = Stages(progress)
+    target = target_of(job, force)
     try:
-        with (
-            Workspace(output.parent) as workspace,
-            closing(make_engine(job.engine, workspace.folder)) as engine,
-        ):
-            with stages("read"):
-                table = read_input(data, job.input)
-            searched = _search(job, table, engine, stages, progress)
-            with stages("write"):
-                stored = format_of_path(output, table.format)
-                temporary = workspace.file("release" + "".join(output.suffixes[-2:]))
-                write_table(searched.frame, temporary, stored)
-                searched = searched.written(job)
-                del table
-            with stages("audit"):
-                reread = _reread(temporary, stored, searched.frame, job.input.missing_values)
-                audit = _audit(job, searched, reread, engine)
-                audit = signed(audit, file_hash(temporary), file_hash(data))
-            audit = timed(audit, stages)
-            refuse_broken(audit)
-            with key_written(job.release.key, searched.original_row, force=force):
-                publish(temporary, output, force=force)
+        if goes_spread(job, target):
+            return run_spread(job, target, force=force, progress=progress)
+        return _run_here(job, target, force, progress)
     except OSError as error:
         raise InputError(
-            f"{output.parent}: writing failed ({os.strerror(error.errno or 0)})",
+            f"{target.beside}: writing failed ({os.strerror(error.errno or 0)})",
             remedy="Nothing was published. Make room or choose another folder with -o.",
         ) from None
+
+
+def _run_here(job: Job, target: Target, force: bool, progress: Progress) -> Release:
+    """Anonymize a table whose rows lie in this process."""
+    stages = Stages(progress)
+    output = Path(target.output)
+    with (
+        Workspace(output.parent) as workspace,
+        closing(make_engine(job.engine, workspace.folder)) as engine,
+    ):
+        with stages("read"):
+            if is_folder(target.data):
+                table, digest = gathered(job, target.data, engine, workspace.folder)
+            else:
+                table = read_input(Path(target.data), job.input)
+                digest = file_hash(Path(target.data))
+        searched = _search(job, table, engine, stages, progress)
+        with stages("write"):
+            stored = format_of_path(output, table.format)
+            temporary = workspace.file("release" + "".join(output.suffixes[-2:]))
+            write_table(searched.frame, temporary, stored)
+            searched = searched.written(job)
+            del table
+        with stages("audit"):
+            reread = _reread(temporary, stored, searched.frame, job.input.missing_values)
+            audit = _audit(job, searched, reread, engine)
+            audit = signed(audit, file_hash(temporary), digest)
+        audit = timed(audit, stages)
+        refuse_broken(audit)
+        with key_written(job.release.key, searched.original_row, force=force):
+            publish(temporary, output, force=force)
     return Release(None, audit, output, searched.repeating(job))
 
 
@@ -131,28 +152,56 @@ def read_input(path: Path, options: InputOptions) -> Table:
 
 
 def anonymize(frame: Any, job: Job | SetJob, *, progress: Progress = silent) -> Release:
-    """Anonymize a pandas, polars or pyarrow frame and hand back the same kind.
+    """Anonymize a pandas, polars, pyarrow or Spark frame and hand back the same kind.
 
     With a SetJob the frame holds sets: a SciPy matrix, or two columns. The audit is made on the
-    very frame that is handed out. Raises as ``run`` does.
+    very frame that is handed out. A Spark frame is worked on in its own session, whatever engine
+    the job names; its rows stay there where the job allows it. Raises as ``run`` does.
     """
     if isinstance(job, SetJob):
         return anonymize_sets(frame, job, progress=progress)
+    if is_spark_frame(frame) and not why_not_spread(job):
+        return anonymize_spread(frame, job, progress=progress)
     stages = Stages(progress)
-    with closing(make_engine(job.engine)) as engine:
+    with closing(_engine_for(frame, job)) as engine:
         with stages("read"):
-            table, kind = from_frame(frame, missing_values=job.input.missing_values)
+            table, kind = _taken(frame, job, engine)
         searched = _search(job, table, engine, stages, progress)
         with stages("write"):
-            handed_out = to_frame(searched.frame, kind)
+            handed_out = _handed_out(searched.frame, kind, engine)
             searched = searched.written(job)
         with stages("audit"):
-            reread, _ = from_frame(handed_out, missing_values=job.input.missing_values)
+            reread, _ = _taken(handed_out, job, engine)
             audit = _audit(job, searched, reread, engine)
             audit = signed(audit, _frame_hash(reread.frame), _frame_hash(table.frame))
         audit = timed(audit, stages)
         refuse_broken(audit)
     return Release(handed_out, audit, job=searched.repeating(job))
+
+
+def _engine_for(frame: Any, job: Job) -> Any:
+    """Return the engine of a frame: Spark on the session of a Spark frame, else the job's."""
+    if not is_spark_frame(frame):
+        return make_engine(job.engine)
+    from incrowd.engines.spark import SparkEngine
+
+    return SparkEngine(session=frame.sparkSession)
+
+
+def _taken(frame: Any, job: Job, engine: Any) -> tuple[Table, str]:
+    """Take a frame's columns in, and say which kind it was."""
+    kind = SPARK
+    if is_spark_frame(frame):
+        frame = engine.collect(engine.from_frame(frame))
+    else:
+        kind = ""
+    table, kind_of_frame = from_frame(frame, missing_values=job.input.missing_values)
+    return table, kind or kind_of_frame
+
+
+def _handed_out(table: pa.Table, kind: str, engine: Any) -> Any:
+    """Hand a table out as a frame of the kind, on Spark's session where it came from one."""
+    return engine.to_frame(engine.load(table)) if kind == SPARK else to_frame(table, kind)
 
 
 def check(
@@ -255,6 +304,10 @@ def _search(
         refuse_infeasible(job, conditions, table.n_rows)
     with stages("search"):
         after = view.restored(job.method.run(view.rows, conditions, engine, job.seed, progress))
+        if conditions.is_size_only and not after.is_suppressed.any():
+            others = [name for name in schema.published if name not in schema.quasi]
+            nodes = assigned_by_content(before.nodes, after.nodes, table.frame.select(others))
+            after = replace(after, nodes=nodes)
         if getattr(job.method, "missing", "value") == "suppress":
             after = replace(after, nodes=starred_missing(before, after, table.missing_values))
         prepared, after = without_unshown_bits(prepared, after)

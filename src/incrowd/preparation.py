@@ -111,14 +111,7 @@ def notes_on_columns(job: Job, table: Table) -> list[str]:
     from incrowd.data.proposal import repeating_identifiers
 
     schema = job.schema
-    notes = []
-    withheld = {schema.person, job.guarantee.k_column}
-    unstated = [name for name in table.columns if name not in schema.roles and name not in withheld]
-    removed = [*schema.identifying, *sorted(name for name in withheld if name)]
-    if removed:
-        notes.append(f"removed as stated: {', '.join(removed)}")
-    if unstated:
-        notes.append(f"removed, since no role is stated: {', '.join(unstated)}")
+    notes = notes_on_removed(job, table.columns)
     if not schema.person:
         for name in repeating_identifiers(table):
             notes.append(
@@ -131,4 +124,18 @@ def notes_on_columns(job: Job, table: Table) -> list[str]:
                 f"column {name!r}: {n_cells} cells would run as formulas in a spreadsheet; "
                 "they are kept as they are"
             )
+    return notes
+
+
+def notes_on_removed(job: Job, columns: list[str]) -> list[str]:
+    """Return which of a table's columns are not released."""
+    schema = job.schema
+    notes = []
+    withheld = {schema.person, job.guarantee.k_column}
+    unstated = [name for name in columns if name not in schema.roles and name not in withheld]
+    removed = [*schema.identifying, *sorted(name for name in withheld if name)]
+    if removed:
+        notes.append(f"removed as stated: {', '.join(removed)}")
+    if unstated:
+        notes.append(f"removed, since no role is stated: {', '.join(unstated)}")
     return notes

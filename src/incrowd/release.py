@@ -8,10 +8,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from incrowd.audit import Audit
+from incrowd.data.locations import Location
 from incrowd.errors import AuditError
 from incrowd.guarantees.evidence import Finding
 from incrowd.job import Job, parameters
@@ -28,7 +28,7 @@ class Release:
 
     data: Any
     audit: Audit
-    path: Path | None = None
+    path: Location | None = None
     job: Job | SetJob | None = None
 
 

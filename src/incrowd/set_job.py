@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.consistency import require_seed
+from incrowd.data.locations import Location, located
 from incrowd.data.rule_closure import CLOSURES
 from incrowd.data.sets import BIPARTITE, GRAPHS
 from incrowd.engines.table import EngineChoice
@@ -164,8 +165,8 @@ class SetJob:
 
     guarantee: Any
     method: Any = None
-    data: Path | None = None
-    output: Path | None = None
+    data: Location | None = None
+    output: Location | None = None
     sets: SetInput = field(default_factory=SetInput)
     rules: RuleInput = field(default_factory=RuleInput)
     input: InputOptions = field(default_factory=InputOptions)
@@ -178,8 +179,8 @@ class SetJob:
             method = SET_METHODS[DEFAULT_SET_METHOD.get(self.guarantee.name, "cluster")]()
             object.__setattr__(self, "method", method)
         for name in ("data", "output"):
-            path = getattr(self, name)
-            object.__setattr__(self, name, Path(path) if path is not None else None)
+            stated = getattr(self, name)
+            object.__setattr__(self, name, located(stated) if stated is not None else None)
         if self.guarantee.name not in self.method.keeps:
             able = [name for name, kind in SET_METHODS.items() if self.guarantee.name in kind.keeps]
             raise JobError(

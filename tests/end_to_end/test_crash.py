@@ -1,6 +1,7 @@
 """Killed at any moment, a run leaves no file under the final name and no trace after the next."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -96,6 +97,47 @@ def test_interrupted_or_failing_runs_clean_up(desk, moments, how):
         files = {name: text for name, text in desk.files().items() if ".incrowd-" not in name}
         files.pop("census.release.csv", None)
         assert files == before
+
+
+@pytest.mark.parametrize("output", ["disk.csv", "parts/"])
+def test_killed_with_rows_on_disk_nothing_has_the_name_and_the_next_run_cleans_up(desk, output):
+    flags = ["run", "census.csv", *FLAGS, "--memory", "300MB", "-o", output]
+
+    def die_there(moment):
+        return subprocess.run(
+            [sys.executable, "-c", DRIVER, str(moment), "kill", *flags],
+            cwd=desk.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    counted = die_there(-1)
+    assert counted.returncode == 0, counted.stderr
+    moments = int(counted.stderr.rsplit("moments", 1)[1])
+    whole = _content(desk / output)
+    _remove(desk / output)
+    n_killed = 0
+    for moment in range(2, moments + 1, max(1, moments // 8)):
+        n_killed += die_there(moment).returncode == -signal.SIGKILL
+        assert all(leftover.stat().st_mode & 0o077 == 0 for leftover in leftovers(desk))
+        if (desk / output).exists():  # killed after publication: then it is whole
+            assert _content(desk / output) == whole
+            _remove(desk / output)
+    assert n_killed > 5
+    finished = desk.incrowd(*flags)
+    assert finished.status == 0, finished.err
+    assert _content(desk / output) == whole
+    assert leftovers(desk) == []
+
+
+def _content(path):
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    return [(file.name, file.read_bytes()) for file in files]
+
+
+def _remove(path):
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def test_a_living_run_is_left_alone(desk):

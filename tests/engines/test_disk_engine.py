@@ -239,8 +239,9 @@ def test_a_full_disk_is_told_where_rows_are_counted():
     with an_engine(threads=1, memory=64 << 20) as engine:
         blocks = engine.load(many_rows(2_000_000))
         engine._duck.connection().execute("SET max_temp_directory_size = '1MB'")
-        with pytest.raises(InputError, match="the disk is full; nothing was published"):
-            engine.count(blocks, ["id", "n"])
+        for verb in (engine.count, engine.counted):
+            with pytest.raises(InputError, match="the disk is full; nothing was published"):
+                verb(blocks, ["id", "n"])
 
 
 @pytest.mark.skipif(

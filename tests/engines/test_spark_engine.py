@@ -248,13 +248,6 @@ def test_a_java_home_without_java_is_told(no_java, monkeypatch):
     assert "JAVA_HOME" in unavailable().what
 
 
-def test_spark_connect_is_refused(monkeypatch):
-    monkeypatch.setattr("incrowd.engines.spark.active_session", lambda: None)
-    remote = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
-    with pytest.raises(EngineError, match="Spark Connect"):
-        SparkEngine(session=remote)
-
-
 def test_errors_of_spark_itself_keep_their_kind_only():
     class AnalysisException(Exception):
         def getCondition(self):  # noqa: N802
@@ -292,7 +285,7 @@ def _raise(group):
 def test_the_private_directory_goes_when_a_session_does_not_start(tmp_path, monkeypatch):
     monkeypatch.setattr(spark_session, "unavailable", lambda: None)
 
-    def refuse(master, memory, private):  # noqa: ARG001
+    def refuse(master, memory, private, further):  # noqa: ARG001
         (private / "java.log").write_text("ERROR: no such master zz\n", encoding="utf-8")
         raise RuntimeError("JAVA_GATEWAY_EXITED")
 

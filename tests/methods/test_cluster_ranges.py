@@ -158,6 +158,7 @@ def test_near_rows_of_ranges_are_the_nearest():
     from numba import njit
 
     from incrowd.methods.cluster import kernel_near
+    from incrowd.methods.cluster.lines import Lines
     from incrowd.methods.cluster.search import Plan, begin
 
     list_near = kernel_near.list_near
@@ -174,7 +175,8 @@ def test_near_rows_of_ranges_are_the_nearest():
     rows, _ = encode(Table(frame), ("age", "pay"), specs)
     limits = Conditions(3).packed(rows.n_rows)
     plan = Plan.of(rows, "ncp", limits, 0)
-    space = begin(rows.nodes, plan, limits).space
+    each = np.ones(rows.n_rows, dtype=np.int64)
+    space = begin(Lines.of_rows(rows.nodes, each, limits), plan).space
     near = kernel_near.no_lists(space, 10)
     draws = np.asarray([99])
     costs = fixed_point_costs(rows.hierarchies, "ncp")

@@ -4,10 +4,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from incrowd.methods.cluster import search
+from incrowd.methods.cluster.lines import Lines
 from incrowd.methods.conditions import Conditions
 from incrowd.methods.mondrian.search import cut_rows
 from incrowd.methods.options import METRICS
@@ -20,12 +21,14 @@ def begun(rows, k, metric, seed, start=None, **asked):
     """Return the plan of a search, and the search at its beginning."""
     limits = Conditions(k).packed(rows.n_rows)
     plan = search.Plan.of(rows, metric, limits, seed, **asked)
-    return plan, search.begin(rows.nodes, plan, limits, 0, start)
+    each = np.ones(rows.n_rows, dtype=np.int64)
+    return plan, search.begin(Lines(np.arange(rows.n_rows), rows.nodes, each, limits, start), plan)
 
 
 def run_slices(rows, k, metric, n_slices, n_iterations, heat, seed=3, start=None, **asked):
     """Search a table and yield its state, its space and its plan after every slice."""
     from incrowd.methods.cluster import kernel_near, kernel_pool, kernel_search
+    from incrowd.methods.cluster.kernel_state import N_DONE
 
     plan, found = begun(rows, k, metric, seed, start, **asked)
     space, state, trees = found.space, found.state, found.trees
@@ -35,9 +38,14 @@ def run_slices(rows, k, metric, n_slices, n_iterations, heat, seed=3, start=None
     yield space, state, plan, trees
     stamps = 0
     for _ in range(n_slices):
-        stamps = kernel_search.search_slice(
-            space, state, pool, near, None, k, n_iterations, effort, heat, stamps
-        )
+        n_done = int(state.counters[N_DONE]) + n_iterations
+        while state.counters[N_DONE] < n_done or pool.counters[kernel_pool.IS_WAITING]:
+            n_left = n_done - int(state.counters[N_DONE])
+            stamps = kernel_search.search_slice(
+                space, state, pool, near, None, k, n_left, effort, heat, stamps
+            )
+            if pool.counters[kernel_pool.IS_WAITING]:
+                state, pool = kernel_pool.with_room(state, pool)
         yield space, state, plan, trees
 
 
@@ -114,7 +122,13 @@ def recount(rows, k, metric, space, state, plan, trees):
     return total
 
 
-@settings(max_examples=60)
+@pytest.fixture(autouse=True)
+def no_spare_room(monkeypatch):
+    """Begin with hardly any room for more groups, so that the state must grow."""
+    monkeypatch.setattr("incrowd.methods.cluster.kernel_state.ROOM", 0)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_bookkeeping_of_small_tables(data):
     rows = data.draw(tables(most_rows=40))
@@ -129,7 +143,7 @@ def test_bookkeeping_of_small_tables(data):
         assert totals == sorted(totals, reverse=True)
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_bookkeeping_where_rows_are_left_out_or_stay_together(data):
     rows = data.draw(tables(most_rows=40))

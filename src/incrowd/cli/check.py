@@ -31,6 +31,7 @@ from incrowd.cli.options import (
     Tops,
 )
 from incrowd.data.coding import Coding
+from incrowd.data.locations import is_folder, located
 from incrowd.data.schema import Schema
 from incrowd.data.specs import HierarchySpec
 from incrowd.engines.table import EngineChoice, make_engine
@@ -58,7 +59,10 @@ HOLDS, DOES_NOT_HOLD = 0, 1
 
 @with_flags(FLAGS)
 def check_command(
-    released: Annotated[Path, typer.Argument(metavar="RELEASE", help="The file to check.")],
+    released: Annotated[
+        str,
+        typer.Argument(metavar="RELEASE", help="What to check: a file, a folder or an address."),
+    ],
     quasi: Quasi = None,
     sensitive: Sensitive = None,
     person: Person = None,
@@ -152,9 +156,10 @@ def check_command(
     """
     mapping: dict[str, Any] = {}
     apply_flags(mapping, FLAGS, stated)
-    if is_about_sets(released, guarantee, job, mapping):
+    location = located(released)
+    if is_about_sets(Path(released), guarantee, job, mapping):
         audit = check_sets_file(
-            released, guarantee, mapping, original=original, key=key, aligned=aligned, job=job
+            Path(released), guarantee, mapping, original=original, key=key, aligned=aligned, job=job
         )
         return _told(audit, as_json)
     mapping = {}
@@ -193,26 +198,50 @@ def check_command(
             "no column is quasi-identifying, so there is nothing to check",
             remedy="Name the columns that somebody could know a person by: --quasi age,zip.",
         )
+    promise = build_guarantee(guarantee or KAnonymity.name, mapping.get("guarantee", {}))
+    schema = Schema(quasi_names, sensitive_names, person=person)
+    reading = build(InputOptions, mapping.get("input", {}), "input")
+    choice = build(EngineChoice, mapping.get("engine", {}), "engine")
+    accepted = tuple(split_names(accept_insensitive))
+    thresholds = {"alpha": alpha, "beta": beta, "enhanced_beta": enhanced_beta, "delta": delta}
+    if is_folder(location):
+        from incrowd.spread_check import check_spread
+
+        for_files = {
+            "--original": original,
+            "--key": key,
+            "--aligned": aligned,
+            "--measure": measure,
+            "--bits": bits,
+            "--person": person,
+            "limits": coding,
+            "hierarchical t": promise.t is not None and promise.t_kind != "equal",
+            "personal k": promise.needs_owner,
+            **{f"--{name.replace('_', '-')}": value for name, value in thresholds.items()},
+        }
+        refused = [name for name, value in for_files.items() if value]
+        if refused:
+            raise JobError(
+                f"a folder is not checked with {', '.join(refused)}",
+                remedy="Check one file: such checks hold all rows in memory.",
+            )
+        audit = check_spread(location, promise, schema, reading, choice, accepted)
+        return _told(audit, as_json)
     audit = _check(
-        released,
-        build_guarantee(guarantee or KAnonymity.name, mapping.get("guarantee", {})),
-        Schema(quasi_names, sensitive_names, person=person),
+        Path(location),
+        promise,
+        schema,
         specs,
         {column: Coding.from_toml(limits, column) for column, limits in coding.items()},
-        build(InputOptions, mapping.get("input", {}), "input"),
-        build(EngineChoice, mapping.get("engine", {}), "engine"),
+        reading,
+        choice,
         n_bins=n_bins,
         is_bit=bits,
         original=original,
         key=key,
         aligned=aligned,
-        accepted=tuple(split_names(accept_insensitive)),
-        thresholds={
-            "alpha": alpha,
-            "beta": beta,
-            "enhanced_beta": enhanced_beta,
-            "delta": delta,
-        },
+        accepted=accepted,
+        thresholds=thresholds,
         measures=measure,
     )
     return _told(audit, as_json)

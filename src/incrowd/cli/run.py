@@ -32,6 +32,7 @@ from incrowd.cli.options import (
     Tops,
 )
 from incrowd.cli.terminal import progress_bar, say
+from incrowd.data.locations import is_address
 from incrowd.engines.table import EngineChoice
 from incrowd.errors import InputError, JobError, unknown
 from incrowd.guarantees.set_table import SET_GUARANTEES
@@ -66,10 +67,20 @@ ROLE_FLAGS = {
 
 @with_flags(FLAGS)
 def run_command(
-    source: Annotated[Path, typer.Argument(metavar="JOB.toml | DATA", help="A job or a table.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="JOB.toml | DATA", help="A job, or a table: a file, a folder or an address."
+        ),
+    ],
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="The release; default: DATA.release.EXT beside DATA."),
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The release; default: DATA.release.EXT beside DATA. A name that ends in / is a "
+            "folder of part files.",
+        ),
     ] = None,
     force: Force = False,
     quasi: Quasi = None,
@@ -130,7 +141,7 @@ def run_command(
     """
     mapping, base = _start(source)
     if output is not None:
-        mapping["output"] = str(_from_here(output, base))
+        mapping["output"] = _from_here(output, base)
     _apply_roles(
         mapping,
         {
@@ -203,10 +214,10 @@ def execute(
     return 0
 
 
-def _start(source: Path) -> tuple[dict[str, Any], Path]:
-    if source.suffix == ".toml":
-        return read_mapping(source), source.parent
-    return {"data": str(source)}, Path()
+def _start(source: str) -> tuple[dict[str, Any], Path]:
+    if source.endswith(".toml"):
+        return read_mapping(Path(source)), Path(source).parent
+    return {"data": source}, Path()
 
 
 def _section(mapping: dict[str, Any], name: str) -> dict[str, Any]:
@@ -216,8 +227,10 @@ def _section(mapping: dict[str, Any], name: str) -> dict[str, Any]:
     return section
 
 
-def _from_here(path: Path, base: Path) -> Path:
-    return path if base == Path() else path.absolute()
+def _from_here(text: str, base: Path) -> str:
+    if base == Path() or is_address(text):
+        return text
+    return str(Path(text).absolute()) + ("/" if text.endswith("/") else "")
 
 
 def _apply_roles(mapping: dict[str, Any], stated: dict[str, str | None]) -> None:

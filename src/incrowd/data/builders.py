@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from incrowd.codes import numbered
 from incrowd.data.doctor import counted, examine, refuse
 from incrowd.data.grid import find_grid
 from incrowd.data.groupings import (
@@ -30,7 +31,14 @@ from incrowd.data.groupings import (
 )
 from incrowd.data.hierarchy import STAR, Hierarchy
 from incrowd.data.hierarchy_files import hierarchy_of, read_paths
-from incrowd.data.kinds import ColumnKind, kind_of, labels_of, parse_dates, parse_numbers
+from incrowd.data.kinds import (
+    ColumnKind,
+    kind_of,
+    kind_of_values,
+    labels_of,
+    parse_dates,
+    parse_numbers,
+)
 from incrowd.data.means import mean_unit
 from incrowd.data.ranges import ranges_hierarchy
 from incrowd.data.specs import DEFAULT_DATE_UNITS, GRIDS, MEAN, HierarchySpec
@@ -61,9 +69,15 @@ def hierarchy_for(
     Raises where a value has no leaf, is literally ``*``, or has the label of a group.
     """
     table.require([column], "hierarchies")
+    return hierarchy_of_values(column, ColumnValues.of(column, table), spec)
+
+
+def hierarchy_of_values(
+    column: str, values: ColumnValues, spec: HierarchySpec | None = None
+) -> tuple[Hierarchy, list[str]]:
+    """The same of a column whose values were counted elsewhere."""
     why = "" if spec else "no hierarchy was stated; "
     spec = spec or HierarchySpec()
-    values = ColumnValues.of(column, table)
     if spec.kind == MEAN:
         _refuse_missing(column, values)
     if spec.path is not None:
@@ -101,23 +115,46 @@ class ColumnValues:
     def of(cls, column: str, table: Table) -> ColumnValues:
         """Count a column's values; raise where one is literally ``*``."""
         cells = table.frame.column(column)
-        counted_values = pc.value_counts(pc.fill_null(labels_of(cells), ""))
-        order = pc.array_sort_indices(counted_values.field("values"))
-        values = counted_values.field("values").take(order)
-        counts = counted_values.field("counts").take(order).to_numpy()
+        counted_cells = pc.value_counts(cells)
+        kind = kind_of(cells, table.missing_values)
+        return cls.of_counts(
+            f"{table.name}, column {column!r}",
+            counted_cells.field("values"),
+            counted_cells.field("counts").to_numpy(),
+            table.missing_values,
+            kind,
+        )
+
+    @classmethod
+    def of_counts(
+        cls,
+        where: str,
+        cells: pa.Array,
+        n_of_cell: NDArray[np.int64],
+        missing_values: tuple[str, ...],
+        kind: ColumnKind | None = None,
+    ) -> ColumnValues:
+        """The same of a column's distinct cells and how many there are of each."""
+        distinct = numbered(pc.fill_null(labels_of(cells), ""))  # several values may have one label
+        n_of_label = np.bincount(
+            distinct.codes, weights=n_of_cell, minlength=distinct.n_values
+        ).astype(np.int64)
+        order = pc.array_sort_indices(distinct.values)
+        values = distinct.values.take(order)
+        counts = n_of_label[order.to_numpy()]
         starred = pc.index(values, STAR).as_py()
         if starred >= 0:
             raise DataError(
-                f"{table.name}, column {column!r}: {counts[starred]:,} cells are already '*', "
+                f"{where}: {counts[starred]:,} cells are already '*', "
                 "which is how a release writes a suppressed cell",
                 remedy="Replace them in the data by another token, such as 'unknown'.",
             )
-        tokens = pa.array(["", *table.missing_values], values.type)
+        tokens = pa.array(["", *missing_values], values.type)
         is_missing = pc.is_in(values, tokens).to_numpy(zero_copy_only=False)
         return cls(
             values.filter(pa.array(~is_missing)).to_pylist(),
             counts[~is_missing],
-            kind_of(cells, table.missing_values),
+            kind or kind_of_values(cells, n_of_cell, missing_values),
             values.filter(pa.array(is_missing)).to_pylist(),
             int(counts[is_missing].sum()),
         )

@@ -153,6 +153,11 @@ def _released_cells(
     nodes = rows.nodes[position][kept]
     if bool((nodes < hierarchy.n_leaves).all()):
         return _fresh(original, kept)
+    return shown_cells(hierarchy, nodes)
+
+
+def shown_cells(hierarchy: Hierarchy, nodes: NDArray[np.int32]) -> pa.DictionaryArray:
+    """Return the texts that nodes are shown as; the leaf labelled '' as a null."""
     shown, codes = np.unique(nodes, return_inverse=True)
     labels = [hierarchy.all_labels[node] for node in shown.tolist()]
     texts = pa.array([label for label in labels if label], pa.string())

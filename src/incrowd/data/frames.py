@@ -12,7 +12,19 @@ from incrowd.errors import DataError
 
 FRAME_KINDS = ("pandas", "polars", "pyarrow")
 
+SPARK = "spark"
+"""The kind of frames whose rows lie elsewhere."""
+
 _WHERE = "the frame"
+
+
+def is_spark_frame(frame: Any) -> bool:
+    """Whether it is a frame of Spark, or of Spark Connect."""
+    from narwhals import dependencies
+
+    return dependencies.is_pyspark_dataframe(frame) or dependencies.is_pyspark_connect_dataframe(
+        frame
+    )
 
 
 def from_frame(frame: Any, *, missing_values: tuple[str, ...] = ()) -> tuple[Table, str]:

@@ -67,6 +67,19 @@ def kind_of(column: pa.Array | pa.ChunkedArray, missing_values: Sequence[str] = 
     """
     counted = pc.value_counts(_plain(column))
     values, counts = counted.field("values"), counted.field("counts").to_numpy()
+    return kind_of_values(values, counts, missing_values, column)
+
+
+def kind_of_values(
+    values: pa.Array,
+    counts: NDArray[np.int64],
+    missing_values: Sequence[str] = (),
+    column: pa.Array | pa.ChunkedArray | None = None,
+) -> ColumnKind:
+    """The same of a column's distinct values and how many cells hold each.
+
+    Rows with odd values are named where the column itself is given.
+    """
     labels = labels_of(values)
     is_missing = _mask(pc.is_null(labels)) | _mask(pc.is_in(labels, _texts(["", *missing_values])))
     n_missing = int(counts[is_missing].sum())
@@ -87,7 +100,9 @@ def kind_of(column: pa.Array | pa.ChunkedArray, missing_values: Sequence[str] = 
         if n_fitting == n_cells:
             return ColumnKind(kind, len(labels), n_missing)
         odd = values.filter(pa.array(~is_missing)).filter(pa.array(~fits))
-        odd_rows = np.flatnonzero(_mask(pc.is_in(_plain(column), odd)))[:_SHOWN] + 1
+        odd_rows = np.zeros(0, dtype=np.int64)
+        if column is not None:
+            odd_rows = np.flatnonzero(_mask(pc.is_in(_plain(column), odd)))[:_SHOWN] + 1
         return ColumnKind(
             "category",
             len(labels),

@@ -90,12 +90,16 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class Reading:
-    """How files of rows are written, where it should not be found out."""
+    """How files of rows are written, where it should not be found out.
+
+    With ``is_release`` a folder must be marked as whole.
+    """
 
     delimiter: str | None = None
     encoding: str | None = None
     header: bool | None = None
     missing_values: tuple[str, ...] = ()
+    is_release: bool = False
 
 
 @dataclass(frozen=True)
@@ -132,6 +136,9 @@ class SpreadEngine(Engine, Protocol):
     def schema(self, blocks: Blocks) -> pa.Schema:
         """Return the columns of loaded rows."""
 
+    def counted(self, blocks: Blocks, by: Sequence[str]) -> Blocks:
+        """Count rows as ``count`` does, and leave the lines where they are."""
+
     def select(self, blocks: Blocks, names: Sequence[str]) -> Blocks:
         """Return the same rows with these columns alone, in this order."""
 
@@ -163,6 +170,14 @@ def hash_of_parts(parts: Iterable[PartFile]) -> str:
     """Return the SHA-256 of the names and hashes of part files: that of ``sha256sum part-*``."""
     lines = [f"{part.sha256}  {part.name}\n" for part in sorted(parts, key=lambda part: part.name)]
     return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def not_whole(location: str) -> DataError:
+    """Return the error for a folder without the mark that all of it is there."""
+    return DataError(
+        f"{location}: the folder is not whole: there is no {SUCCESS} in it",
+        remedy="Whoever wrote it did not finish: write it again.",
+    )
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:

@@ -31,7 +31,13 @@ from incrowd.engines.base import (
 from incrowd.engines.disk_files import BlockFiles, DiskBlocks, blocks_of
 from incrowd.engines.disk_ranges import Ranges
 from incrowd.engines.duck import Duck, counting, disk_errors_told
-from incrowd.engines.folders import hash_of_location, local_folder, new_file, part_name
+from incrowd.engines.folders import (
+    hash_of_location,
+    local_folder,
+    new_file,
+    part_name,
+    require_whole,
+)
 from incrowd.engines.travel import arriving
 from incrowd.errors import JobError
 
@@ -49,7 +55,7 @@ RANGE_SHARE = 0.12
 takes about three times as much."""
 
 BATCH_ROWS = 1 << 16
-"""Sorted rows that are handed on at a time."""
+"""Sorted or counted rows that are handed on at a time."""
 
 LEAST_BLOCK_BYTES = 4 << 20
 """The least that rows of one block may take, however little memory there is."""
@@ -98,8 +104,11 @@ class DiskEngine:
         """Read a file, or the part files of a folder, block by block."""
         from incrowd.data.parts import open_location
 
+        path = Path(location)
+        if reading.is_release and path.is_dir():
+            require_whole(path)
         source = open_location(
-            Path(location),
+            path,
             delimiter=reading.delimiter,
             encoding=reading.encoding,
             header=reading.header,
@@ -148,6 +157,29 @@ class DiskEngine:
         person = self.select(blocks, [people]).columns[0] if people else None
         lines = self._duck.table(counting(chosen.columns, chosen.types, person), blocks.files)
         return arriving(lines, schema)
+
+    def counted(self, blocks: DiskBlocks, by: Sequence[str]) -> DiskBlocks:
+        """Count rows per combination of ``by`` into files."""
+        require_countable(blocks.schema, by, None)
+        self._files.require_open()
+        chosen = self.select(blocks, by)
+        schema = chosen.schema.append(pa.field(N_ROWS, pa.int64()))
+        if not by or not blocks.files:
+            return self._files.store([self.count(blocks, by)], schema)
+        query = counting(chosen.columns, chosen.types, None)
+        with closing(self._duck.batches(query, blocks.files, BATCH_ROWS)) as batches:
+            lines = (arriving(pa.Table.from_batches([batch]), schema) for batch in batches)
+            return self._files.store(lines, schema)
+
+    def tables(self, blocks: DiskBlocks) -> Iterator[pa.Table]:
+        """Yield rows in the order in which they were read, a block at a time."""
+        for file in blocks.files:
+            yield self._files.rows_of(file, blocks)
+
+    def renamed(self, blocks: DiskBlocks, names: Sequence[str]) -> DiskBlocks:
+        """Return the same rows with other names of columns."""
+        fields = [field.with_name(name) for field, name in zip(blocks.schema, names, strict=True)]
+        return DiskBlocks(blocks.files, pa.schema(fields), blocks.columns)
 
     def map_blocks(
         self, blocks: DiskBlocks, function: BlockFunction, schema: pa.Schema

@@ -8,7 +8,7 @@ errors may quote a value: they come out as our own, without their text.
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,6 +53,13 @@ class Duck:
         """Return what a query over files (``FROM rows``) gives, as a table."""
         with _duck_errors_told(self._where), self.connection().cursor() as cursor:
             return self._asked(cursor, query, files).to_arrow_table()
+
+    def batches(
+        self, query: str, files: Sequence[Path], n_rows: int
+    ) -> Generator[pa.RecordBatch, None, None]:
+        """Yield what a query over files gives, some ``n_rows`` rows at a time."""
+        with _duck_errors_told(self._where), self.connection().cursor() as cursor:
+            yield from self._asked(cursor, query, files).to_arrow_reader(n_rows)
 
     def connection(self) -> duckdb.DuckDBPyConnection:
         """Return the connection, made when it is first asked for."""

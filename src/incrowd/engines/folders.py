@@ -10,7 +10,7 @@ from pathlib import Path
 
 from incrowd.data.parts import part_files
 from incrowd.data.table import MANIFEST, SUCCESS, Format, suffix_of
-from incrowd.engines.base import PartFile, hash_of_parts
+from incrowd.engines.base import PartFile, hash_of_parts, not_whole
 from incrowd.errors import InputError
 from incrowd.workspace import Workspace, exists
 
@@ -86,6 +86,12 @@ def check_free(final: Path, *, force: bool) -> None:
             f"{final}: it is no folder of part files, so it is not overwritten",
             remedy="Choose another name with -o, or remove it yourself.",
         )
+
+
+def require_whole(folder: Path) -> None:
+    """Raise for a folder without the mark that all of it is there."""
+    if not (folder / SUCCESS).is_file():
+        raise not_whole(str(folder))
 
 
 def part_name(number: int, stored: Format) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import atexit
 import contextlib
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import reduce
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,24 +17,43 @@ from uuid import uuid4
 
 import pyarrow as pa
 
+from incrowd.data.parts import open_location
+from incrowd.data.read import without_rows
+from incrowd.data.table import Format
+from incrowd.data.write import regrouped, write_table
 from incrowd.engines.base import (
     DEFAULT_MEMORY,
     N_PEOPLE,
     N_ROWS,
+    TABLE_ROWS,
     BlockFunction,
+    Reading,
+    ReleaseFolder,
     plain_schema,
     plain_table,
+    require_columns,
     require_countable,
     require_integer_key,
 )
+from incrowd.engines.folders import hash_of_location, part_name, require_whole
+from incrowd.engines.spark_columns import at_home, ordering, schema_of_frame, travelling
+from incrowd.engines.spark_connect import SCHEME as CONNECT
+from incrowd.engines.spark_connect import RemoteSession, start_remote
+from incrowd.engines.spark_files import local_path, scheme_of
+from incrowd.engines.spark_links import ConnectLink, DriverLink, is_remote
 from incrowd.engines.spark_session import (
     BATCH_ROWS,
+    SQL_SETTINGS,
+    StartedSession,
     active_session,
+    is_local,
     privacy_notes,
     private_copy,
     start_session,
 )
-from incrowd.engines.spark_travel import on_blocks, on_groups, told_error
+from incrowd.engines.spark_store import SparkStore
+from incrowd.engines.spark_travel import on_blocks, on_groups, spark_schema, told_error
+from incrowd.engines.spark_write import BLOB_SCHEMA, from_blob, to_blobs
 from incrowd.engines.travel import arriving, departing, travel_name, travel_schema
 from incrowd.errors import EngineError, IncrowdError
 
@@ -66,16 +87,24 @@ class SparkEngine:
         memory: int | None = None,
         directory: Path | None = None,
         working_memory: int = DEFAULT_MEMORY,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         self.memory_bytes = working_memory
-        given = session or active_session()
-        if given is not None and ".connect." in type(given).__module__:
+        given = session or (None if master.startswith(CONNECT) else active_session())
+        if given is not None and settings:
             raise EngineError(
-                "the Spark engine does not work through Spark Connect",
-                remedy="Give it a session of the driver itself.",
+                "settings of Spark cannot be changed in a session that runs already",
+                remedy="Leave --spark-conf out, or make them where the session is started.",
             )
-        self._started = None if given else start_session(master, memory, directory)
+        self._started: StartedSession | RemoteSession | None = None
+        if given is None:
+            self._started = _start(master, memory, directory, settings or {})
         self.session = self._started.session if self._started else private_copy(given)
+        self._link = (
+            ConnectLink(self.session) if is_remote(self.session) else DriverLink(self.session)
+        )
+        self._store = SparkStore(self.session, self._link.hadoop)
+        self._is_on_this_machine = is_local(self._link.master)
         self._kept: list[Any] = []
         self._job_group = f"incrowd-{uuid4()}"
         self._is_closed = False
@@ -86,20 +115,123 @@ class SparkEngine:
     @property
     def n_workers(self) -> int:
         """One worker per processor that Spark counts on."""
-        return int(self.session.sparkContext.defaultParallelism)
+        return self._link.n_workers
 
     def load(self, table: pa.Table) -> SparkBlocks:
         """Send a table to Spark, a part to each processor at least."""
         table = plain_table(table)
-        travelling = departing(table)
-        parts = self.session.sparkContext.defaultParallelism
-        part_rows = max(1, min(BATCH_ROWS, -(-table.num_rows // parts)))
+        return SparkBlocks(self._keep(self._sent(table)), table.schema)
+
+    def _sent(self, table: pa.Table) -> Any:
+        sent = departing(table)
+        part_rows = max(1, min(BATCH_ROWS, -(-table.num_rows // self.n_workers)))
         # Spark makes a partition of each chunk.
         chunked = pa.Table.from_batches(
-            travelling.combine_chunks().to_batches(part_rows), schema=travelling.schema
+            sent.combine_chunks().to_batches(part_rows), schema=sent.schema
         )
-        frame = self._ask(lambda: self.session.createDataFrame(chunked))
-        return SparkBlocks(self._keep(frame), table.schema)
+        return self._ask(lambda: self.session.createDataFrame(chunked))
+
+    def _sent_in_pieces(self, tables: Iterable[pa.Table]) -> Any:
+        """Send tables one after the other; at no time are all of them held by this process."""
+        pieces = [self._sent(table) for table in regrouped(tables, TABLE_ROWS)]
+        return self._ask(lambda: reduce(lambda one, other: one.union(other), pieces))
+
+    def read(self, location: str, reading: Reading) -> tuple[SparkBlocks, Format]:
+        """Take in files where they lie; a plain path is of this machine, an address Spark's.
+
+        A text file of this machine, and anything of it that the cluster cannot see, is read here
+        and sent.
+        """
+        path = local_path(location)
+        if reading.is_release and path is not None and path.is_dir():
+            require_whole(path)
+        is_text_file = path is not None and path.is_file() and not _is_parquet(path)
+        if path is not None and (is_text_file or not self._is_seen_by_workers(location)):
+            source = open_location(
+                path,
+                delimiter=reading.delimiter,
+                encoding=reading.encoding,
+                header=reading.header,
+                missing_values=reading.missing_values,
+            )
+            frame = self._sent_in_pieces(source.tables)
+            return SparkBlocks(self._keep(frame), source.schema), source.format
+        frame, schema, stored, is_kept = self._ask(lambda: self._store.read(location, reading))
+        if is_kept:
+            frame = self._keep(frame)
+            if not self._ask(frame.count):
+                raise without_rows(location, stored)
+        return SparkBlocks(frame, schema), stored
+
+    def from_frame(self, frame: Any) -> SparkBlocks:
+        """Take in a Spark frame of this session or of its kin; it stays as it is."""
+        schema = schema_of_frame(frame, "the frame")
+        return SparkBlocks(self._keep(self._ask(lambda: travelling(frame, schema))), schema)
+
+    def to_frame(self, blocks: SparkBlocks) -> Any:
+        """Return rows as a Spark frame of their own names and types, in the order of content.
+
+        It is computed and kept by Spark until whoever gets it says ``unpersist``.
+        """
+
+        def ask() -> Any:
+            frame = at_home(self._sorted(blocks), blocks.schema).persist()
+            frame.count()
+            return frame
+
+        return self._ask(ask)
+
+    def schema(self, blocks: SparkBlocks) -> pa.Schema:
+        """Return the columns of loaded rows."""
+        return blocks.schema
+
+    def select(self, blocks: SparkBlocks, names: Sequence[str]) -> SparkBlocks:
+        """Return the same rows with these columns alone; nothing is computed."""
+        require_columns(blocks.schema, names)
+        columns = [
+            f"{travel_name(blocks.schema, name)} AS c{number}" for number, name in enumerate(names)
+        ]
+        schema = pa.schema([blocks.schema.field(name) for name in names])
+        return SparkBlocks(self._ask(lambda: blocks.frame.selectExpr(*columns)), schema)
+
+    def share(self, value: Any) -> Callable[[], Any]:
+        """Return a way to a value, sent to each worker once; with each function on Connect."""
+        return self._link.share(value)
+
+    def in_order(self, blocks: SparkBlocks) -> Iterator[pa.Table]:
+        """Bring rows here in the order of their content, partition after partition."""
+
+        def ask() -> Any:
+            packed = self._sorted(blocks).mapInArrow(to_blobs(blocks.schema), BLOB_SCHEMA)
+            return packed.toLocalIterator()
+
+        rows = self._ask(ask)
+
+        def tables() -> Iterator[pa.Table]:
+            while (row := self._ask(lambda: next(rows, None))) is not None:
+                yield from_blob(row.rows)
+
+        return regrouped(tables(), TABLE_ROWS)
+
+    def write_folder(self, blocks: SparkBlocks, folder: str, stored: Format) -> None:
+        """Write part files in the order of content: in tasks, or here where workers cannot see."""
+        path = local_path(folder)
+        if path is not None and not self._is_seen_by_workers(folder):
+            for number, table in enumerate(self.in_order(blocks)):
+                write_table(table, path / part_name(number, stored), stored)
+            return
+        self._ask(lambda: self._store.write(self._sorted(blocks), blocks.schema, folder, stored))
+
+    def new_folder(self, final: str, *, force: bool) -> AbstractContextManager[ReleaseFolder]:
+        """Return a folder to write to, on this machine or at an address."""
+        return self._store.folder(final, force=force)
+
+    def hash_of(self, location: str) -> str:
+        """Return the SHA-256 of a file, or of the names and hashes of a folder's part files."""
+        path = local_path(location)
+        if path is not None:
+            return hash_of_location(path)
+        return self._ask(lambda: self._store.hash_of(location))
 
     def collect(self, blocks: SparkBlocks) -> pa.Table:
         """Bring all rows to this process."""
@@ -107,8 +239,7 @@ class SparkEngine:
 
     def count(self, blocks: SparkBlocks, by: Sequence[str], people: str | None = None) -> pa.Table:
         """Count rows, and distinct people, per combination of ``by`` (Spark's own aggregates)."""
-        from pyspark.sql import functions as sql
-
+        sql = self._link.functions
         require_countable(blocks.schema, by, people)
         fields = [blocks.schema.field(name) for name in by]
         fields.append(pa.field(N_ROWS, pa.int64()))
@@ -128,13 +259,27 @@ class SparkEngine:
             fields.append(pa.field(N_PEOPLE, pa.int64()))
         return arriving(self._ask(ask), pa.schema(fields))
 
+    def counted(self, blocks: SparkBlocks, by: Sequence[str]) -> SparkBlocks:
+        """Count rows per combination of ``by`` and leave the lines on Spark."""
+        sql = self._link.functions
+        require_countable(blocks.schema, by, None)
+        fields = [blocks.schema.field(name) for name in by]
+        schema = pa.schema([*fields, pa.field(N_ROWS, pa.int64())])
+
+        def ask() -> Any:
+            keys = [travel_name(blocks.schema, name) for name in by]
+            lines = blocks.frame.groupBy(*keys).agg(sql.count(sql.lit(1)))
+            return lines.toDF(*travel_schema(schema).names)
+
+        return SparkBlocks(self._keep(self._ask(ask)), schema)
+
     def map_blocks(
         self, blocks: SparkBlocks, function: BlockFunction, schema: pa.Schema
     ) -> SparkBlocks:
         """Apply a function to every partition, where it lies."""
         returned = plain_schema(schema)
         shipped = on_blocks(function, blocks.schema, returned)
-        frame = self._ask(lambda: blocks.frame.mapInArrow(shipped, _spark_schema(returned)))
+        frame = self._ask(lambda: blocks.frame.mapInArrow(shipped, spark_schema(returned)))
         return SparkBlocks(self._keep(frame), returned)
 
     def map_groups(
@@ -148,22 +293,20 @@ class SparkEngine:
 
         def ask() -> Any:
             groups = self._grouped(blocks.frame, column)
-            return groups.applyInArrow(shipped, _spark_schema(returned))
+            return groups.applyInArrow(shipped, spark_schema(returned))
 
         return SparkBlocks(self._keep(self._ask(ask)), returned)
 
     def describe(self) -> dict[str, object]:
         """Return the master, the versions, and what the session leaves open to others."""
-        context = self.session.sparkContext
         return {
             "name": self.name,
-            "master": context.master,
-            "processors": context.defaultParallelism,
+            "master": self._link.master,
+            "processors": self.n_workers,
             "session": "started by incrowd" if self._started else "existing",
-            "privacy_notes": privacy_notes(self.session),
+            "privacy_notes": [*privacy_notes(self.session), *self._link.privacy_notes()],
             "versions": {
-                "spark": context.version,
-                "java": context._jvm.System.getProperty("java.version"),
+                **self._link.versions(),
                 "python": platform.python_version(),
                 "pyarrow": version("pyarrow"),
             },
@@ -193,6 +336,16 @@ class SparkEngine:
         self._kept.append(kept)
         return kept
 
+    def _sorted(self, blocks: SparkBlocks) -> Any:
+        """Return the rows in the order of their content, about ``TABLE_ROWS`` a partition."""
+        n_parts = max(1, -(-blocks.frame.count() // TABLE_ROWS))
+        keys = ordering(blocks.schema, self._link.functions)
+        return blocks.frame.repartitionByRange(n_parts, *keys).sortWithinPartitions(*keys)
+
+    def _is_seen_by_workers(self, location: str) -> bool:
+        """Whether a plain path means the same file to them; an address always does."""
+        return self._is_on_this_machine or bool(scheme_of(location))
+
     def _grouped(self, frame: Any, column: str) -> Any:
         """Group by a key, key after key on processor after processor where Spark can (from 4.1).
 
@@ -200,21 +353,18 @@ class SparkEngine:
         """
         if not hasattr(frame, "repartitionById"):
             return frame.groupBy(column)
-        from pyspark.sql import functions as sql
-
-        n_parts = 4 * self.session.sparkContext.defaultParallelism
+        sql = self._link.functions
+        n_parts = 4 * self.n_workers
         part = sql.coalesce(sql.pmod(sql.col(column), sql.lit(n_parts)), sql.lit(0))
         # The last column, "part", is one more than the function's and is dropped on arrival.
         placed = frame.withColumn("part", part.cast("int")).repartitionById(n_parts, "part")
         return placed.groupBy("part", column)
 
     def _name_jobs(self) -> None:
-        self.session.sparkContext.setJobGroup(self._job_group, "incrowd", interruptOnCancel=True)
+        self._link.name_jobs(self._job_group)
 
     def _cancel(self) -> None:
-        """End our jobs that are under way; a Java process that is gone has none."""
-        with contextlib.suppress(Exception):
-            self.session.sparkContext.cancelJobGroup(self._job_group)
+        self._link.cancel(self._job_group)
 
     def _ask(self, action: Callable[[], Answer]) -> Answer:
         """Have Spark do something; its errors come back without values of the data."""
@@ -232,8 +382,13 @@ class SparkEngine:
             raise told_error(error) from None
 
 
-def _spark_schema(schema: pa.Schema) -> Any:
-    """Return the travelling columns of a schema in Spark's own types."""
-    from pyspark.sql.pandas.types import from_arrow_schema
+def _start(
+    master: str, memory: int | None, directory: Path | None, settings: Mapping[str, str]
+) -> StartedSession | RemoteSession:
+    if master.startswith(CONNECT):
+        return start_remote(master, {**SQL_SETTINGS, **settings}, directory)
+    return start_session(master, memory, directory, settings)
 
-    return from_arrow_schema(travel_schema(schema))
+
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() in (".parquet", ".pq")

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from incrowd.engines.spark_package import package_parent, write_package
 from incrowd.errors import EngineError, IncrowdError
 
 OLDEST_JAVA = 17
@@ -67,6 +68,8 @@ SQL_SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH_ROWS),
     # Rows as a value of the query plan would be shown with the plan, and are slow.
     "spark.sql.execution.arrow.localRelationThreshold": "0",
+    # Times to the nanosecond are numbers to Spark, as all times are that travel.
+    "spark.sql.legacy.parquet.nanosAsLong": "true",
 }
 
 
@@ -109,17 +112,21 @@ def active_session() -> Any:
     from pyspark.sql import SparkSession
 
     if SparkContext._active_spark_context is None:
-        return None
+        remote = sys.modules.get("pyspark.sql.connect.session")
+        return remote.SparkSession.getActiveSession() if remote else None
     return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
 
 
 def start_session(
-    master: str, memory: int | None = None, directory: Path | None = None
+    master: str,
+    memory: int | None = None,
+    directory: Path | None = None,
+    further: Mapping[str, str] | None = None,
 ) -> StartedSession:
     """Start a session whose files, messages and processes are closed to others.
 
     ``memory`` is the Java heap in bytes, by default half of what the machine has; ``directory``
-    is where the session's private directory is made.
+    is where the session's private directory is made; ``further`` settings win over ours.
     """
     missing = unavailable()
     if missing:
@@ -127,7 +134,7 @@ def start_session(
     private = Path(tempfile.mkdtemp(prefix="incrowd-spark-", dir=directory))
     try:
         with _interrupt_handler_kept(), _environment(_environment_of(master, private)):
-            return _start(master, memory, private)
+            return _start(master, memory, private, further or {})
     except BaseException as error:
         told = _tail_of_log(private)
         shutil.rmtree(private, ignore_errors=True)
@@ -137,7 +144,12 @@ def start_session(
 
 
 def private_copy(session: Any) -> Any:
-    """Return a session on the same context whose settings are ours; the given one stays as is."""
+    """Return a session on the same context whose settings are ours; the given one stays as is.
+
+    One of Spark Connect is used as it is: frames of one session are not known to another there.
+    """
+    if ".connect." in type(session).__module__:
+        return session
     copy = session.newSession()
     for key, value in SQL_SETTINGS.items():
         copy.conf.set(key, value)
@@ -153,7 +165,9 @@ def privacy_notes(session: Any) -> list[str]:
     return notes
 
 
-def _start(master: str, memory: int | None, private: Path) -> StartedSession:
+def _start(
+    master: str, memory: int | None, private: Path, further: Mapping[str, str]
+) -> StartedSession:
     from pyspark import SparkConf, SparkContext, java_gateway
     from pyspark.sql import SparkSession
 
@@ -162,7 +176,7 @@ def _start(master: str, memory: int | None, private: Path) -> StartedSession:
             "a Java process of an earlier Spark session is still part of this program",
             remedy="Start a session in it again, or run incrowd in a new process.",
         )
-    settings = _settings(master, memory, private)
+    settings = _settings(master, memory, private) | dict(further)
     visible = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     with _log_path(private).open("wb") as log:
         launch: Any = java_gateway.launch_gateway
@@ -173,6 +187,8 @@ def _start(master: str, memory: int | None, private: Path) -> StartedSession:
             # Set only now: what is launched with shows in the list of processes.
             conf.set("spark.authenticate.secret", secrets.token_hex(32))
         context = SparkContext(conf=conf, gateway=gateway)
+        if not is_local(master):
+            context.addPyFile(str(write_package(private)))
         return StartedSession(SparkSession(context), gateway, private)
     except BaseException as error:
         java = getattr(error, "java_exception", None)
@@ -207,13 +223,16 @@ def _settings(master: str, memory: int | None, private: Path) -> dict[str, str]:
         "spark.driver.extraJavaOptions": f'{java_options} "-XX:ErrorFile={private}/crash.log"',
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": str(private / "warehouse"),
-        **{key: safe for key, safe, _, _ in _PRIVACY},
+        **{key: safe for key, safe, _, _ in _PRIVACY if not _is_the_clusters(key, master)},
         **SQL_SETTINGS,
     }
-    if is_local(master):
+    if is_on_this_machine(master):
         settings["spark.driver.host"] = "127.0.0.1"
         settings["spark.driver.bindAddress"] = "127.0.0.1"
+    if is_local(master):
         settings["spark.local.dir"] = str(private)
+        paths = [str(package_parent()), os.environ.get("PYTHONPATH", "")]
+        settings["spark.executorEnv.PYTHONPATH"] = os.pathsep.join(filter(None, paths))
         settings["spark.sql.shuffle.partitions"] = str(4 * (os.cpu_count() or 1))
     numba_cache = os.environ.get("NUMBA_CACHE_DIR", "")
     if not numba_cache and not is_local(master):
@@ -225,20 +244,30 @@ def _settings(master: str, memory: int | None, private: Path) -> dict[str, str]:
 
 
 def is_local(master: str) -> bool:
-    """Whether every process of the session is on this machine."""
+    """Whether Spark's processes are started by this one and see its files."""
     return master.startswith("local")
 
 
+def is_on_this_machine(master: str) -> bool:
+    """Whether the cluster can be reached from this machine only."""
+    return is_local(master) or re.match(r"spark://(localhost|127\.0\.0\.1):", master) is not None
+
+
+def _is_the_clusters(key: str, master: str) -> bool:
+    """Whether a setting is for the cluster to make: a standalone one has a secret or none."""
+    shared = ("spark.authenticate", "spark.network.crypto.enabled")
+    return master.startswith("spark://") and key in shared
+
+
 def _environment_of(master: str, private: Path) -> dict[str, str]:
+    # Where it is set, it wins over spark.local.dir; the workers of a cluster have their own.
+    variables = {"SPARK_LOCAL_DIRS": str(private), "PYSPARK_PYTHON": sys.executable}
     if not is_local(master):
         # On a cluster the path of Python may be another one; whoever set it knows.
-        return {"PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable)}
-    return {
-        "PYSPARK_PYTHON": sys.executable,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        # Where it is set, it would win over spark.local.dir.
-        "SPARK_LOCAL_DIRS": str(private),
-    }
+        variables["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
+    if is_on_this_machine(master):
+        variables["SPARK_LOCAL_IP"] = "127.0.0.1"
+    return variables
 
 
 def _write_log_settings(private: Path) -> Path:

@@ -12,15 +12,45 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import PurePath
+from typing import Any
 
 import pyarrow as pa
 
 from incrowd import errors
 from incrowd.engines.base import BlockFunction, conformed
-from incrowd.engines.travel import arriving, departing
-from incrowd.errors import EngineError, IncrowdError
+from incrowd.engines.travel import arriving, departing, travel_schema
+from incrowd.errors import DataError, EngineError, IncrowdError
 
 _MARK = re.compile(r"incrowd-worker:([A-Za-z0-9+/=]+):")
+
+_FILE = re.compile(r"FAILED_READ_FILE.*?reading file (.+?)\.(?: |\n|$)", re.DOTALL)
+
+_LOST = (
+    "a worker of Spark ended before its work was done",
+    "Often it had too little memory: ask for more partitions, or give executors more of it.",
+)
+
+# What Spark says of faults that are not of the data, and what we say of them.
+_KNOWN = (
+    ("Python worker exited unexpectedly", *_LOST),
+    ("ExecutorLostFailure", *_LOST),
+    (
+        "No module named 'incrowd'",
+        "the workers of Spark do not have incrowd",
+        "Install it on the cluster, or let incrowd start the session: it brings itself along.",
+    ),
+    (
+        "PYTHON_VERSION_MISMATCH",
+        "the workers of Spark run another version of Python than this process",
+        "Set PYSPARK_PYTHON to the same version on the workers.",
+    ),
+    (
+        "UnsupportedFileSystemException",
+        "Spark has no file system for this address",
+        "For s3a:  --spark-conf spark.jars.packages=org.apache.hadoop:hadoop-aws:VERSION , "
+        "with the version of Hadoop that Spark has.",
+    ),
+)
 
 _REVIVED = frozenset(
     ("InputError", "JobError", "DataError", "HierarchyError", "EngineError", "InfeasibleError")
@@ -57,6 +87,13 @@ def on_groups(
     return run
 
 
+def spark_schema(schema: pa.Schema) -> Any:
+    """Return the travelling columns of a schema in Spark's own types."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(travel_schema(schema))
+
+
 def told_error(error: BaseException) -> IncrowdError:
     """Return the error to raise on the driver for one that Spark reported, without values."""
     coded = _MARK.search(str(error))
@@ -64,11 +101,21 @@ def told_error(error: BaseException) -> IncrowdError:
         told = json.loads(base64.b64decode(coded[1]))
         revived: IncrowdError = getattr(errors, told["kind"])(told["what"], remedy=told["remedy"])
         return revived
-    if "Python worker exited unexpectedly" in str(error):
-        return EngineError(
-            "a worker of Spark ended before its work was done",
-            remedy="Often it had too little memory: ask for more partitions.",
+    text = str(error)
+    file = _FILE.search(text)
+    if file and "FILE_NOT_EXIST" in text:
+        return DataError(
+            f"{PurePath(file[1]).name}: the workers do not see it",
+            remedy="Give an address that every worker can read, or a plain path.",
         )
+    if file:
+        return DataError(
+            f"{PurePath(file[1]).name}: it is no Parquet file, or it is damaged or cut off",
+            remedy="Write it again, or fetch it again.",
+        )
+    for sign, what, remedy in _KNOWN:
+        if sign in text:
+            return EngineError(what, remedy=remedy)
     return EngineError(
         f"Spark could not do its work: {_kind_of(error)}",
         remedy="The session's own log may say more; it can hold values of people's data.",
@@ -78,12 +125,13 @@ def told_error(error: BaseException) -> IncrowdError:
 def _call(
     function: BlockFunction, travelled: pa.Table, given: pa.Schema, returned: pa.Schema
 ) -> pa.Table:
-    with _told_without_values():
+    with told_without_values():
         return departing(conformed(function(arriving(travelled, given)), returned))
 
 
 @contextmanager
-def _told_without_values() -> Iterator[None]:
+def told_without_values() -> Iterator[None]:
+    """Let an error leave a worker as its kind and place only."""
     try:
         yield
     except Exception as error:

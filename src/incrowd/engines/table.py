@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 LEAST_MEMORY = 1 << 20
+_SECRET = re.compile(r"secret|password|token|access[.]?key|private[.]?key|credential", re.I)
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -37,6 +38,11 @@ class EngineChoice:
         help="The Spark master to start a session on, unless one runs in this program already.",
     )
 
+    spark_conf: tuple[str, ...] = option(
+        (),
+        help="A setting of Spark for the session that is started, as key=value; repeats.",
+        repeats=True,
+    )
     memory: str | None = option(
         None,
         help="How much memory may be used (4GB): for the blocks of adaptive's cover, 2GB if not "
@@ -44,6 +50,8 @@ class EngineChoice:
     )
 
     def __post_init__(self) -> None:
+        for setting in self.spark_conf:
+            _check_setting(setting)
         if self.memory is not None:
             memory_of(self.memory)
         if self.name not in ENGINES:
@@ -57,6 +65,12 @@ class EngineChoice:
     def memory_bytes(self) -> int | None:
         """The memory that is stated, in bytes."""
         return None if self.memory is None else memory_of(self.memory)
+
+    @property
+    def spark_settings(self) -> dict[str, str]:
+        """The settings of Spark by their keys."""
+        pairs = (setting.partition("=") for setting in self.spark_conf)
+        return {key.strip(): value.strip() for key, _, value in pairs}
 
     @property
     def master(self) -> str:
@@ -75,6 +89,20 @@ def memory_of(text: str) -> int:
             "engine: memory is no amount of at least 1MB", remedy="State --memory 4GB, for example."
         )
     return n_bytes
+
+
+def _check_setting(setting: str) -> None:
+    key, equals, _ = setting.partition("=")
+    if not equals or not key.strip().startswith("spark."):
+        raise JobError(
+            "engine: a setting of Spark is written spark.key=value",
+            remedy="For example  --spark-conf spark.executor.memory=8g .",
+        )
+    if _SECRET.search(key):
+        raise JobError(
+            f"engine: {key.strip()} is a secret, and the audit keeps the job",
+            remedy="Write it to spark-defaults.conf, in the folder that SPARK_CONF_DIR names.",
+        )
 
 
 def make_engine(choice: EngineChoice | None = None, directory: Path | None = None) -> Engine:
@@ -99,7 +127,10 @@ def _spark(choice: EngineChoice, directory: Path | None) -> Engine:
     from incrowd.engines.spark import SparkEngine
 
     return SparkEngine(
-        choice.master, directory=directory, working_memory=choice.memory_bytes or DEFAULT_MEMORY
+        choice.master,
+        directory=directory,
+        working_memory=choice.memory_bytes or DEFAULT_MEMORY,
+        settings=choice.spark_settings,
     )
 
 

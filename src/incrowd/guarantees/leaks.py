@@ -8,6 +8,7 @@ the rows, and cells that a spreadsheet would run.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -91,15 +92,18 @@ def insensitive_leaks(
         rest = [name for name in quasi if name not in alone]
         findings += _stand_ins(codes, refused, rest, False)
     if not any(finding.name == "stand-in" for finding in findings):
-        findings.append(
-            Finding(
-                "stand-in",
-                True,
-                "no insensitive column nearly determines a quasi-identifying one",
-                {"threshold": DETERMINED},
-            )
-        )
+        findings.append(no_stand_in())
     return findings
+
+
+def no_stand_in() -> Finding:
+    """Say that no insensitive column stands in for a quasi-identifying one."""
+    return Finding(
+        "stand-in",
+        True,
+        "no insensitive column nearly determines a quasi-identifying one",
+        {"threshold": DETERMINED},
+    )
 
 
 def _codes(frame: pa.Table, names: Sequence[str]) -> pl.DataFrame:
@@ -125,7 +129,13 @@ def _values(cells: Numbered) -> pl.DataFrame:
 def _unique_rows(codes: pl.DataFrame, names: Sequence[str], holds: bool | None) -> Finding:
     """Count rows that no other row equals on the given columns together."""
     is_unique = codes.select(pl.struct(list(names)).is_unique()).to_series().to_numpy()
-    n_unique = int(is_unique.sum())
+    return unique_finding(names, holds, int(is_unique.sum()), _first_rows(is_unique))
+
+
+def unique_finding(
+    names: Sequence[str], holds: bool | None, n_unique: int, rows: tuple[int, ...] = ()
+) -> Finding:
+    """Say how many rows are alone with their values of insensitive columns."""
     figures = {"columns": list(names), "n_exposed": n_unique}
     if not n_unique:
         summary = f"no row is alone with its values of {_listed(names)}"
@@ -133,7 +143,7 @@ def _unique_rows(codes: pl.DataFrame, names: Sequence[str], holds: bool | None) 
     summary = f"{n_unique} rows are alone with their values of the insensitive {_listed(names)}"
     if holds is None:
         summary += " (accepted)"
-    return Finding("unique rows", holds, summary, figures, _first_rows(is_unique))
+    return Finding("unique rows", holds, summary, figures, rows)
 
 
 def _stand_ins(
@@ -155,26 +165,43 @@ def _stand_ins(
         counts = shown.group_by([*given, name]).len("n")
         right = counts.group_by(list(given)).agg(pl.col("n").max())["n"].sum() / shown.height
         commonest = shown.group_by(name).len("n")["n"].to_numpy().max() / shown.height
-        if commonest == 1.0 or right < DETERMINED:
-            continue
-        gain = (right - commonest) / (1.0 - commonest)
-        if gain < LEAST_GAIN:
-            continue
-        figures = {
-            "columns": list(given),
-            "quasi": name,
-            "guessed_right": float(right),
-            "commonest": float(commonest),
-            "threshold": DETERMINED,
-        }
-        summary = (
-            f"the insensitive {_listed(given)} gives the quasi-identifying {name!r} away in "
-            f"{right:.1%} of the rows (guessing without it: {commonest:.1%})"
+        findings += stand_in_finding(
+            Guess(list(given), name, float(right), float(commonest)), holds
         )
-        if holds is None:
-            summary += " (accepted)"
-        findings.append(Finding("stand-in", holds, summary, figures))
     return findings
+
+
+@dataclass(frozen=True)
+class Guess:
+    """How often a quasi-identifying value is guessed right by given columns, and by none."""
+
+    given: list[str]
+    quasi: str
+    right: float
+    commonest: float
+
+
+def stand_in_finding(guess: Guess, holds: bool | None) -> list[Finding]:
+    """Say that columns give a quasi-identifying one away, where they do."""
+    right, commonest = guess.right, guess.commonest
+    if commonest == 1.0 or right < DETERMINED:
+        return []
+    if (right - commonest) / (1.0 - commonest) < LEAST_GAIN:
+        return []
+    figures = {
+        "columns": guess.given,
+        "quasi": guess.quasi,
+        "guessed_right": right,
+        "commonest": commonest,
+        "threshold": DETERMINED,
+    }
+    summary = (
+        f"the insensitive {_listed(guess.given)} gives the quasi-identifying {guess.quasi!r} away "
+        f"in {right:.1%} of the rows (guessing without it: {commonest:.1%})"
+    )
+    if holds is None:
+        summary += " (accepted)"
+    return [Finding("stand-in", holds, summary, figures)]
 
 
 def _row_numbers(
@@ -190,31 +217,39 @@ def _row_numbers(
     row only informs; consecutive numbers are a numbering whatever the column is called.
     """
     n_rows = frame.num_rows
-    numbering: list[str] = []
-    differing: list[str] = []
-    sensitive_only: list[str] = []
+    differing: dict[str, bool] = {}
     for name in (*quasi, *sensitive, *insensitive):
         cells = frame.column(name)
         if n_rows < 2 or cells.null_count or numbered(cells).n_values < n_rows:
             continue
-        column = to_frame(frame.select([name]), ["c"])["c"]
-        is_consecutive = _is_consecutive(column)
+        differing[name] = _is_consecutive(to_frame(frame.select([name]), ["c"])["c"])
+    return numbering_finding(differing, sensitive, accepted, n_rows)
+
+
+def numbering_finding(
+    differing: dict[str, bool], sensitive: Sequence[str], accepted: Sequence[str], n_rows: int
+) -> Finding:
+    """Say which columns differ in every row; ``differing`` tells which of them are consecutive."""
+    numbering: list[str] = []
+    others: list[str] = []
+    sensitive_only: list[str] = []
+    for name, is_consecutive in differing.items():
         if name in sensitive and not (is_consecutive and n_rows >= FEWEST_NUMBERED):
             sensitive_only.append(name)
         elif name not in accepted:
-            (numbering if is_consecutive else differing).append(name)
+            (numbering if is_consecutive else others).append(name)
     figures = {
         "numbering": numbering,
-        "differing": differing,
+        "differing": others,
         "differing_sensitive": sensitive_only,
-        "n_exposed": n_rows if numbering or differing else 0,
+        "n_exposed": n_rows if numbering or others else 0,
     }
-    if numbering or differing:
+    if numbering or others:
         parts = []
         if numbering:
             parts.append(f"rows are numbered by {_listed(numbering)}")
-        if differing:
-            parts.append(f"no two rows agree in {_listed(differing)}")
+        if others:
+            parts.append(f"no two rows agree in {_listed(others)}")
         rows = tuple(range(1, min(n_rows, MOST_ROWS_NAMED) + 1))
         return Finding("row numbers", False, " and ".join(parts), figures, rows)
     if sensitive_only:
@@ -244,10 +279,19 @@ def _formula_cells(frame: pa.Table) -> list[Finding]:
         cells = numbered(frame.column(name))
         column = _values(cells)["c"]
         if column.dtype == pl.String:
-            is_formula = column.str.contains(FORMULA) & ~column.str.contains(NUMBER)
-            if is_formula.any():
-                n_of_code = np.bincount(cells.codes, minlength=cells.n_codes)
-                n_cells[name] = int(n_of_code[:-1][is_formula.to_numpy()].sum())
+            n_of_code = np.bincount(cells.codes, minlength=cells.n_codes)
+            n_cells[name] = int(n_of_code[:-1][is_formula(column).to_numpy()].sum())
+    return formula_finding(n_cells)
+
+
+def is_formula(values: pl.Series) -> pl.Series:
+    """Return which texts begin like a formula and are no number."""
+    return values.str.contains(FORMULA) & ~values.str.contains(NUMBER)
+
+
+def formula_finding(n_of_column: dict[str, int]) -> list[Finding]:
+    """Say how many cells of each column would run as formulas; nothing where none would."""
+    n_cells = {name: count for name, count in n_of_column.items() if count}
     if not n_cells:
         return []
     n_all = sum(n_cells.values())

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import product
 
 import numpy as np
 import polars as pl
@@ -27,22 +27,29 @@ complete walk in the original's order to mean something."""
 NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
 
 
+_ORDERS = ((False, False), (False, True), (True, False), (True, True))
+"""Ways in which rows may be sorted: number texts as numbers or not, missing cells last or not."""
+
+
 def find_order(frame: pa.Table, original: pa.Table | None) -> list[Finding]:
     """Say whether rows lie in the order of their content; else whether they kept the original's."""
     is_canonical = is_in_canonical_order(frame)
+    findings = [order_finding(is_canonical)]
+    if original is not None:
+        findings.append(_kept_order(frame, original, is_canonical))
+    return findings
+
+
+def order_finding(is_canonical: bool) -> Finding:
+    """Say whether rows lie in the order of their content."""
     summary = (
         "rows lie in the order of their released content, which carries nothing"
         if is_canonical
         else "rows do not lie in the order of their released content, so it may tell something"
     )
-    findings = [
-        Finding(
-            "canonical order", True if is_canonical else None, summary, {"is_sorted": is_canonical}
-        )
-    ]
-    if original is not None:
-        findings.append(_kept_order(frame, original, is_canonical))
-    return findings
+    return Finding(
+        "canonical order", True if is_canonical else None, summary, {"is_sorted": is_canonical}
+    )
 
 
 def is_in_canonical_order(frame: pa.Table) -> bool:
@@ -51,9 +58,24 @@ def is_in_canonical_order(frame: pa.Table) -> bool:
     Text is compared as text; a file whose numbers were numbers when it was sorted is accepted too,
     and so are missing cells that all lie first or all lie last.
     """
+    return bool(_orders_of(frame))
+
+
+def are_in_canonical_order(tables: Iterable[pa.Table]) -> bool:
+    """Return whether the rows of a file are so, read a table at a time."""
+    orders, last = set(_ORDERS), None
+    for table in tables:
+        orders &= _orders_of(table if last is None else pa.concat_tables([last, table]))
+        if table.num_rows:
+            last = table.slice(table.num_rows - 1)
+    return bool(orders)
+
+
+def _orders_of(frame: pa.Table) -> set[tuple[bool, bool]]:
+    """Return the ways in which rows are sorted: numbers read as such or not, missing cells last."""
     if frame.num_rows < 2 or not frame.num_columns:
-        return True
-    readings = [_Reading(frame.num_rows, *way) for way in product((False, True), repeat=2)]
+        return set(_ORDERS)
+    readings = [_Reading(frame.num_rows, *order) for order in _ORDERS]
     for column in frame.columns:
         cells = numbered(column)
         ranks, ranks_of_numbers = _ranks(cells)
@@ -62,7 +84,7 @@ def is_in_canonical_order(frame: pa.Table) -> bool:
             for reading in readings
             if reading.goes_on(cells.codes, ranks_of_numbers if reading.is_numeric else ranks)
         ]
-    return bool(readings)
+    return {(reading.is_numeric, reading.nulls_last) for reading in readings}
 
 
 @dataclass(eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -11,10 +11,14 @@ from numpy.typing import NDArray
 from incrowd.engines.base import Engine
 from incrowd.errors import EngineError
 from incrowd.methods.conditions import PackedConditions
+from incrowd.methods.fragments import Fragments
 
 
 class PartSearch(Protocol):
-    """Searches one part: its rows with number and nodes in, row numbers and released nodes out."""
+    """Searches one part: its rows with number and nodes in, row numbers and released nodes out.
+
+    Where it takes rows apart, it says how many of each show what.
+    """
 
     @property
     def schema(self) -> pa.Schema:
@@ -29,12 +33,17 @@ def part_table(
     part_of_row: NDArray[np.int64],
     limits: PackedConditions,
     start: NDArray[np.int32] | None = None,
+    *,
+    count: NDArray[np.int64],
+    row: NDArray[np.int64] | None = None,
 ) -> pa.Table:
-    """Return rows for an engine: number, part, nodes, and what the conditions look at.
+    """Return rows for an engine: number, part, how many, nodes, what the conditions look at.
 
     ``start`` are nodes that an earlier search released, where the parts' search begins with them.
+    ``row`` are the rows' numbers where they do not count up: a row's parts share one.
     """
-    columns = {"row": np.arange(nodes.shape[1]), "part": part_of_row}
+    row = np.arange(nodes.shape[1]) if row is None else row
+    columns: dict[str, NDArray[Any]] = {"row": row, "part": part_of_row, "count": count}
     columns |= {f"c{column}": node_of_row for column, node_of_row in enumerate(nodes)}
     if start is not None:
         columns |= {f"n{column}": node_of_row for column, node_of_row in enumerate(start)}
@@ -66,34 +75,47 @@ def nodes_of_part(part: pa.Table, prefix: str, n_columns: int) -> NDArray[np.int
 
 
 def released_schema(n_columns: int) -> pa.Schema:
-    """Return the columns of a searched part: the row's number and its nodes."""
+    """Return the columns of a searched part: the row's number, how many of it, and its nodes."""
     nodes = [(f"c{column}", pa.int32()) for column in range(n_columns)]
-    return pa.schema([("row", pa.int64()), *nodes])
+    return pa.schema([("row", pa.int64()), ("count", pa.int64()), *nodes])
 
 
-def released_part(part: pa.Table, released: NDArray[np.int32]) -> pa.Table:
+def released_part(
+    row: NDArray[np.int64], count: NDArray[np.int64], released: NDArray[np.int32]
+) -> pa.Table:
     """Return the rows of a searched part by number, with the nodes that they are released as."""
-    arrays = [part.column("row").to_numpy(), *released]
     schema = released_schema(len(released))
-    return pa.table([pa.array(array) for array in arrays], schema=schema)
+    return pa.table([pa.array(array) for array in (row, count, *released)], schema=schema)
 
 
 def search_parts(
-    engine: Engine, rows: pa.Table, search: PartSearch, nodes: NDArray[np.int32]
-) -> NDArray[np.int32]:
-    """Search every part on the engine; return what takes the place of ``nodes[column, row]``.
+    engine: Engine,
+    rows: pa.Table,
+    search: PartSearch,
+    n_of_row: NDArray[np.int64],
+) -> Fragments:
+    """Search every part on the engine; return what the rows are released as.
 
-    ``rows`` is a ``part_table``.
+    ``rows`` is a ``part_table``; there are ``n_of_row[row]`` of each.
     """
     searched = engine.collect(engine.map_groups(engine.load(rows), "part", search, search.schema))
-    n_columns, n_rows = nodes.shape
-    numbers = searched.column("row").to_numpy()
-    if not np.array_equal(np.sort(numbers), np.arange(n_rows)):
+    n_columns = len(search.schema) - 2
+    row = searched.column("row").to_numpy()
+    count = searched.column("count").to_numpy()
+    nodes = nodes_of_part(searched, "c", n_columns)
+    found = Fragments.of(row, nodes, count)
+    if not _is_all_there(found, n_of_row):
         raise EngineError(
             f"{engine.name}: rows were lost or doubled on the way back",
             remedy="Nothing was released. Run again, or use --engine local.",
         )
-    released = np.empty_like(nodes)
-    for column in range(n_columns):
-        released[column, numbers] = searched.column(f"c{column}").to_numpy()
-    return released
+    return found
+
+
+def _is_all_there(found: Fragments, n_of_row: NDArray[np.int64]) -> bool:
+    """Return whether the fragments of every row add up to it."""
+    if len(found.row) == 0 or np.any(found.count < 1):
+        return len(found.row) == len(n_of_row) == 0
+    starts = np.flatnonzero(np.diff(found.row, prepend=found.row[0] - 1))
+    is_each = np.array_equal(found.row[starts], np.arange(len(n_of_row)))
+    return is_each and np.array_equal(np.add.reduceat(found.count, starts), n_of_row)

@@ -44,7 +44,11 @@ class Metric:
 
 def measure(before: Rows, after: Rows, k: int) -> dict[str, float]:
     """Return every loss of ``METRICS`` by name; rows are read once for all of them."""
-    counted = tally(before, after, k)
+    return losses_of(tally(before, after, k))
+
+
+def losses_of(counted: Tally) -> dict[str, float]:
+    """Return every loss of ``METRICS`` by name, of tables that were counted already."""
     return {name: metric.function(counted) for name, metric in METRICS.items()}
 
 

@@ -17,10 +17,12 @@ from incrowd.methods.adaptive.partition_repair import repair
 from incrowd.methods.adaptive.partition_start import first_groups
 from incrowd.methods.adaptive.problem import Found, Problem
 from incrowd.methods.cluster.budget import Budget
+from incrowd.methods.cluster.lines import Lines
 from incrowd.methods.cluster.search import Plan
 from incrowd.methods.conditions import Conditions
 from incrowd.methods.distinct import sort_key
 from incrowd.methods.effort import FULL, QUICK, seconds_of
+from incrowd.methods.fragments import Fragments
 from incrowd.progress import Progress, silent
 
 PER_ROW, PER_ROW_IN_BLOCKS, LARGEST_WHOLE = 10, 1, 40_000
@@ -176,10 +178,14 @@ def _polish(
     )
     roots = np.asarray([[hierarchy.root] for hierarchy in table.hierarchies], dtype=np.int32)
     is_masked = masks_of_groups(table.nodes.T, groups).T
-    start = np.where(is_masked, roots, table.nodes)
+    start = np.where(is_masked, roots, table.nodes).astype(np.int32)
     conditions = Conditions(2, need.astype(np.int32))
     limits = conditions.packed(len(rows))
     plan = Plan.of(table, "loss", limits, seed, is_size_only=False)
-    nodes, trace = budget.search(table.nodes, plan, limits, engine, progress, start)
-    key = sort_key(list(nodes), [hierarchy.n_nodes for hierarchy in table.hierarchies], len(rows))
-    return np.unique(key, return_inverse=True)[1].astype(np.int64), trace
+    each = np.ones(len(rows), dtype=np.int64)
+    lines = Lines.continued(table.nodes, Fragments.of_each(start, each), limits)
+    found = budget.search(lines, plan, engine, progress)
+    key = sort_key(
+        list(found.nodes), [hierarchy.n_nodes for hierarchy in table.hierarchies], len(rows)
+    )
+    return np.unique(key, return_inverse=True)[1].astype(np.int64), found.trace

@@ -12,15 +12,15 @@ import time
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from incrowd.data.dataset import Trace
 from incrowd.engines.base import Engine
 from incrowd.interrupts import is_end_wished
 from incrowd.methods.cluster.blocks import REPAIR_SHARE, first_blocks, search_table
+from incrowd.methods.cluster.lines import Lines
 from incrowd.methods.cluster.search import Plan, automatic_effort, begin, improve, no_lists
-from incrowd.methods.conditions import PackedConditions
 from incrowd.methods.effort import FULL, QUICK, seconds_of
+from incrowd.methods.fragments import Fragments
 from incrowd.progress import Progress, silent
 
 SHORTEST_TRIAL, TRIAL_SHARE = 0.05, 0.05
@@ -92,18 +92,10 @@ class Budget:
     effort: int | str
     started: float
 
-    def search(
-        self,
-        nodes: NDArray[np.int32],
-        plan: Plan,
-        limits: PackedConditions,
-        engine: Engine,
-        progress: Progress,
-        start: NDArray[np.int32] | None = None,
-    ) -> tuple[NDArray[np.int32], Trace]:
+    def search(self, lines: Lines, plan: Plan, engine: Engine, progress: Progress) -> Fragments:
         """Spend the effort on a table: what ``search_table`` returns, and what was done."""
-        n_distinct = plan.n_distinct(nodes)
-        iterations = self._iterations(n_distinct, nodes, plan, limits, engine, start)
+        n_distinct = plan.n_distinct(lines.nodes)
+        iterations = self._iterations(n_distinct, lines, plan, engine)
         plan = plan.with_effort(iterations, n_distinct)
         share_done = 0.0
 
@@ -112,7 +104,7 @@ class Budget:
             share_done = done / total if total else 0.0
             progress(stage, done, total, loss)
 
-        released = search_table(nodes, plan, limits, engine, told, start)
+        found = search_table(lines, plan, engine, told)
         figures, notes = {"iterations": iterations}, tuple[str, ...]()
         if is_end_wished() and share_done < 1:
             figures["iterations_done"] = done = round(share_done * iterations)
@@ -120,22 +112,20 @@ class Budget:
                 f"the search was ended early, after about {done:,} of {iterations:,} changes; "
                 "a saved job would make all of them, and another release",
             )
-        return released, Trace(figures, {"effort": iterations}, notes)
+        return replace(found, trace=Trace(figures, {"effort": iterations}, notes))
 
     def _iterations(
         self,
         n_distinct: int,
-        nodes: NDArray[np.int32],
+        lines: Lines,
         plan: Plan,
-        limits: PackedConditions,
         engine: Engine,
-        start: NDArray[np.int32] | None,
     ) -> int:
         """Return how many changes the effort means for a search of these rows."""
         if isinstance(self.effort, int):
             return self.effort
         if seconds_of(self.effort):
-            return self._within(nodes, plan, limits, engine, start)
+            return self._within(lines, plan, engine)
         automatic = automatic_effort(n_distinct, plan.typical_k)
         if not plan.is_size_only:
             automatic = max(1, automatic // SLOWER)
@@ -143,36 +133,29 @@ class Budget:
             return max(1, automatic // QUICKER)
         return FULLER * automatic if self.effort == FULL else automatic
 
-    def _within(
-        self,
-        nodes: NDArray[np.int32],
-        plan: Plan,
-        limits: PackedConditions,
-        engine: Engine,
-        start: NDArray[np.int32] | None,
-    ) -> int:
+    def _within(self, lines: Lines, plan: Plan, engine: Engine) -> int:
         """Return how many changes the seconds allow that are left; at least a few.
 
         A block of middling size is begun and thrown away. As many blocks as the engine has workers
         run at a time. The time in which loops are compiled is not counted.
         """
-        n_columns, n_rows = nodes.shape
-        if n_columns == 0 or n_rows < plan.k:
+        if len(lines.nodes) == 0 or lines.n_rows < plan.k:
             return FIRST_CHANGES
-        blocks = first_blocks(nodes, plan, start)
-        sizes = np.bincount(blocks)
+        blocks = first_blocks(lines, plan)
+        sizes = np.bincount(blocks, weights=lines.count)
         block = int(np.argsort(sizes, kind="stable")[len(sizes) // 2])
-        rows = np.flatnonzero(blocks == block)
+        whole = lines.take(np.flatnonzero(blocks == block))
         asked = time.perf_counter()
-        few = rows
-        if start is None:
-            n_few = min(len(rows), max(plan.k, ROWS_OF_FIRST_TRIAL))
-            few = rows[np.linspace(0, len(rows) - 1, n_few).astype(np.int64)]
-        _trial(few, nodes, plan, limits, start, 0.0)
+        few = whole
+        if lines.start is None:
+            n_lines = len(whole.row)
+            n_few = min(n_lines, max(plan.k, ROWS_OF_FIRST_TRIAL))
+            few = whole.take(np.linspace(0, n_lines - 1, n_few).astype(np.int64))
+        _trial(few, plan, 0.0)
         compiled = time.perf_counter()
         seconds = seconds_of(self.effort)
         trial = max(SHORTEST_TRIAL, TRIAL_SHARE * seconds)
-        pace = _trial(rows, nodes, plan, limits, start, trial)
+        pace = _trial(whole, plan, trial)
         left = self.started + (compiled - asked) + seconds - time.perf_counter()
         shares = (1.0,) if len(sizes) == 1 else (1 - REPAIR_SHARE, REPAIR_SHARE)
         rounds = math.ceil(len(sizes) / max(1, engine.n_workers))
@@ -180,27 +163,13 @@ class Budget:
         return max(FIRST_CHANGES, int(changes_per_row * pace.n_distinct * len(sizes)))
 
 
-def _trial(
-    rows: NDArray[np.int64],
-    nodes: NDArray[np.int32],
-    plan: Plan,
-    limits: PackedConditions,
-    start: NDArray[np.int32] | None,
-    seconds: float,
-) -> Pace:
-    """Search these rows for about so long; return how fast that went."""
+def _trial(lines: Lines, plan: Plan, seconds: float) -> Pace:
+    """Search these lines for about so long; return how fast that went."""
     from incrowd.methods.cluster.kernel_state import N_DONE
     from incrowd.methods.cluster.kernel_trial import list_rows
 
-    nodes = np.ascontiguousarray(nodes[:, rows])
-    start = None if start is None else np.ascontiguousarray(start[:, rows])
-    limits = limits.of_rows(
-        limits.k_of_row[rows] if limits.k_of_row.size else limits.k_of_row,
-        limits.person_of_row[rows] if limits.person_of_row.size else limits.person_of_row,
-        limits.code_of_row[:, rows],
-    )
     begun = time.perf_counter()
-    search = begin(nodes, plan, limits, 0, start)
+    search = begin(lines, plan)
     space, state = search.space, search.state
     to_begin = time.perf_counter() - begun
     near = no_lists(space, plan.typical_k)

@@ -16,6 +16,9 @@ from incrowd.compiling import Flag, Whole, compiled_inner
 from incrowd.methods.cluster.kernel_state import (
     COUNT_OF,
     GROUP,
+    N_FREE_FRAGMENTS,
+    N_FREE_SLOTS,
+    N_ROWS_OF_DISTINCT,
     PRICE,
     SIZE,
     SUPPRESSED,
@@ -25,6 +28,7 @@ from incrowd.methods.cluster.kernel_state import (
     add_rows,
     dissolve,
     drop_fragment,
+    grown,
     open_group,
     price_of_box,
     set_to_row,
@@ -39,6 +43,12 @@ N_ITEMS, N_ROWS, N_NEW, N_MEMBERS, N_OUT, N_PARTIAL, N_FULL, STAMP = range(8)
 
 FULL = 8
 """Where the groups that are torn up stand in ``Pool.counters``."""
+
+IS_WAITING = 15
+"""The place in ``Pool.counters`` that says that a plan waits for more room to be carried out."""
+
+MOST_MOVES = 64
+"""How many members a plan has room for at most, per item of it."""
 
 (
     DISTINCT,
@@ -98,7 +108,7 @@ class Pool(NamedTuple):
 def empty_pool(space: Space, state: State, n_items: int) -> Pool:
     """Return room for plans of at most this many items."""
     n_distinct, n_columns = space.value.shape
-    n_rows = state.fragments.shape[1]
+    n_rows = int(min(space.rows[N_ROWS_OF_DISTINCT].sum(), MOST_MOVES * n_items))
     n_classes = 1 << (2 * n_items).bit_length()
     return Pool(
         items=np.zeros((10, n_items), dtype=np.int64),
@@ -107,11 +117,31 @@ def empty_pool(space: Space, state: State, n_items: int) -> Pool:
         classes=np.zeros((6, n_classes), dtype=np.int64),
         news=np.zeros((3, n_items), dtype=np.int64),
         new_box=np.zeros((n_items, n_columns), dtype=np.int32),
-        moves=np.zeros((10, 4 * n_items + n_rows), dtype=np.int64),
+        moves=np.zeros((10, 5 * n_items + n_rows), dtype=np.int64),
         taken=np.zeros((3, state.groups.shape[1]), dtype=np.int64),
         place_of_distinct=np.zeros(n_distinct, dtype=np.int64),
         box=np.zeros(n_columns, dtype=np.int32),
         counters=np.zeros(16, dtype=np.int64),
+    )
+
+
+def with_room(state: State, pool: Pool) -> tuple[State, Pool]:
+    """Return a state with room for the plan that waits, and half as much again; and its pool."""
+    n_slots, n_fragments = state.groups.shape[1], state.fragments.shape[1]
+    n_moved = int(pool.counters[N_OUT] + pool.counters[N_MEMBERS])
+    state = grown(state, int(pool.counters[N_NEW]) + n_slots // 2, n_moved + n_fragments // 2)
+    taken = np.zeros((3, state.groups.shape[1]), dtype=np.int64)
+    taken[:, :n_slots] = pool.taken
+    return state, pool._replace(taken=taken)
+
+
+@compiled_inner
+def has_room(state: State, pool: Pool) -> Flag:
+    """Return whether a plan can be carried out with the slots and fragments that are free. O(1)."""
+    n_moved = pool.counters[N_OUT] + pool.counters[N_MEMBERS]
+    return (
+        pool.counters[N_NEW] <= state.counters[N_FREE_SLOTS]
+        and n_moved <= state.counters[N_FREE_FRAGMENTS]
     )
 
 

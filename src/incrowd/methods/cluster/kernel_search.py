@@ -16,6 +16,7 @@ from incrowd.methods.cluster.kernel_pool import (
     CREDIT,
     DISTINCT,
     FULL,
+    IS_WAITING,
     N_FULL,
     N_ITEMS,
     N_ROWS,
@@ -24,6 +25,7 @@ from incrowd.methods.cluster.kernel_pool import (
     Pool,
     carry_out,
     clear,
+    has_room,
     is_full,
     put_item,
     take_surplus,
@@ -275,10 +277,16 @@ def search_slice(
     """Rebuild the groups near random rows so many times; return the last stamp used.
 
     A plan is kept if it is not dearer than allowed: by chance, the more the greater the heat,
-    which falls evenly to 0 over most of the effort.
+    which falls evenly to 0 over most of the effort. Where there is no room for a plan it waits,
+    and the slice ends early: the next one, with more room, begins with it.
     """
     random = state.random
     n_distinct = space.value.shape[0]
+    if pool.counters[IS_WAITING]:
+        if not has_room(state, pool):
+            return stamps
+        pool.counters[IS_WAITING] = 0
+        carry_out(space, state, pool)
     for _ in range(n_iterations):
         warmth = heat * max(0.0, 1.0 - state.counters[N_DONE] / (COOLING * effort))
         state.counters[N_DONE] += 1
@@ -326,5 +334,8 @@ def search_slice(
             continue
         if after < cost:
             state.counters[N_BETTER] += 1
+        if not has_room(state, pool):
+            pool.counters[IS_WAITING] = 1
+            break
         carry_out(space, state, pool)
     return stamps

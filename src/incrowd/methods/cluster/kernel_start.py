@@ -30,6 +30,9 @@ from incrowd.methods.cluster.kernel_state import (
 CHILD_OF, RANKING, SPAN_START, GROUP_START = range(4)
 DISTINCT, COUNT = range(2)
 
+ROOM = 64
+"""How many more pairs than twice the distinct rows there is room for at first."""
+
 
 class Children(NamedTuple):
     """Per node: the rows under it and their box; ``seen`` lists the children met in a span."""
@@ -59,22 +62,35 @@ def top_down(
 
     There must be at least k rows in all.
     """
-    n_columns, n_nodes = space.value.shape[1], space.nodes.shape[1]
     n_rows = int(count.sum())  # a pair has at least one row, so there are never more of them
-    children = Children(
+    n_room = min(n_rows, 2 * len(distinct) + ROOM)
+    while True:
+        room = _room(space, n_room, distinct, count)
+        n_groups = int(split_top_down(space, k, len(distinct), _no_children(space), room))
+        if n_groups >= 0:
+            starts = room.numbers[GROUP_START, : n_groups + 1]
+            return starts, room.done[DISTINCT, : starts[-1]], room.done[COUNT, : starts[-1]]
+        n_room = min(n_rows, 2 * n_room)
+
+
+def _no_children(space: Space) -> Children:
+    n_columns, n_nodes = space.value.shape[1], space.nodes.shape[1]
+    return Children(
         np.zeros(n_nodes, dtype=np.int64),
         np.zeros((n_nodes, n_columns), dtype=np.int32),
         np.zeros(n_nodes, dtype=np.int64),
     )
-    pairs = np.zeros((2, n_rows), dtype=np.int64)
-    numbers = np.zeros((4, n_rows + 1), dtype=np.int64)
-    boxes = np.zeros((2, n_columns), dtype=np.int32)
+
+
+def _room(space: Space, n_room: int, distinct: NDArray[np.int64], count: NDArray[np.int64]) -> Room:
+    """Return room for so many pairs, the given ones on the stack."""
+    pairs = np.zeros((2, n_room), dtype=np.int64)
+    numbers = np.zeros((4, n_room + 1), dtype=np.int64)
+    boxes = np.zeros((2, space.value.shape[1]), dtype=np.int32)
     room = Room(pairs, pairs.copy(), pairs.copy(), numbers, boxes)
     room.stack[DISTINCT, : len(distinct)] = distinct
     room.stack[COUNT, : len(distinct)] = count
-    n_groups = int(split_top_down(space, k, len(distinct), children, room))
-    starts = numbers[GROUP_START, : n_groups + 1]
-    return starts, room.done[DISTINCT, : starts[-1]], room.done[COUNT, : starts[-1]]
+    return room
 
 
 @compiled_inner
@@ -193,7 +209,8 @@ def _best_column(
 def split_top_down(space: Space, k: Whole, n_pairs: Whole, children: Children, room: Room) -> Whole:
     """Split the pairs on the stack into groups of at least k rows; return how many.
 
-    A span is split along the column that saves the most, until no split pays.
+    A span is split along the column that saves the most, until no split pays. −1 if there is not
+    enough room: a group may borrow rows of others, so that there are more and more pairs.
     O(rows · columns² · splits above each other).
     """
     box, rest_box = room.boxes[0], room.boxes[1]
@@ -203,6 +220,7 @@ def split_top_down(space: Space, k: Whole, n_pairs: Whole, children: Children, r
     span_start, group_start = room.numbers[SPAN_START], room.numbers[GROUP_START]
     n_spans: Whole = np.int64(1)
     top: Whole = n_pairs
+    n_all: Whole = n_pairs
     n_groups = np.int64(0)
     while n_spans > 0:
         n_spans -= 1
@@ -285,6 +303,10 @@ def split_top_down(space: Space, k: Whole, n_pairs: Whole, children: Children, r
                 n_taken = min(min(stack_count[start + item], available), k - n_rest)
                 if n_taken <= 0:
                     continue
+                if n_taken < stack_count[start + item]:
+                    n_all += 1
+                    if n_all > room.stack.shape[1]:
+                        return np.int64(-1)
                 spare_distinct[out] = stack_distinct[start + item]
                 spare_count[out] = n_taken
                 out += 1

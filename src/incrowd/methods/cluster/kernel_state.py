@@ -7,7 +7,7 @@ keeps Σ size · price low. Every fragment hangs in two lists: its group's and i
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,41 +106,82 @@ def n_items_of_plan(k: int) -> int:
     return max(1024, 8 * k)
 
 
+ROOM, SPARE = 64, 4
+"""How many more groups and fragments there is room for than a search begins with: so many, and
+one for each four of them."""
+
+
 def empty_state(
-    space: Space, n_rows: int, k: int, seed: int, n_suppressible: int = 0, root_price: int = 0
+    space: Space,
+    n_groups: int,
+    n_fragments: int,
+    seed: int,
+    n_suppressible: int = 0,
+    root_price: int = 0,
 ) -> State:
-    """Return a state without groups, with room for as many as k allows.
+    """Return a state without groups, with room for so many, and for some more.
 
     ``root_price`` is what a row costs that is left out.
     """
     n_distinct, n_columns = space.value.shape
-    n_slots = 1 + max(1, n_rows // k)
     n_lines = int(space.values[LINE].max(initial=0)) + 1
-    groups = np.zeros((4, n_slots), dtype=np.int64)
-    groups[FIRST_FRAGMENT] = -1
-    groups[FREE_SLOT] = np.arange(n_slots - 1, -1, -1)
-    groups[PRICE, SUPPRESSED] = root_price
-    # a fragment has at least one row, but for those that a plan empties before it is done
-    n_fragments = n_rows + n_items_of_plan(k)
-    fragments = np.full((8, n_fragments), -1, dtype=np.int64)
-    fragments[FREE_FRAGMENT] = np.arange(n_fragments - 1, -1, -1)
-    counters = np.zeros(7, dtype=np.int64)
-    counters[N_FREE_SLOTS] = n_slots - 1
-    counters[N_SLOTS] = 1
-    counters[N_FREE_FRAGMENTS] = n_fragments
-    box = np.zeros((n_slots, n_columns), dtype=np.int32)
-    box[SUPPRESSED] = space.columns[NODE_START, :n_columns]
-    return State(
-        box,
-        groups,
-        fragments,
+    state = State(
+        np.zeros((1, n_columns), dtype=np.int32),
+        np.zeros((4, 1), dtype=np.int64),
+        np.full((8, 0), -1, dtype=np.int64),
         np.full(n_distinct, -1, dtype=np.int64),
-        np.zeros((n_lines, (n_slots + 63) // 64), dtype=np.int64),
-        np.zeros((n_slots + 63) // 64, dtype=np.int64),
-        counters,
+        np.zeros((n_lines, 1), dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        np.zeros(7, dtype=np.int64),
         np.asarray([seed | 1], dtype=np.int64),
         np.asarray([n_suppressible], dtype=np.int64),
     )
+    state.box[SUPPRESSED] = space.columns[NODE_START, :n_columns]
+    state.groups[FIRST_FRAGMENT] = -1
+    state.groups[PRICE, SUPPRESSED] = root_price
+    state.counters[N_SLOTS] = 1
+    return grown(
+        state, n_groups + n_groups // SPARE + ROOM, n_fragments + n_fragments // SPARE + ROOM
+    )
+
+
+def grown(state: State, n_more_groups: int, n_more_fragments: int) -> State:
+    """Return a state with room for more: the same groups in the same slots.
+
+    Slots and fragments that are free now are taken before the new ones, which are taken in their
+    order: how much room there was at first changes nothing.
+    """
+    n_slots = state.groups.shape[1] + n_more_groups
+    n_fragments = state.fragments.shape[1] + n_more_fragments
+    n_words = (n_slots + 63) // 64
+    box = _widened(state.box, 0, n_slots, 0)
+    groups = _widened(state.groups, 1, n_slots, 0)
+    groups[FIRST_FRAGMENT, state.groups.shape[1] :] = -1
+    fragments = _widened(state.fragments, 1, n_fragments, -1)
+    for table, line, counter, n_before in (
+        (groups, FREE_SLOT, N_FREE_SLOTS, state.groups.shape[1]),
+        (fragments, FREE_FRAGMENT, N_FREE_FRAGMENTS, state.fragments.shape[1]),
+    ):
+        free = table[line, : state.counters[counter]].copy()
+        new = np.arange(table.shape[1] - 1, n_before - 1, -1)
+        table[line, : len(new)] = new
+        table[line, len(new) : len(new) + len(free)] = free
+        state.counters[counter] += len(new)
+    return state._replace(
+        box=box,
+        groups=groups,
+        fragments=fragments,
+        entries=_widened(state.entries, 1, n_words, 0),
+        words=np.zeros(n_words, dtype=np.int64),
+    )
+
+
+def _widened(table: NDArray[Any], axis: int, length: int, empty: int) -> NDArray[Any]:
+    shape = list(table.shape)
+    shape[axis] = length
+    wider = np.full(shape, empty, dtype=table.dtype)
+    wider[: table.shape[0], : table.shape[1]] = table
+    return wider
 
 
 @compiled_inner

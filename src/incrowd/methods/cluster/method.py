@@ -6,13 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.fields import option
-from incrowd.methods.effort import AUTO, stated_effort
+from incrowd.methods.effort import AUTO, seconds_of, stated_effort
 from incrowd.methods.options import KEEPS, METRICS, require_metric
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from incrowd.data.dataset import Rows
     from incrowd.engines.base import Engine
-    from incrowd.methods.conditions import Conditions
+    from incrowd.methods.conditions import Conditions, PackedConditions
+    from incrowd.methods.fragments import Fragments
     from incrowd.progress import Progress
 
 
@@ -49,6 +53,11 @@ class Cluster:
         require_metric(self.metric)
         object.__setattr__(self, "effort", stated_effort(self.effort))
 
+    @property
+    def spreads(self) -> bool:
+        """Whether distinct rows can be searched: not by seconds, which vary."""
+        return not seconds_of(self.effort)
+
     def run(
         self,
         rows: Rows,
@@ -62,29 +71,80 @@ class Cluster:
         Suppressed rows are left out of every group and come back at the roots. The number of
         changes that the effort came to is in the trace: with it the search does the same again.
         """
+        from functools import partial
         from time import perf_counter
 
+        from incrowd.methods.fragments import search_rows
+
+        search = partial(
+            self._search,
+            conditions=conditions,
+            engine=engine,
+            seed=seed,
+            progress=progress,
+            begun=perf_counter(),
+        )
+        return search_rows(rows, conditions, search, is_collapsed=conditions.is_size_only)
+
+    def run_distinct(
+        self,
+        rows: Rows,
+        n_of_row: NDArray[np.int64],
+        k: int,
+        engine: Engine,
+        seed: int,
+        progress: Progress,
+    ) -> Fragments:
+        """Return distinct rows with their numbers as ``run`` releases the rows they stand for."""
+        from functools import partial
+        from time import perf_counter
+
+        from incrowd.methods.conditions import Conditions
+        from incrowd.methods.fragments import search_distinct
+
+        search = partial(
+            self._search,
+            conditions=Conditions(k),
+            engine=engine,
+            seed=seed,
+            progress=progress,
+            begun=perf_counter(),
+        )
+        return search_distinct(rows, n_of_row, k, search)
+
+    def _search(
+        self,
+        rows: Rows,
+        n_of_row: NDArray[np.int64],
+        limits: PackedConditions,
+        *,
+        conditions: Conditions,
+        engine: Engine,
+        seed: int,
+        progress: Progress,
+        begun: float,
+    ) -> Fragments:
+        """Search groups of rows of which there are several each."""
         from incrowd.methods.cluster.budget import Budget
+        from incrowd.methods.cluster.lines import Lines
         from incrowd.methods.cluster.search import Plan
-        from incrowd.methods.kept import kept_rows, n_suppressible_of, put_back
+        from incrowd.methods.fragments import Fragments
+        from incrowd.methods.kept import n_suppressible_of
         from incrowd.methods.mondrian.search import cut_rows
 
-        budget = Budget(self.effort, perf_counter())
-        kept, limits = kept_rows(rows, conditions)
-        if kept.n_rows == 0:
-            return put_back(rows, kept.nodes)
         is_size_only = conditions.is_size_only
-        start = None
+        lines = Lines.of_rows(rows.nodes, n_of_row, limits)
         if not is_size_only or self.keep_identical_together:
-            start = cut_rows(kept, limits, is_size_only, self.metric, True, progress)
+            nodes = cut_rows(rows, limits, is_size_only, self.metric, True, progress, n_of_row)
+            lines = Lines.continued(rows.nodes, Fragments.of_each(nodes, n_of_row), limits)
         plan = Plan.of(
-            kept,
+            rows,
             self.metric,
             limits,
             seed,
             is_size_only=is_size_only,
             is_together=self.keep_identical_together,
             n_suppressible=n_suppressible_of(conditions),
+            n_rows=int(n_of_row.sum()),
         )
-        nodes, trace = budget.search(kept.nodes, plan, limits, engine, progress, start)
-        return put_back(rows, nodes, trace)
+        return Budget(self.effort, begun).search(lines, plan, engine, progress)

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
-from numpy.typing import NDArray
-
 from incrowd.data.dataset import Rows
 from incrowd.engines.base import Engine
 from incrowd.methods.cluster.budget import Budget
+from incrowd.methods.cluster.lines import Lines
 from incrowd.methods.cluster.search import Plan
 from incrowd.methods.conditions import Conditions, PackedConditions
+from incrowd.methods.fragments import Fragments
 from incrowd.methods.kept import n_suppressible_of
 from incrowd.progress import Progress
 
 
 def polish(
     rows: Rows,
-    released: NDArray[np.int32],
+    found: Fragments,
     metric: str,
     conditions: Conditions,
     limits: PackedConditions,
@@ -28,10 +27,12 @@ def polish(
     progress: Progress,
     *,
     is_together: bool,
-) -> tuple[NDArray[np.int32], int]:
-    """Return ``released[column, row]`` after an effort, every group valid; and how many changes.
+) -> Fragments:
+    """Return rows after an effort, every group valid; the trace tells how many changes it came to.
 
-    Without heat the loss never rises. Rows that are left out come back as LEFT_OUT.
+    ``found`` is what another method released ``rows`` as, which are distinct where groups are
+    tested by their size alone. Without heat the loss never rises. Rows that are left out come back
+    as LEFT_OUT.
     """
     begun = time.perf_counter()
     plan = Plan.of(
@@ -42,8 +43,7 @@ def polish(
         is_size_only=conditions.is_size_only,
         is_together=is_together,
         n_suppressible=n_suppressible_of(conditions),
+        n_rows=int(found.count.sum()),
     )
-    polished, trace = Budget(effort, begun).search(
-        rows.nodes, plan, limits, engine, progress, released
-    )
-    return polished, int(trace.figures["iterations"])
+    lines = Lines.continued(rows.nodes, found, limits)
+    return Budget(effort, begun).search(lines, plan, engine, progress)

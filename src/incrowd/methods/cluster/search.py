@@ -15,6 +15,7 @@ from incrowd.data.runs import Runs
 from incrowd.errors import InfeasibleError
 from incrowd.interrupts import is_end_wished
 from incrowd.methods.cluster.column_trees import ColumnTree, space_of
+from incrowd.methods.cluster.lines import Lines
 from incrowd.methods.cluster.start import (
     SortedRows,
     given_groups,
@@ -24,6 +25,7 @@ from incrowd.methods.cluster.start import (
 from incrowd.methods.conditions import PackedConditions
 from incrowd.methods.distinct import sort_key
 from incrowd.methods.forest import Forest
+from incrowd.methods.fragments import Fragments
 from incrowd.methods.greedy.reorganize import column_order
 from incrowd.methods.kept import LEFT_OUT
 from incrowd.progress import Progress, silent
@@ -86,8 +88,12 @@ class Plan:
         is_size_only: bool = True,
         is_together: bool = False,
         n_suppressible: int = 0,
+        n_rows: int | None = None,
     ) -> Plan:
-        """Return the plan for a table, without effort yet; costs are by node of the walk."""
+        """Return the plan for a table, without effort yet; costs are by node of the walk.
+
+        ``n_rows`` is how many rows there are where distinct rows stand for several each.
+        """
         forest = Forest.of(rows.hierarchies)
         costs = fixed_point_costs(rows.hierarchies, metric)
         by_rank = [walk.by_rank(cost) for cost, walk in zip(costs, forest.walks, strict=True)]
@@ -103,7 +109,7 @@ class Plan:
             else limits.k,
             is_size_only,
             is_together,
-            (n_suppressible, max(1, rows.n_rows)),
+            (n_suppressible, max(1, rows.n_rows if n_rows is None else n_rows)),
             0.0,
             seed,
         )
@@ -130,89 +136,95 @@ class Plan:
         )
 
 
-def search_rows(
-    nodes: NDArray[np.int32],
-    plan: Plan,
-    limits: PackedConditions,
-    block: int = 0,
-    start: NDArray[np.int32] | None = None,
-    progress: Progress = silent,
-) -> NDArray[np.int32]:
-    """Return ``nodes[column, row]`` generalized so that every group is valid.
+def search_lines(
+    lines: Lines, plan: Plan, block: int = 0, progress: Progress = silent
+) -> Fragments:
+    """Return what lines are released as, every group valid.
 
-    Every node must be a leaf. The search begins with the groups of ``start``, nodes that another
-    search released (LEFT_OUT where it left a row out), or else with its own. Rows that are left
-    out come back as LEFT_OUT. Distinct rows are numbered in an order that their content decides;
-    which of several equal rows goes into which group, by their row numbers.
+    Every node must be a leaf. The search begins with the groups that the lines begin with
+    (LEFT_OUT where a row was left out), or else with its own. Rows that are left out come back as
+    LEFT_OUT. Distinct rows are numbered in an order that their content decides.
     """
-    from incrowd.methods.cluster.kernel_state import NODE_START, SUPPRESSED
+    from incrowd.methods.cluster.kernel_state import COUNT_OF, GROUP, NODE_START, ROW, SUPPRESSED
 
-    n_columns, n_rows = nodes.shape
-    if n_rows < plan.k:
+    nodes = lines.nodes
+    if lines.n_rows < plan.k:
         raise InfeasibleError(
-            f"all {n_rows} rows in one group do not meet the conditions",
+            f"all {lines.n_rows} rows in one group do not meet the conditions",
             remedy="Lower k.",
         )
-    if n_columns == 0:
-        return nodes.copy()
+    if len(nodes) == 0:
+        return Fragments.of(lines.row, nodes, lines.count)
     n_leaves = np.asarray(
         [[(walk.end == np.arange(1, len(walk.end) + 1)).sum()] for walk in plan.forest.walks]
     )
     if np.any(nodes >= n_leaves):
         raise ValueError("cluster searches rows of leaves, and some nodes are above them")
-    begun = begin(nodes, plan, limits, block, start)
+    begun = begin(lines, plan, block)
     improve(begun, plan, progress)
-    # one line per fragment, those of a distinct row together, then per row
-    group_of_place = _groups_of_rows(begun.state)
-    released = np.empty_like(nodes)
+    # fragments of the search: those of a distinct row together, by group
+    fragments = begun.state.fragments[:, begun.state.fragments[GROUP] >= 0]
+    fragments = fragments[:, np.lexsort([fragments[GROUP], fragments[ROW]])]
+    group, count = fragments[GROUP], fragments[COUNT_OF]
+    shown = np.empty((len(nodes), len(group)), dtype=np.int32)
     for place, (column, tree) in enumerate(zip(plan.columns, begun.trees, strict=True)):
         first = begun.space.columns[NODE_START, place]
-        ranks_shown = tree.rank[begun.state.box[group_of_place, place] - first]
-        released[column, begun.rows] = plan.forest.walks[column].nodes(ranks_shown)
-    released[:, begun.rows[group_of_place == SUPPRESSED]] = LEFT_OUT
-    return released
+        ranks = tree.rank[begun.state.box[group, place] - first]
+        shown[column] = plan.forest.walks[column].nodes(ranks)
+    shown[:, group == SUPPRESSED] = LEFT_OUT
+    if plan.is_size_only:
+        row = lines.row[begun.lines[begun.run_start[fragments[ROW]]]]
+        return Fragments.of(row, shown, count)
+    # every line is one row: equal ones take their fragments in the order of their numbers
+    released = np.empty_like(nodes)
+    released[:, begun.lines] = np.repeat(shown, count, axis=1)
+    return Fragments.of(lines.row, released, lines.count)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Begun:
-    """A search at its beginning: its groups, its trees, and its rows in sorted order.
+    """A search at its beginning: its groups, its trees, its lines in sorted order, their runs.
 
-    ``n_distinct`` counts combinations of quasi-identifying values, as an effort does.
+    ``n_distinct`` counts combinations of quasi-identifying values, as an effort does. The state
+    is another one once it had to grow.
     """
 
     space: Space
     state: State
     rules: Rules | None
     trees: list[ColumnTree]
-    rows: NDArray[np.int64]
+    lines: NDArray[np.int64]
+    run_start: NDArray[np.int64]
     n_distinct: int
 
 
-def begin(
-    nodes: NDArray[np.int32],
-    plan: Plan,
-    limits: PackedConditions,
-    block: int = 0,
-    start: NDArray[np.int32] | None = None,
-) -> Begun:
-    """Return the first groups of a table or block: those of ``start``, or those of splits."""
+def begin(lines: Lines, plan: Plan, block: int = 0) -> Begun:
+    """Return the first groups of a table or block: those of the lines, or those of splits."""
     from incrowd.methods.cluster import kernel_state
 
-    ranks = plan.forest.in_ranks(nodes)
-    sorted_as = SortedRows.of(plan.key_of_row(ranks), limits, plan.is_together)
-    rows, run_start = sorted_as.rows, sorted_as.run_start
+    ranks = plan.forest.in_ranks(lines.nodes)
+    sorted_as = SortedRows.of(plan.key_of_row(ranks), lines.limits, plan.is_together)
+    order, run_start = sorted_as.rows, sorted_as.run_start
     trees = [
         ColumnTree.of(plan.forest.walks[column], np.unique(ranks[column]), plan.runs[column])
         for column in plan.columns
     ]
-    distinct = ranks[np.asarray(plan.columns)][:, rows[run_start[:-1]]]
-    space = space_of(distinct, np.diff(run_start), trees, plan)
-    n_rows = nodes.shape[1]
-    n_present = 0 if start is None else int((start[0] == LEFT_OUT).sum())
+    distinct = ranks[np.asarray(plan.columns)][:, order[run_start[:-1]]]
+    n_of_distinct = np.add.reduceat(lines.count[order], run_start[:-1])
+    space = space_of(distinct, n_of_distinct, trees, plan)
+    if lines.start is not None:
+        n_nodes = [len(cost) for cost in plan.cost_to_root]
+        first = given_groups(lines, order, run_start, n_nodes)
+    elif plan.is_size_only and not plan.is_together:
+        first = split_groups(space, plan.k)
+    else:
+        raise ValueError("where more is asked than one k, a search needs groups to begin with")
+    n_rows = lines.n_rows
+    n_present = int(first.n_left_out.sum())
     state = kernel_state.empty_state(
         space,
-        n_rows,
-        plan.k,
+        len(first.starts) - 1,
+        len(first.distinct) + len(first.left_out),
         seed_of(plan.seed, block),
         n_present + plan.suppressible[0] * n_rows // plan.suppressible[1],
         sum(
@@ -220,14 +232,11 @@ def begin(
             for column, tree in zip(plan.columns, trees, strict=True)
         ),
     )
-    if start is not None:
-        given_groups(space, state, start[:, rows], [len(cost) for cost in plan.cost_to_root])
-    elif plan.is_size_only and not plan.is_together:
-        split_groups(space, state, plan.k)
-    else:
-        raise ValueError("where more is asked than one k, a search needs groups to begin with")
-    rules = None if plan.is_size_only else sorted_as.rules(limits)
-    return Begun(space, state, rules, trees, rows, sorted_as.n_distinct)
+    if n_present:
+        kernel_state.leave_out(state, first.left_out, first.n_left_out)
+    kernel_state.add_groups(space, state, first.starts, first.distinct, first.count)
+    rules = None if plan.is_size_only else sorted_as.rules(lines.limits)
+    return Begun(space, state, rules, trees, order, run_start, sorted_as.n_distinct)
 
 
 def no_lists(space: Space, k: int) -> Near:
@@ -263,11 +272,19 @@ def improve(begun: Begun, plan: Plan, progress: Progress, near: Near | None = No
         return (int(state.counters[TOTAL]) - least) / dearest if dearest > 0 else 0.0
 
     def search(n_changes: int, stamps: int) -> int:
-        return int(
-            kernel_search.search_slice(
-                space, state, pool, near, begun.rules, plan.k, n_changes, effort, heat, stamps
+        nonlocal state, pool
+        while True:
+            stamps = int(
+                kernel_search.search_slice(
+                    space, state, pool, near, begun.rules, plan.k, n_changes, effort, heat, stamps
+                )
             )
-        )
+            if not pool.counters[kernel_pool.IS_WAITING]:
+                return stamps
+            # a plan waits for room; the rest of the slice is left to the next one
+            state, pool = kernel_pool.with_room(state, pool)
+            begun.state = state
+            n_changes = 0
 
     stamps = search(0, 0)  # compiled before the first report: the time left is that of the search
     while state.counters[N_DONE] < effort and state.counters[TOTAL] > least:
@@ -283,15 +300,6 @@ def improve(begun: Begun, plan: Plan, progress: Progress, near: Near | None = No
             return
         stamps = search(min(n_iterations, end - n_done), stamps)
     progress(STAGE, effort, effort, loss())
-
-
-def _groups_of_rows(state: State) -> NDArray[np.int64]:
-    """Return the group of every row, rows sorted by content, equal ones by group."""
-    from incrowd.methods.cluster.kernel_state import COUNT_OF, GROUP, ROW
-
-    fragments = state.fragments[:, state.fragments[GROUP] >= 0]
-    fragments = fragments[:, np.lexsort([fragments[GROUP], fragments[ROW]])]
-    return np.repeat(fragments[GROUP], fragments[COUNT_OF])
 
 
 PER_ROW, PER_ROW_IN_BLOCKS = 40, 10

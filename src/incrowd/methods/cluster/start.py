@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.methods.cluster.lines import Lines
 from incrowd.methods.conditions import PackedConditions
 from incrowd.methods.distinct import sort_key, sorted_runs
 from incrowd.methods.kept import LEFT_OUT
 
 if TYPE_CHECKING:
     from incrowd.methods.cluster.kernel_rules import Rules
-    from incrowd.methods.cluster.kernel_state import Space, State
+    from incrowd.methods.cluster.kernel_state import Space
 
 LARGEST_ATOM_K = 20
 """Up to this k, distinct rows that occur k times or more begin as groups of their own."""
@@ -80,8 +81,19 @@ def _profile_of_row(limits: PackedConditions, n_rows: int) -> NDArray[np.int64] 
     return np.asarray(profile, dtype=np.int64)
 
 
-def split_groups(space: Space, state: State, k: int) -> None:
-    """Add the groups of top-down splits to an empty state."""
+@dataclass(frozen=True, eq=False)
+class FirstGroups:
+    """Groups as spans of (distinct row, count) pairs, and pairs that are left out."""
+
+    starts: NDArray[np.int64]
+    distinct: NDArray[np.int64]
+    count: NDArray[np.int64]
+    left_out: NDArray[np.int64]
+    n_left_out: NDArray[np.int64]
+
+
+def split_groups(space: Space, k: int) -> FirstGroups:
+    """Return the groups of top-down splits."""
     from incrowd.methods.cluster import kernel_start, kernel_state
 
     count = space.rows[kernel_state.N_ROWS_OF_DISTINCT]
@@ -89,36 +101,55 @@ def split_groups(space: Space, state: State, k: int) -> None:
     is_atom = (count >= k) & (k <= LARGEST_ATOM_K)
     if 0 < int(count[~is_atom].sum()) < k:
         is_atom[:] = False
-    atoms = everything[is_atom]
-    starts = np.arange(len(atoms) + 1)
-    kernel_state.add_groups(space, state, starts, atoms, count[is_atom])
+    atoms, n_of_atom = everything[is_atom], count[is_atom]
     others = everything[~is_atom]
+    starts = np.zeros(1, dtype=np.int64)
+    distinct, n_rows = others[:0], count[:0]
     if len(others):
-        spans = kernel_start.top_down(space, k, others, count[~is_atom])
-        kernel_state.add_groups(space, state, *spans)
+        starts, distinct, n_rows = kernel_start.top_down(space, k, others, count[~is_atom])
+    none = np.zeros(0, dtype=np.int64)
+    return FirstGroups(
+        np.concatenate([np.arange(len(atoms)), len(atoms) + starts]),
+        np.concatenate([atoms, distinct]),
+        np.concatenate([n_of_atom, n_rows]),
+        none,
+        none,
+    )
 
 
 def given_groups(
-    space: Space, state: State, start: NDArray[np.int32], n_nodes: Sequence[int]
-) -> None:
-    """Add the groups that another search made to an empty state.
+    lines: Lines,
+    order: NDArray[np.int64],
+    run_start: NDArray[np.int64],
+    n_nodes: Sequence[int],
+) -> FirstGroups:
+    """Return the groups that lines begin with; ``order`` sorts lines into runs, the distinct rows.
 
-    ``start[column, place]`` are the nodes released for the rows in sorted order.
+    Lines that show the same nodes are one group.
     """
-    from incrowd.methods.cluster import kernel_state
-
-    count = space.rows[kernel_state.N_ROWS_OF_DISTINCT]
-    distinct_of_place = np.repeat(np.arange(len(count)), count)
+    if lines.start is None:
+        raise ValueError("the lines do not say where they begin")
+    start, count = lines.start[:, order], lines.count[order]
+    n_distinct = len(run_start) - 1
+    distinct_of_place = np.repeat(np.arange(n_distinct), np.diff(run_start))
     is_kept = start[0] != LEFT_OUT
-    left_out, n_left_out = np.unique(distinct_of_place[~is_kept], return_counts=True)
-    if len(left_out):
-        kernel_state.leave_out(state, left_out, n_left_out)
+    left_out, n_left_out = _added_up(distinct_of_place[~is_kept], count[~is_kept])
     key = sort_key(list(start[:, is_kept]), n_nodes, int(is_kept.sum()))
     _, group = np.unique(key, return_inverse=True)
-    pairs, n_rows = np.unique(group * len(count) + distinct_of_place[is_kept], return_counts=True)
-    group_of_pair, distinct = np.divmod(pairs, len(count))
+    pairs, n_rows = _added_up(group * n_distinct + distinct_of_place[is_kept], count[is_kept])
+    group_of_pair, distinct = np.divmod(pairs, n_distinct)
     starts = np.searchsorted(group_of_pair, np.arange(int(group.max(initial=-1)) + 2))
-    kernel_state.add_groups(space, state, starts, distinct, n_rows)
+    return FirstGroups(starts, distinct, n_rows, left_out, n_left_out)
+
+
+def _added_up(
+    keys: NDArray[np.int64], count: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the keys that occur, sorted, and the sum of each one's counts."""
+    order, start = sorted_runs(keys)
+    if not len(keys):
+        return keys, count
+    return keys[order[start[:-1]]], np.add.reduceat(count[order], start[:-1])
 
 
 def seed_of(seed: int, block: int) -> int:

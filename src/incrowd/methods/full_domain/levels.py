@@ -68,6 +68,7 @@ class LeveledTable:
 
     ``n_suppressible`` rows may be left out: those of groups that do not hold. With t the
     distribution is that of the rows that stay, so groups are judged again until none falls out.
+    There are ``n_of_row[row]`` of each row where sizes are all that groups are judged by.
     """
 
     def __init__(
@@ -77,8 +78,10 @@ class LeveledTable:
         n_suppressible: int,
         metric: str,
         weights: list[float],
+        n_of_row: NDArray[np.int64] | None = None,
     ) -> None:
-        self.n_rows, self.n_suppressible = rows.n_rows, n_suppressible
+        n_of_row = np.ones(rows.n_rows, dtype=np.int64) if n_of_row is None else n_of_row
+        self.n_rows, self.n_suppressible = int(n_of_row.sum()), n_suppressible
         self._conditions = conditions
         ladders = [hierarchy.ladder for hierarchy in rows.hierarchies]
         sizes = [hierarchy.n_leaves for hierarchy in rows.hierarchies]
@@ -90,13 +93,13 @@ class LeveledTable:
         self._start_of_column = np.cumsum([0, *sizes])[:-1].astype(np.int64)
         costs = fixed_point_costs(rows.hierarchies, metric, weights)
         self.columns = [
-            _column(ladder, cost.astype(np.int64), np.bincount(leaves, minlength=ladder.shape[1]))
+            _column(ladder, cost.astype(np.int64), _counts(leaves, n_of_row, ladder.shape[1]))
             for ladder, cost, leaves in zip(ladders, costs, rows.nodes, strict=True)
         ]
         everything = _Groups(
             (0,) * rows.n_columns,
             np.arange(len(distinct), dtype=np.int32),
-            np.diff(starts).astype(np.int64),
+            np.add.reduceat(n_of_row[order], starts[:-1]).astype(np.int64),
         )
         self._known = [everything]
         self._n_known = 0
@@ -157,15 +160,15 @@ class LeveledTable:
         return verdict.price is None and self._is_too_many(verdict.n_surely)
 
     def suppressed(self, levels: Levels) -> NDArray[np.bool_]:
-        """Return which rows are suppressed on levels that hold."""
+        """Return which of the rows given are suppressed on levels that hold."""
         everything = self._known[0]
         groups, group_of_distinct = self._group(levels, everything)
         is_broken = groups.size_of_group < self._conditions.k
         if not self._conditions.is_size_only:
             self._judge_all(is_broken, group_of_distinct, groups.size_of_group)
-        is_suppressed = np.zeros(self.n_rows, dtype=np.bool_)
+        is_suppressed = np.zeros(len(self._rows), dtype=np.bool_)
         is_suppressed[self._rows] = np.repeat(
-            is_broken[group_of_distinct], everything.size_of_group
+            is_broken[group_of_distinct], np.diff(self._start_of_distinct)
         )
         return is_suppressed
 
@@ -258,6 +261,15 @@ class LeveledTable:
         from incrowd.kernels.validity import scratch_for
 
         return scratch_for(self._limits)
+
+
+def _counts(
+    leaves: NDArray[np.int32], n_of_row: NDArray[np.int64], n_leaves: int
+) -> NDArray[np.int64]:
+    """Return how many rows have each leaf."""
+    counts = np.zeros(n_leaves, dtype=np.int64)
+    np.add.at(counts, leaves, n_of_row)
+    return counts
 
 
 def _column(

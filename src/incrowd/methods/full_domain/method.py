@@ -11,9 +11,13 @@ from incrowd.fields import option
 from incrowd.methods.options import KEEPS, METRICS, require_metric
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from incrowd.data.dataset import Rows
     from incrowd.engines.base import Engine
-    from incrowd.methods.conditions import Conditions
+    from incrowd.methods.conditions import Conditions, PackedConditions
+    from incrowd.methods.fragments import Fragments
     from incrowd.progress import Progress
 
 
@@ -68,6 +72,11 @@ class FullDomain:
                     remedy="State a weight such as 2 (twice as dear) or 0.5.",
                 )
 
+    @property
+    def spreads(self) -> bool:
+        """Whether distinct rows can be searched: always."""
+        return True
+
     def run(
         self,
         rows: Rows,
@@ -81,33 +90,75 @@ class FullDomain:
         Rows that come suppressed stay so and count towards the limit. The search runs in this
         process, whatever the engine, and there is no chance in it: the seed changes nothing.
         """
+        from functools import partial
+
         import numpy as np
 
-        from incrowd.data.dataset import Rows
+        from incrowd.methods.fragments import search_rows
+
+        self._ranges(rows)
+        kept = np.flatnonzero(~rows.is_suppressed)
+        search = partial(
+            self._search,
+            conditions=conditions if len(kept) == rows.n_rows else conditions.take(kept),
+            n_suppressible=max(0, conditions.n_suppressible - (rows.n_rows - len(kept))),
+            progress=progress,
+        )
+        return search_rows(rows, conditions, search, is_collapsed=conditions.is_size_only)
+
+    def run_distinct(
+        self,
+        rows: Rows,
+        n_of_row: NDArray[np.int64],
+        k: int,
+        engine: Engine,  # noqa: ARG002
+        seed: int,  # noqa: ARG002
+        progress: Progress,
+    ) -> Fragments:
+        """Return distinct rows with their numbers as ``run`` releases the rows they stand for."""
+        from functools import partial
+
+        from incrowd.methods.conditions import Conditions
+        from incrowd.methods.fragments import search_distinct
+
+        self._ranges(rows)
+        search = partial(
+            self._search, conditions=Conditions(k), n_suppressible=0, progress=progress
+        )
+        return search_distinct(rows, n_of_row, k, search)
+
+    def _search(
+        self,
+        rows: Rows,
+        n_of_row: NDArray[np.int64],
+        limits: PackedConditions,  # noqa: ARG002
+        *,
+        conditions: Conditions,
+        n_suppressible: int,
+        progress: Progress,
+    ) -> Fragments:
+        """Show rows, of which there are several each, on the cheapest levels or leave them out."""
+        import numpy as np
+
+        from incrowd.methods.fragments import Fragments
         from incrowd.methods.full_domain.levels import LeveledTable
         from incrowd.methods.full_domain.search import search_levels
+        from incrowd.methods.kept import LEFT_OUT
 
-        lowest, highest = self._ranges(rows)
-        kept = np.flatnonzero(~rows.is_suppressed)
-        n_suppressible = max(0, conditions.n_suppressible - (rows.n_rows - len(kept)))
-        is_suppressed = rows.is_suppressed.copy()
+        table = LeveledTable(
+            rows,
+            conditions,
+            n_suppressible,
+            self.metric,
+            [float(self.column_weights.get(name, 1.0)) for name in rows.names],
+            n_of_row,
+        )
+        levels = search_levels(table, *self._ranges(rows), progress).levels
         nodes = np.empty_like(rows.nodes)
-        for column, hierarchy in enumerate(rows.hierarchies):
-            nodes[column] = hierarchy.root
-        if len(kept):
-            table = LeveledTable(
-                Rows(rows.names, rows.nodes[:, kept], rows.hierarchies),
-                conditions if len(kept) == rows.n_rows else conditions.take(kept),
-                n_suppressible,
-                self.metric,
-                [float(self.column_weights.get(name, 1.0)) for name in rows.names],
-            )
-            levels = search_levels(table, lowest, highest, progress).levels
-            is_suppressed[kept] = table.suppressed(levels)
-            shown = ~is_suppressed
-            for column, (hierarchy, level) in enumerate(zip(rows.hierarchies, levels, strict=True)):
-                nodes[column, shown] = hierarchy.ladder[level][rows.nodes[column, shown]]
-        return rows.with_nodes(nodes, is_suppressed)
+        for column, (hierarchy, level) in enumerate(zip(rows.hierarchies, levels, strict=True)):
+            nodes[column] = hierarchy.ladder[level][rows.nodes[column]]
+        nodes[:, table.suppressed(levels)] = LEFT_OUT
+        return Fragments.of_each(nodes, n_of_row)
 
     def _ranges(self, rows: Rows) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the lowest and the highest level of every column, as stated."""

@@ -12,23 +12,29 @@ from incrowd.data.prices import cost_to_root
 
 
 def loss_by_parts(
-    before: Rows, released: NDArray[np.int32], part_of_row: NDArray[np.int64], metric: str
+    before: Rows,
+    released: NDArray[np.int32],
+    part_of_row: NDArray[np.int64],
+    metric: str,
+    n_of_row: NDArray[np.int64] | None = None,
 ) -> float:
     """Return the mean of the parts' own losses, weighed by their rows (equation 2).
 
     A part's loss is what its cells cost over what they would cost at the roots, from 0 to 1. Where
     every leaf costs the same, as under ``loss`` and ``ncp``, this is the loss of the whole; under
-    ``nllm`` it differs a little. ``released[column, row]``: below 0 is a row that is left out.
+    ``nllm`` it differs a little. ``released[column, row]``: below 0 is a row that is left out;
+    there are ``n_of_row[row]`` of each, or one.
     """
+    n_each = np.ones(before.n_rows, dtype=np.int64) if n_of_row is None else n_of_row
     lost = np.zeros(int(part_of_row.max(initial=0)) + 1)
     dearest = np.zeros_like(lost)
     for hierarchy, old, new in zip(before.hierarchies, before.nodes, released, strict=True):
         above = np.where(new < 0, hierarchy.root, new)
         price, most = _prices(hierarchy, old, above, metric)
-        lost += np.bincount(part_of_row, weights=price, minlength=len(lost))
-        dearest += np.bincount(part_of_row, weights=most, minlength=len(lost))
+        lost += np.bincount(part_of_row, weights=price * n_each, minlength=len(lost))
+        dearest += np.bincount(part_of_row, weights=most * n_each, minlength=len(lost))
     share = np.divide(lost, dearest, out=np.zeros_like(lost), where=dearest > 0)
-    n_rows = np.bincount(part_of_row, minlength=len(lost))
+    n_rows = np.bincount(part_of_row, weights=n_each, minlength=len(lost))
     return float(share @ n_rows) / max(1, int(n_rows.sum()))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from incrowd.errors import JobError, unknown
 from incrowd.fields import option
-from incrowd.methods.effort import NONE, QUICK, stated_polish
+from incrowd.methods.effort import NONE, QUICK, seconds_of, stated_polish
 from incrowd.methods.options import KEEPS, METRICS, require_metric
 
 if TYPE_CHECKING:
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from incrowd.data.dataset import Rows
     from incrowd.engines.base import Engine
-    from incrowd.methods.conditions import Conditions
+    from incrowd.methods.conditions import Conditions, PackedConditions
+    from incrowd.methods.fragments import Fragments
     from incrowd.methods.greedy.search import Plan
     from incrowd.progress import Progress
 
@@ -161,6 +162,12 @@ class Greedy:
             return self.processors.bit_length()  # the whole part of log2, and one
         return self.partitions if self.preset == "none" else 1
 
+    @property
+    def spreads(self) -> bool:
+        """Whether distinct rows can be searched: not by stated costs, seconds or a file's order."""
+        goes_by_order = self.reorganize == "none" and self._stated_partitions != 1
+        return not (self.costs or goes_by_order or seconds_of(self.polish))
+
     def run(
         self,
         rows: Rows,
@@ -176,32 +183,73 @@ class Greedy:
         leave rows out. Where there are several partitions, the trace has their number and the
         loss of the merging by the paper's equation 2.
         """
+        from functools import partial
+
+        from incrowd.methods.fragments import search_rows
+
+        search = partial(
+            self._search, conditions=conditions, engine=engine, seed=seed, progress=progress
+        )
+        return search_rows(rows, conditions, search, is_collapsed=conditions.is_size_only)
+
+    def run_distinct(
+        self,
+        rows: Rows,
+        n_of_row: NDArray[np.int64],
+        k: int,
+        engine: Engine,
+        seed: int,
+        progress: Progress,
+    ) -> Fragments:
+        """Return distinct rows with their numbers as ``run`` releases the rows they stand for."""
+        from functools import partial
+
+        from incrowd.methods.conditions import Conditions
+        from incrowd.methods.fragments import search_distinct
+
+        search = partial(
+            self._search, conditions=Conditions(k), engine=engine, seed=seed, progress=progress
+        )
+        return search_distinct(rows, n_of_row, k, search)
+
+    def _search(
+        self,
+        rows: Rows,
+        n_of_row: NDArray[np.int64],
+        limits: PackedConditions,
+        *,
+        conditions: Conditions,
+        engine: Engine,
+        seed: int,
+        progress: Progress,
+    ) -> Fragments:
+        """Merge rows of which there are several each, in parts or whole, then repair or polish."""
+        from dataclasses import replace
+
         from incrowd.data.dataset import Trace
         from incrowd.methods.cluster.polish import polish
+        from incrowd.methods.fragments import Fragments
         from incrowd.methods.greedy.by_parts import loss_by_parts
         from incrowd.methods.greedy.search import Plan, merge_rows
-        from incrowd.methods.kept import kept_rows, put_back
 
-        kept, limits = kept_rows(rows, conditions)
-        if kept.n_rows == 0:
-            return put_back(rows, kept.nodes)
-        plan = Plan.of(kept, self.metric, limits, conditions.is_size_only)
-        partition_of_row = self._partition_of_row(kept, plan)
+        plan = Plan.of(rows, self.metric, limits, conditions.is_size_only)
+        partition_of_row = self._partition_of_row(rows, n_of_row, plan)
         figures: dict[str, Any] = {}
         if partition_of_row is None:
-            released = merge_rows(kept.nodes, plan, limits, progress)
+            released = merge_rows(rows.nodes, plan, limits, progress, n_of_row=n_of_row)
         else:
-            released = _merge_partitions(kept, plan, partition_of_row, engine, progress)
-            by_parts = loss_by_parts(kept, released, partition_of_row, self.metric)
+            released = _merge_partitions(rows, n_of_row, plan, partition_of_row, engine, progress)
+            by_parts = loss_by_parts(rows, released, partition_of_row, self.metric, n_of_row)
             figures["partitions_searched"] = int(partition_of_row.max()) + 1
             figures["equation_2"] = round(by_parts, 9)
-        has_costs = any(hierarchy.costs is not None for hierarchy in kept.hierarchies)
+        found = Fragments.of_each(released, n_of_row, Trace(figures))
+        has_costs = any(hierarchy.costs is not None for hierarchy in rows.hierarchies)
         effort = self._second_effort(partition_of_row is not None and not has_costs)
         if effort == NONE:
-            return put_back(rows, released, Trace(figures))
-        released, figures["iterations"] = polish(
-            kept,
-            released,
+            return found
+        found = polish(
+            rows,
+            found,
             self.metric,
             conditions,
             limits,
@@ -211,8 +259,9 @@ class Greedy:
             progress,
             is_together=True,
         )
+        figures["iterations"] = found.trace.figures["iterations"]
         settled = {} if self.polish == NONE else {"polish": figures["iterations"]}
-        return put_back(rows, released, Trace(figures, settled))
+        return replace(found, trace=Trace(figures, settled))
 
     def _second_effort(self, can_be_repaired: bool) -> int | str:
         """Return the effort of the search after the merging: polish or repair, or none."""
@@ -222,12 +271,14 @@ class Greedy:
         is_wished = self.repair == "yes" or (self.repair == "auto" and is_stated)
         return QUICK if can_be_repaired and is_wished else NONE
 
-    def _partition_of_row(self, rows: Rows, plan: Plan) -> NDArray[np.int64] | None:
+    def _partition_of_row(
+        self, rows: Rows, n_of_row: NDArray[np.int64], plan: Plan
+    ) -> NDArray[np.int64] | None:
         """Return every row's partition, or None where there is one partition only."""
         import numpy as np
 
         from incrowd.methods.distinct import sorted_runs
-        from incrowd.methods.greedy.reorganize import automatic_partitions, column_order, cut
+        from incrowd.methods.greedy.reorganize import automatic_partitions, column_order, part_runs
         from incrowd.methods.kept import Validity
 
         if self._stated_partitions == 1:
@@ -246,16 +297,16 @@ class Greedy:
         n_partitions = self._stated_partitions or automatic_partitions(len(run_start) - 1)
         if n_partitions == 1:
             return None
-        starts = cut(run_start, n_partitions, Validity(sorted_rows, plan.limits).of_span)
-        if len(starts) == 2:
-            return None
-        partition_of_row = np.empty(rows.n_rows, dtype=np.int64)
-        partition_of_row[sorted_rows] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        return partition_of_row
+        is_valid = None
+        if not plan.is_size_only:
+            is_valid = Validity(sorted_rows, plan.limits).of_span
+        parts = part_runs(sorted_rows, run_start, n_of_row, n_partitions, plan.limits.k, is_valid)
+        return parts if parts.max(initial=0) > 0 else None
 
 
 def _merge_partitions(
     rows: Rows,
+    n_of_row: NDArray[np.int64],
     plan: Plan,
     partition_of_row: NDArray[np.int64],
     engine: Engine,
@@ -268,11 +319,12 @@ def _merge_partitions(
     from incrowd.methods.part_progress import PartProgress
     from incrowd.methods.parts import part_table, search_parts
 
-    sizes = np.bincount(partition_of_row).astype(np.float64)
-    report = PartProgress(progress, STAGE, 0, rows.n_rows, rows.n_rows, sizes, sizes)
+    sizes = np.bincount(partition_of_row, weights=n_of_row).astype(np.float64)
+    n_rows = int(n_of_row.sum())
+    report = PartProgress(progress, STAGE, 0, n_rows, n_rows, sizes, sizes)
     function = MergePartition(plan.without_rows(), report)
     # one line per row: its number, its partition, its nodes and what the conditions look at
-    table = part_table(rows.nodes, partition_of_row, plan.limits)
-    released = search_parts(engine, table, function, rows.nodes)
+    table = part_table(rows.nodes, partition_of_row, plan.limits, count=n_of_row)
+    released = search_parts(engine, table, function, n_of_row).nodes
     report.ended()
     return released

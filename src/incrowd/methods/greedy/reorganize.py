@@ -67,3 +67,24 @@ def cut(
             starts.append(start)
             break
     return np.asarray([*starts, n_rows] if starts else [0, n_rows], dtype=np.int64)
+
+
+def part_runs(
+    rows: NDArray[np.int64],
+    run_start: NDArray[np.int64],
+    n_of_row: NDArray[np.int64],
+    n_parts: int,
+    k: int,
+    is_valid: Callable[[int, int], bool] | None = None,
+) -> NDArray[np.int64]:
+    """Return the part of every row, given sorted rows and the runs that must not be cut.
+
+    There are ``n_of_row[row]`` of each, and parts are cut by how many there are. A part is valid
+    with k of them, or as ``is_valid`` says where there is one of each.
+    """
+    n_before = np.concatenate([[0], np.cumsum(n_of_row[rows])]).astype(np.int64)
+    starts = cut(n_before[run_start], n_parts, is_valid or (lambda start, end: end - start >= k))
+    lines = np.diff(np.searchsorted(n_before, starts))
+    parts = np.empty(len(rows), dtype=np.int64)
+    parts[rows] = np.repeat(np.arange(len(starts) - 1), lines)
+    return parts

@@ -127,10 +127,12 @@ def merge_rows(
     limits: PackedConditions,
     progress: Progress = silent,
     *,
+    n_of_row: NDArray[np.int64] | None = None,
     with_index: bool = True,
 ) -> NDArray[np.int32]:
     """Return ``nodes[column, row]`` generalized so that every group is valid."""
-    return merge(nodes, plan, limits, progress, with_index=with_index).released()
+    merged = merge(nodes, plan, limits, progress, n_of_row=n_of_row, with_index=with_index)
+    return merged.released()
 
 
 def merge(
@@ -139,27 +141,30 @@ def merge(
     limits: PackedConditions,
     progress: Progress = silent,
     *,
+    n_of_row: NDArray[np.int64] | None = None,
     with_index: bool = True,
 ) -> Merged:
     """Merge groups until every group is valid.
 
-    ``limits`` speak of these rows. Distinct rows are numbered in an order that their content
-    decides, so the result does not depend on the order of rows. Without the index every partner
-    is found by a scan of all groups: the same result, later. Costs that are stated node by node
-    always take a scan.
+    ``limits`` speak of these rows. There are ``n_of_row[row]`` of each, if their size is all that
+    groups are tested by; else, or if it is not stated, one of each.
+    Distinct rows are numbered in an order that their content decides, so the result does not
+    depend on the order of rows. Without the index every partner is found by a scan of all groups:
+    the same result, later. Costs that are stated node by node always take a scan.
     """
     from incrowd.methods.greedy import groups as state
 
     kernel, trees = _kernel(plan, with_index)
-    n_rows = nodes.shape[1]
     forest = plan.forest
     ranks = forest.in_ranks(nodes)
     rows, run_start = sorted_runs(plan.key_of_row(ranks))
     sizes = np.diff(run_start)
+    if n_of_row is not None and plan.is_size_only:
+        sizes = np.add.reduceat(n_of_row[rows], run_start[:-1]).astype(np.int64)
     offset = trees.start[:-1, None].astype(np.int32)
     groups = state.start_groups(rows, run_start)
     slots: Any = kernel.start(ranks[:, rows[run_start[:-1]]] + offset, sizes, trees)
-    room = state.room_for(limits, plan.is_size_only, n_rows)
+    room = state.room_for(limits, plan.is_size_only, len(rows))
     # groups that are not valid at first; where more than the size decides, all are taken for it
     n_first = int((sizes < limits.k).sum()) if plan.is_size_only else len(sizes)
     n_left = n_first
@@ -172,7 +177,7 @@ def merge(
         n_left = state.n_not_valid(groups)
     if ended == state.STUCK:
         raise InfeasibleError(
-            f"all {n_rows} rows in one group do not meet the conditions",
+            f"all {int(sizes.sum())} rows in one group do not meet the conditions",
             remedy="Lower k or l, raise t, or leave out the rows that ask for too much.",
         )
     progress(STAGE, n_first, n_first)
@@ -212,7 +217,7 @@ class MergePartition:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of what comes out: the row's number and its nodes."""
+        """The columns of what comes out: the row's number, how many of it, and its nodes."""
         return released_schema(len(self.plan.forest.walks))
 
     def __call__(self, block: pa.Table) -> pa.Table:
@@ -220,4 +225,6 @@ class MergePartition:
         limits = limits_of_part(block, self.plan.limits)
         nodes = nodes_of_part(block, "c", len(self.plan.forest.walks))
         progress = self.report.of(int(block.column("part")[0].as_py()))
-        return released_part(block, merge_rows(nodes, self.plan, limits, progress))
+        count = block.column("count").to_numpy()
+        merged = merge_rows(nodes, self.plan, limits, progress, n_of_row=count)
+        return released_part(block.column("row").to_numpy(), count, merged)

@@ -4,6 +4,9 @@ A part is a span of ``order``. Its box is, per column, the lowest node above all
 have positions such that every node's leaves are a run of positions: the node above a part is the
 one above its least and its greatest position, and a cut between two children of a node is a cut
 between two positions.
+
+A row may stand for many that are equal to it: ``count_of_row`` says for how many. Strict cuts go by
+these numbers and keep equal rows together, so they are those of the rows one by one.
 """
 
 from __future__ import annotations
@@ -43,20 +46,24 @@ class Parts(NamedTuple):
 
     ``order`` holds the rows, each part a span of it whose rows stand in the order they were
     given in; ``spans`` the parts that are still to be looked at; ``released[row, column]`` the
-    nodes of parts that are done. ``spare``, ``keys`` and ``count_at`` are room to work in.
-    ``counters``: parts on the stack, rows done.
+    nodes of parts that are done. ``spare``, ``keys``, ``n_before`` and ``count_at`` are room to
+    work in. ``counters``: parts on the stack, rows done, each with its count.
     """
 
     order: NDArray[np.int32]
+    count_of_row: NDArray[np.int64]
     spare: NDArray[np.int32]
     keys: NDArray[np.int32]
-    count_at: NDArray[np.int32]
+    n_before: NDArray[np.int64]
+    count_at: NDArray[np.int64]
     spans: NDArray[np.int64]
     released: NDArray[np.int32]
     counters: NDArray[np.int64]
 
 
-def start(order: NDArray[np.int64], n_columns: int, n_positions: int) -> Parts:
+def start(
+    order: NDArray[np.int64], count_of_row: NDArray[np.int64], n_columns: int, n_positions: int
+) -> Parts:
     """Return the state in which all rows are one part; positions are below ``n_positions``."""
     n_rows = len(order)
     # parts on the stack are disjoint spans, so there are never more than rows
@@ -64,9 +71,11 @@ def start(order: NDArray[np.int64], n_columns: int, n_positions: int) -> Parts:
     spans[0, 1] = n_rows
     return Parts(
         order.astype(np.int32),
+        count_of_row.astype(np.int64),
         np.empty(n_rows, dtype=np.int32),
         np.empty(n_rows, dtype=np.int32),
-        np.zeros(n_positions, dtype=np.int32),
+        np.empty(n_rows + 1, dtype=np.int64),
+        np.zeros(n_positions, dtype=np.int64),
         spans,
         np.zeros((n_rows, n_columns), dtype=np.int32),
         np.asarray([1, 0], dtype=np.int64),
@@ -75,7 +84,7 @@ def start(order: NDArray[np.int64], n_columns: int, n_positions: int) -> Parts:
 
 @compiled_inner
 def _sort(
-    keys: NDArray[np.int32], n_keys: Whole, low: Whole, high: Whole, count_at: NDArray[np.int32]
+    keys: NDArray[np.int32], n_keys: Whole, low: Whole, high: Whole, count_at: NDArray[np.int64]
 ) -> None:
     """Sort keys that lie between ``low`` and ``high``; ``count_at`` is zero before and after.
 
@@ -138,21 +147,18 @@ def _are_sides_valid(
     middle: Whole,
     end: Whole,
     limits: Any,
-    is_size_only: Flag,
     scratch: Scratch,
 ) -> Flag:
-    """Return whether both sides of a cut are valid. O(rows)."""
+    """Return whether both sides of a cut are valid, each row standing for itself. O(rows)."""
     if middle - first < limits.k or end - middle < limits.k:
         return False
-    if is_size_only:
-        return True
     return is_valid(spare[first:middle], middle - first, limits, scratch) and is_valid(
         spare[middle:end], end - middle, limits, scratch
     )
 
 
 @compiled_inner
-def _sort_by_child(
+def _count_children(
     parts: Parts,
     first: Whole,
     end: Whole,
@@ -161,28 +167,43 @@ def _sort_by_child(
     column: Whole,
     position: NDArray[np.int32],
     boxes: Boxes,
-) -> Whole:
-    """Put where each row's child of ``node`` begins into ``keys``, sorted; return the most rows.
+) -> tuple[Whole, Whole]:
+    """Put where the children of ``node`` with rows begin into ``keys``, sorted.
 
-    That is, the rows of the child that has the most; ``most`` is the greatest position.
-    O(rows · depth).
+    ``n_before`` then has how many rows come before each child, and how many there are. Returns
+    how many children there are, and the rows of the one that has the most; ``most`` is the
+    greatest position. O(rows · depth), and the span of positions where children are dense.
     """
-    keys = parts.keys
-    n_rows = end - first
+    keys, count_at = parts.keys, parts.count_at
+    low = np.int64(boxes.first[node])
     offset = boxes.start[column]
-    for place in range(n_rows):
-        child = boxes.leaf_at[offset + position[parts.order[first + place], column]]
+    n_children: Whole = np.int64(0)
+    for place in range(first, end):
+        row = parts.order[place]
+        child = boxes.leaf_at[offset + position[row, column]]
         while boxes.parent[child] != node:
             child = boxes.parent[child]
-        keys[place] = boxes.first[child]
-    _sort(keys, n_rows, np.int64(boxes.first[node]), most, parts.count_at)
+        key = boxes.first[child]
+        if count_at[key] == 0:
+            keys[n_children] = key
+            n_children += 1
+        count_at[key] += parts.count_of_row[row]
+    if 4 * n_children >= most - low:
+        n_children = np.int64(0)
+        for key in range(low, most + 1):
+            if count_at[key] > 0:
+                keys[n_children] = key
+                n_children += 1
+    else:
+        shell_sort(keys, n_children)
     n_most: Whole = np.int64(0)
-    begin: Whole = np.int64(0)
-    for place in range(1, n_rows + 1):
-        if place == n_rows or keys[place] != keys[begin]:
-            n_most = max(n_most, place - begin)
-            begin = place
-    return n_most
+    parts.n_before[0] = 0
+    for child in range(n_children):
+        count = count_at[keys[child]]
+        count_at[keys[child]] = 0
+        parts.n_before[child + 1] = parts.n_before[child] + count
+        n_most = max(n_most, count)
+    return n_children, n_most
 
 
 @compiled_inner
@@ -190,6 +211,7 @@ def _cut_strict(
     parts: Parts,
     first: Whole,
     end: Whole,
+    n_children: Whole,
     column: Whole,
     position: NDArray[np.int32],
     limits: Any,
@@ -198,26 +220,32 @@ def _cut_strict(
 ) -> Whole:
     """Cut between two children, as near the median as is valid; −1 if no cut is.
 
-    ``keys`` are those of ``_sort_by_child``. Rows of the two sides are left in ``spare``.
-    O(rows) per cut tested.
+    ``keys`` and ``n_before`` are those of ``_count_children``. Rows of the two sides are left in
+    ``spare``. O(rows) per cut tested.
     """
-    keys = parts.keys
-    n_rows = end - first
+    n_before = parts.n_before
+    n_rows = n_before[n_children]
     # the boundary at or above the median, and the one below it; then outwards from there
-    above: Whole = n_rows // 2
-    while above < n_rows and above > 0 and keys[above] == keys[above - 1]:
+    above: Whole = np.int64(1)
+    while above < n_children and n_before[above] < n_rows // 2:
         above += 1
-    below: Whole = min(n_rows // 2, above - 1)
-    while below > 0 and keys[below] == keys[below - 1]:
-        below -= 1
+    below: Whole = above - 1
     n_tried = 0
     while n_tried < MOST_TRIED:
-        can_below = below >= limits.k and n_rows - below >= limits.k and below > 0
-        can_above = above < n_rows and above >= limits.k and n_rows - above >= limits.k
+        can_below = (
+            below > 0 and n_before[below] >= limits.k and n_rows - n_before[below] >= limits.k
+        )
+        can_above = (
+            above < n_children
+            and n_before[above] >= limits.k
+            and n_rows - n_before[above] >= limits.k
+        )
         if not can_below and not can_above:
             break
-        is_below = can_below and (not can_above or n_rows - 2 * below <= 2 * above - n_rows)
-        n_left = below if is_below else above
+        is_below = can_below and (
+            not can_above or n_rows - 2 * n_before[below] <= 2 * n_before[above] - n_rows
+        )
+        child = below if is_below else above
         middle = _split(
             parts.order,
             parts.spare,
@@ -225,20 +253,16 @@ def _cut_strict(
             end,
             position,
             column,
-            np.int64(keys[n_left]),
+            np.int64(parts.keys[child]),
             np.int64(0),
         )
         n_tried += 1
-        if _are_sides_valid(parts.spare, first, middle, end, limits, is_size_only, scratch):
+        if is_size_only or _are_sides_valid(parts.spare, first, middle, end, limits, scratch):
             return middle
         if is_below:
             below -= 1
-            while below > 0 and keys[below] == keys[below - 1]:
-                below -= 1
         else:
             above += 1
-            while above < n_rows and keys[above] == keys[above - 1]:
-                above += 1
     return np.int64(-1)
 
 
@@ -271,7 +295,9 @@ def _cut_relaxed(
     while n_at_pivot < half and keys[half - 1 - n_at_pivot] == pivot:
         n_at_pivot += 1
     middle = _split(parts.order, parts.spare, first, end, position, column, pivot, n_at_pivot)
-    if _are_sides_valid(parts.spare, first, middle, end, limits, is_size_only, scratch):
+    if is_size_only and middle - first >= limits.k and end - middle >= limits.k:
+        return middle
+    if not is_size_only and _are_sides_valid(parts.spare, first, middle, end, limits, scratch):
         return middle
     return np.int64(-1)
 
@@ -300,6 +326,9 @@ def cut_slice(
         first = parts.spans[n_parts, 0]
         end = parts.spans[n_parts, 1]
         n_looked_at -= end - first
+        size = np.int64(0)
+        for place in range(first, end):
+            size += parts.count_of_row[order[place]]
         for column in range(n_columns):
             least = position[order[first], column]
             most = least
@@ -316,7 +345,7 @@ def cut_slice(
             node_of_column[column] = node
             least_of_column[column] = least
             most_of_column[column] = most
-            is_open[column] = least != most and end - first >= 2 * limits.k
+            is_open[column] = least != most and size >= 2 * limits.k
         middle: Whole = np.int64(-1)
         while middle < 0:
             widest: Whole = np.int64(-1)
@@ -330,7 +359,7 @@ def cut_slice(
                 break
             is_open[widest] = False
             n_looked_at -= end - first
-            n_most = _sort_by_child(
+            n_children, n_most = _count_children(
                 parts,
                 first,
                 end,
@@ -344,7 +373,15 @@ def cut_slice(
                 continue  # no group fits into one child: the box would stay at this node
             if is_strict:
                 middle = _cut_strict(
-                    parts, first, end, widest, position, limits, is_size_only, scratch
+                    parts,
+                    first,
+                    end,
+                    n_children,
+                    widest,
+                    position,
+                    limits,
+                    is_size_only,
+                    scratch,
                 )
             else:
                 middle = _cut_relaxed(
@@ -364,7 +401,7 @@ def cut_slice(
                 for column in range(n_columns):
                     node = node_of_column[column] - boxes.start[column]
                     parts.released[order[place], column] = node
-            n_done += end - first
+            n_done += size
             continue
         for place in range(first, end):
             order[place] = parts.spare[place]

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import JobError
 from incrowd.fields import option
-from incrowd.methods.effort import NONE, stated_polish
+from incrowd.methods.effort import NONE, seconds_of, stated_polish
 from incrowd.methods.options import KEEPS, METRICS, require_metric
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from incrowd.data.dataset import Rows
     from incrowd.engines.base import Engine
-    from incrowd.methods.conditions import Conditions
+    from incrowd.methods.conditions import Conditions, PackedConditions
+    from incrowd.methods.fragments import Fragments
     from incrowd.progress import Progress
 
 
@@ -52,6 +56,11 @@ class Mondrian:
         if type(self.strict) is not bool:
             raise JobError("strict is neither true nor false", remedy="State one of the two.")
 
+    @property
+    def spreads(self) -> bool:
+        """Whether distinct rows can be searched: strict cuts keep them whole, seconds vary."""
+        return self.strict and not seconds_of(self.polish)
+
     def run(
         self,
         rows: Rows,
@@ -66,20 +75,70 @@ class Mondrian:
         this process, whatever the engine, and there is no chance in it: the seed and the engine
         are for the polish, which may also leave rows out.
         """
+        from functools import partial
+
+        from incrowd.methods.fragments import search_rows
+
+        search = partial(
+            self._search, conditions=conditions, engine=engine, seed=seed, progress=progress
+        )
+        is_collapsed = self.strict and conditions.is_size_only
+        return search_rows(rows, conditions, search, is_collapsed=is_collapsed)
+
+    def run_distinct(
+        self,
+        rows: Rows,
+        n_of_row: NDArray[np.int64],
+        k: int,
+        engine: Engine,
+        seed: int,
+        progress: Progress,
+    ) -> Fragments:
+        """Return distinct rows with their numbers as ``run`` releases the rows they stand for."""
+        from functools import partial
+
+        from incrowd.methods.conditions import Conditions
+        from incrowd.methods.fragments import search_distinct
+
+        if not self.strict:
+            raise ValueError("relaxed cuts part equal rows: they are searched one by one")
+        search = partial(
+            self._search, conditions=Conditions(k), engine=engine, seed=seed, progress=progress
+        )
+        return search_distinct(rows, n_of_row, k, search)
+
+    def _search(
+        self,
+        rows: Rows,
+        n_of_row: NDArray[np.int64],
+        limits: PackedConditions,
+        *,
+        conditions: Conditions,
+        engine: Engine,
+        seed: int,
+        progress: Progress,
+    ) -> Fragments:
+        """Cut rows of which there are several each, then polish."""
+        from dataclasses import replace
+
         from incrowd.data.dataset import Trace
         from incrowd.methods.cluster.polish import polish
-        from incrowd.methods.kept import kept_rows, put_back
+        from incrowd.methods.fragments import Collapsed, Fragments
         from incrowd.methods.mondrian.search import cut_rows
 
-        kept, limits = kept_rows(rows, conditions)
-        if kept.n_rows == 0:
-            return put_back(rows, kept.nodes)
-        nodes = cut_rows(kept, limits, conditions.is_size_only, self.metric, self.strict, progress)
+        is_size_only = conditions.is_size_only
+        nodes = cut_rows(rows, limits, is_size_only, self.metric, self.strict, progress, n_of_row)
+        found = Fragments.of_each(nodes, n_of_row)
         if self.polish == NONE:
-            return put_back(rows, nodes)
-        nodes, iterations = polish(
-            kept,
-            nodes,
+            return found
+        whole = None
+        if is_size_only and not self.strict:  # equal rows were cut apart one by one
+            whole = Collapsed.of(rows)
+            rows = whole.rows
+            found = Fragments.of(whole.distinct_of_row, nodes, n_of_row)
+        found = polish(
+            rows,
+            found,
             self.metric,
             conditions,
             limits,
@@ -89,4 +148,7 @@ class Mondrian:
             progress,
             is_together=self.strict,
         )
-        return put_back(rows, nodes, Trace({"iterations": iterations}, {"polish": iterations}))
+        if whole is not None:
+            found = Fragments.of_each(whole.expanded(found), n_of_row, found.trace)
+        iterations = found.trace.figures["iterations"]
+        return replace(found, trace=Trace({"iterations": iterations}, {"polish": iterations}))

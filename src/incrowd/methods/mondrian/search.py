@@ -33,10 +33,13 @@ def cut_rows(
     metric: str,
     is_strict: bool,
     progress: Progress,
+    n_of_row: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int32]:
     """Return ``nodes[column, row]`` generalized so that every group is valid.
 
-    Every node must be a leaf. The result does not depend on the order of rows.
+    Every node must be a leaf. The result does not depend on the order of rows. There are
+    ``n_of_row[row]`` of each, if their size is all that groups are tested by and cuts are strict;
+    else, or if it is not stated, one of each.
     """
     from incrowd.methods.mondrian import kernel
 
@@ -47,24 +50,30 @@ def cut_rows(
     for column, hierarchy in enumerate(rows.hierarchies):
         position[:, column] = hierarchy.leaf_order[rows.nodes[column]]
     order = _content_order(position, rows, limits)
-    if not Validity(order, limits).of_span(0, rows.n_rows):
+    if n_of_row is None or not (is_size_only and is_strict):
+        n_of_row = np.ones(rows.n_rows, dtype=np.int64)
+    n_rows = int(n_of_row.sum())
+    is_feasible = n_rows >= limits.k
+    if not is_size_only:
+        is_feasible = Validity(order, limits).of_span(0, rows.n_rows)
+    if not is_feasible:
         raise InfeasibleError(
-            f"all {rows.n_rows} rows in one group do not meet the conditions",
+            f"all {n_rows} rows in one group do not meet the conditions",
             remedy="Lower k or l, raise t, or leave out the rows that ask for too much.",
         )
     forest = Forest.of(rows.hierarchies)
     boxes = _boxes(rows.hierarchies, forest, metric)
-    parts = kernel.start(order, rows.n_columns, int(leaves.max(initial=0)))
+    parts = kernel.start(order, n_of_row, rows.n_columns, int(leaves.max(initial=0)))
     scratch = kernel.scratch_for(limits)
     is_done = False
     while not is_done:
-        progress(STAGE, int(parts.counters[1]), rows.n_rows)
+        progress(STAGE, int(parts.counters[1]), n_rows)
         is_done = bool(
             kernel.cut_slice(
                 ROWS_PER_SLICE, parts, position, boxes, limits, is_size_only, is_strict, scratch
             )
         )
-    progress(STAGE, rows.n_rows, rows.n_rows)
+    progress(STAGE, n_rows, n_rows)
     return forest.in_nodes(np.ascontiguousarray(parts.released.T))
 
 

@@ -1,0 +1,177 @@
+"""Tables whose rows lie on disk or on Spark: the same release as in memory, or none."""
+
+import csv
+import hashlib
+import json
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from incrowd.data.read import read_table
+
+ROLES = ("--quasi", "age,sex,zip", "--sensitive", "diagnosis")
+METHODS = {
+    "greedy": ("--method", "greedy"),
+    "partitions": ("--method", "greedy", "--partitions", 3),
+    "preset": ("--method", "greedy", "--preset", "pgpkaa", "--processors", 2),
+    "mondrian": ("--method", "mondrian"),
+    "cluster": ("--method", "cluster", "--effort", "quick"),
+    "full-domain": ("--method", "full-domain"),
+}
+ON_DISK = ("--memory", "300MB")
+"""Less than the program itself takes: rows then lie on disk, however few they are."""
+
+
+def parts_of(desk, name, n_parts):
+    """Cut the census into part files of a folder."""
+    rows = desk.rows("census.csv")
+    (desk / name).mkdir()
+    for part in range(n_parts):
+        with (desk / name / f"part-{part}.csv").open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows[part::n_parts])
+
+
+def rows_of_folder(folder):
+    tables = [read_table(path).frame for path in sorted(folder.glob("part-*"))]
+    return pa.concat_tables(tables)
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_rows_on_disk_give_the_bytes_of_rows_in_memory(desk, method):
+    in_memory = desk.call("run", "census.csv", "--k", 4, *ROLES, *method, "-o", "memory.csv")
+    assert in_memory.status == 0, in_memory.err
+    on_disk = desk.call(
+        "run", "census.csv", "--k", 4, *ROLES, *method, "-o", "disk.csv", "--json", *ON_DISK
+    )
+    assert on_disk.status == 0, on_disk.err
+    assert on_disk.json["engine"]["rows"] == "on disk"
+    assert (desk / "disk.csv").read_bytes() == (desk / "memory.csv").read_bytes()
+    assert not [path for path in desk.folder.iterdir() if path.name.startswith(".")]
+
+
+def test_losses_and_findings_are_those_of_rows_in_memory(desk):
+    flags = ("--k", 4, *ROLES, "--insensitive", "education", "--method", "mondrian", "--json")
+    in_memory = desk.call("run", "census.csv", *flags, "-o", "memory.csv").json
+    on_disk = desk.call("run", "census.csv", *flags, "-o", "disk.csv", *ON_DISK).json
+    assert on_disk["losses"] == in_memory["losses"]
+    assert on_disk["n_groups"] == in_memory["n_groups"]
+    assert on_disk["release_sha256"] == in_memory["release_sha256"]
+    assert on_disk["input_sha256"] == in_memory["input_sha256"]
+
+    def told(audit):
+        return {
+            (finding["name"], finding["holds"], finding["summary"])
+            for finding in audit["findings"]
+            if finding["name"] not in ("key", "truth", "row order")
+        }
+
+    assert told(on_disk) == told(in_memory)
+
+
+def test_a_parquet_file_on_disk_gives_the_same_bytes(desk):
+    frame = read_table(desk / "census.csv").frame
+    age = frame.column("age").cast(pa.int16())
+    frame = frame.set_column(frame.column_names.index("age"), "age", age)
+    parquet.write_table(frame, desk / "census.parquet", row_group_size=70)
+    for name, flags in (("memory.parquet", ()), ("disk.parquet", ON_DISK)):
+        done = desk.call(
+            "run", "census.parquet", "--k", 4, *ROLES, *METHODS["cluster"], *flags, "-o", name
+        )
+        assert done.status == 0, done.err
+    assert (desk / "disk.parquet").read_bytes() == (desk / "memory.parquet").read_bytes()
+
+
+def test_a_folder_becomes_a_folder_that_is_whole(desk):
+    parts_of(desk, "people", 3)
+    done = desk.call("run", "people", "--k", 4, *ROLES, *METHODS["cluster"], "--json")
+    assert done.status == 0, done.err
+    whole = desk.call("run", "census.csv", "--k", 4, *ROLES, *METHODS["cluster"], "-o", "w.csv")
+    assert whole.status == 0, whole.err
+    folder = desk / "people.release"
+    assert rows_of_folder(folder).equals(read_table(desk / "w.csv").frame)
+    manifest = (folder / "_manifest.json").read_text(encoding="utf-8")
+    assert hashlib.sha256(manifest.encode()).hexdigest() == done.json["release_sha256"]
+    for part in json.loads(manifest)["parts"]:
+        content = (folder / part["name"]).read_bytes()
+        assert len(content) == part["bytes"]
+        assert hashlib.sha256(content).hexdigest() == part["sha256"]
+    assert (folder / "_SUCCESS").exists()
+    again = desk.call("run", "people", "--k", 4, *ROLES)
+    assert again.status == 2
+    assert "exists already" in again.err
+
+
+def test_check_reads_a_whole_folder_and_refuses_another(desk):
+    parts_of(desk, "people", 3)
+    done = desk.call("run", "people", "--k", 4, *ROLES, *METHODS["greedy"], "-o", "out.parquet/")
+    assert done.status == 0, done.err
+    assert [path.suffix for path in (desk / "out.parquet").glob("part-*")] == [".parquet"]
+    flags = ("--quasi", "age,sex,zip", "--sensitive", "diagnosis")
+    assert desk.call("check", "out.parquet", "--k", 4, *flags).status == 0
+    exposed = desk.call("check", "out.parquet", "--k", 400, *flags)
+    assert exposed.status == 1
+    (desk / "out.parquet" / "_SUCCESS").unlink()
+    refused = desk.call("check", "out.parquet", "--k", 4, *flags)
+    assert refused.status == 2
+    assert "_SUCCESS" in refused.err
+
+
+def test_a_folder_can_be_released_as_one_file(desk):
+    parts_of(desk, "people", 2)
+    flags = ("--k", 4, *ROLES, *METHODS["mondrian"])
+    assert desk.call("run", "people", *flags, "-o", "one.csv").status == 0
+    assert desk.call("run", "census.csv", *flags, "-o", "memory.csv").status == 0
+    assert (desk / "one.csv").read_bytes() == (desk / "memory.csv").read_bytes()
+
+
+def test_more_than_k_is_searched_in_memory_also_from_a_folder(desk):
+    parts_of(desk, "people", 2)
+    flags = ("--k", 4, "--l", 2, *ROLES, *METHODS["mondrian"])
+    done = desk.call("run", "people", *flags, "-o", "one.csv")
+    assert done.status == 0, done.err
+    refused = desk.call("run", "people", *flags)
+    assert refused.status == 2
+    assert "this release is one file" in refused.err
+    assert not (desk / "people.release").exists()
+    too_small = desk.call("run", "census.csv", *flags, *ON_DISK)
+    assert too_small.status == 2
+    assert "does not fit into 300MB" in too_small.err
+
+
+def test_a_leaking_column_and_stars_are_refused_before_anything_is_searched(desk):
+    rows = desk.rows("census.csv")
+    for number, row in enumerate(rows):
+        row["member"] = f"m{number * 7919 % len(rows)}"
+    rows[5]["diagnosis"] = "*"
+
+    def write(name, columns):
+        with (desk / name).open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+
+    write("members.csv", ["age", "sex", "zip", "member"])
+    flags = ("--k", 4, "--quasi", "age,sex,zip", "--method", "greedy", *ON_DISK)
+    leaking = desk.call("run", "members.csv", *flags, "--insensitive", "member", "-o", "r.csv")
+    assert leaking.status == 2
+    assert "are alone with their values of the insensitive column 'member'" in leaking.err
+    write("starred.csv", ["age", "sex", "zip", "diagnosis"])
+    starred = desk.call("run", "starred.csv", *flags, "--sensitive", "diagnosis", "-o", "r.csv")
+    assert starred.status == 2
+    assert "1 cells are already '*'" in starred.err
+    assert not (desk / "r.csv").exists()
+
+
+def test_what_is_not_there_is_refused(desk):
+    unknown = desk.call("run", "census.csv", "--k", 4, "--quasi", "agee", *ON_DISK, "-o", "r.csv")
+    assert unknown.status == 2
+    assert "did you mean" in unknown.err.lower()
+    many = desk.call("run", "census.csv", "--k", 10**7, *ROLES, *ON_DISK, "-o", "r.csv")
+    assert many.status == 3
+    address = desk.call("run", "s3a://bucket/people", "--k", 4, *ROLES)
+    assert address.status == 2
+    assert "--engine spark" in address.err
+    assert not (desk / "r.csv").exists()
