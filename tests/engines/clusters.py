@@ -127,7 +127,7 @@ class Child:
     def __init__(self, pool):
         self._pool = pool
 
-    def __call__(self, function, *arguments, seconds=120):
+    def __call__(self, function, *arguments, seconds=300):
         """Run ``function(engine, *arguments)`` there, and return or raise what it does."""
         return self._pool.submit(_with_engine, function, arguments).result(seconds)
 
