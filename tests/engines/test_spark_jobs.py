@@ -44,7 +44,7 @@ def test_jobs_on_a_local_cluster_that_loses_workers_and_executors(local_cluster,
         found = local_cluster(cluster_jobs.on_cluster, str(folder), [name], lost, seconds=180)
         content, has_lost = found[name]
         assert content == expected[name], name
-        assert has_lost or name == "rules", name  # rules are counted here unless they are too many
+        assert has_lost, name
 
 
 def test_jobs_on_a_standalone_cluster(standalone_cluster, data, tmp_path):
