@@ -104,6 +104,7 @@ def survives(engine, folder, what):
 
         return block.set_column(2, "weight", pc.negate(block.column(2)))
 
+    # The groups are made and the rows brought in order after the kill.
     killing = KillingEngine(engine, folder / "in-groups", what)
     grouped = killing.map_groups(engine.load(table), "part", sizes, table.schema)
     found = pa.concat_tables(engine.in_order(grouped)).to_pylist()

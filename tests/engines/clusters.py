@@ -133,8 +133,10 @@ class Child:
 
 
 @contextlib.contextmanager
-def spark_in_child(master, folder, **settings):
+def spark_in_child(master, folder):
     """Yield a child whose engine is on that master; functions must be of importable modules."""
+    # Few rows: to interpret a plan costs less than to compile it, on every executor anew.
+    settings = {"spark.sql.codegen.wholeStage": "false"}
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(1, context, _start_engine, (master, str(folder), settings))
     try:
