@@ -77,18 +77,14 @@ def run_job(name, folder, engine="local"):
     return release.path.read_bytes()
 
 
-def on_cluster(engine, folder, names, kill=None):  # noqa: ARG001
-    """Run jobs in the session of this process; return their bytes, and which of them lost what.
+def on_cluster(engine, folder, name, kill):  # noqa: ARG001
+    """Run a job in the session of this process, whose first map loses a worker or an executor.
 
-    With ``kill`` the first map of each job loses a worker or an executor.
+    Return the bytes of its release, and whether something was lost.
     """
-    found = {}
-    for name in names:
-        marker = Path(folder) / f"{name}.{kill}"
-        with losing(marker, kill) if kill else contextlib.nullcontext():
-            found[name] = run_job(name, folder, "spark"), marker.exists()
-        (Path(folder) / f"{name}.spark{Path(JOBS[name]['data']).suffix}").unlink()
-    return found
+    marker = Path(folder) / f"{name}.{kill}"
+    with losing(marker, kill):
+        return run_job(name, folder, "spark"), marker.exists()
 
 
 @contextlib.contextmanager
