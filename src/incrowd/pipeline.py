@@ -54,6 +54,7 @@ from incrowd.set_job import SetJob
 from incrowd.set_pipeline import anonymize_sets, run_sets
 from incrowd.spread.assign import assigned_by_content
 from incrowd.spread.eligible import why_not_spread
+from incrowd.spread_check import check_frame
 from incrowd.spread_pipeline import (
     anonymize_spread,
     gathered,
@@ -218,8 +219,27 @@ def check(
     measures: bool = False,
     codings: Mapping[str, Coding] | None = None,
 ) -> Audit:
-    """Audit a frame, a table or a file from any tool; nothing is written."""
+    """Audit a frame, a table or a file from any tool; nothing is written.
+
+    A Spark frame is audited where its rows lie, by what needs neither the owner nor a row's place.
+    """
     started = time.perf_counter()
+    if is_spark_frame(released):
+        in_memory = {
+            "an owner": owner,
+            "sensitive hierarchies": sensitive_hierarchies,
+            "thresholds": thresholds,
+            "measures": measures,
+            "codings": codings,
+            "a person column": schema.person,
+        }
+        refused = [name for name, stated in in_memory.items() if stated]
+        if refused:
+            raise InputError(
+                f"a Spark frame is not checked with {', '.join(refused)}",
+                remedy="Such checks hold all rows in memory: give frame.toArrow().",
+            )
+        return check_frame(released, guarantee, schema, missing_values, accepted)
     digest = ""
     if isinstance(released, (str, Path)):
         digest = file_hash(Path(released))

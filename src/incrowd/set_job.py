@@ -300,6 +300,7 @@ def _require_rules(job: SetJob) -> None:
                 "km protects every few public items, not stated rules",
                 remedy="Leave rules out, or use --guarantee rules.",
             )
+        job.method.require_rounds_for(job.guarantee.name)
     elif stated:
         raise JobError(
             f"rules and sensitive items are not about {job.guarantee.name}",

@@ -238,7 +238,7 @@ def _search(
         _require_room(job, original, engine, shelf)
     with stages("search"):
         if is_noise(job.guarantee):
-            made = _noisy(job, original, progress)
+            made = _noisy(job, original, engine, progress)
         else:
             made = _grouped(job, original, k_of_row, engine, progress, shelf)
     with stages("decode"):
@@ -286,13 +286,13 @@ def _grouped(
     return _Made(shown, found.group_of_row, dict(found.figures), dict(found.settings), [])
 
 
-def _noisy(job: SetJob, original: Sets, progress: Progress) -> _Made:
+def _noisy(job: SetJob, original: Sets, engine: Engine, progress: Progress) -> _Made:
     """Answer for every cell with noise; what to expect of it is told before it starts."""
     guarantee, method = job.guarantee, job.method
     outlook = method.foresee(original, guarantee.level, guarantee.epsilon)
     expected = f"expected Jaccard similarity {outlook.expected_jaccard:.4f}"
     progress(f"drawing noise, {expected}", 0, 0)
-    noisy = method.respond(original, guarantee.level, guarantee.epsilon, progress)
+    noisy = method.respond(original, guarantee.level, guarantee.epsilon, progress, engine)
     record = NoiseRecord(
         level=guarantee.level,
         epsilon=guarantee.epsilon,

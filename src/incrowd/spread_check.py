@@ -7,11 +7,12 @@ import time
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from incrowd.audit import Audit
 from incrowd.data.locations import Location, name_of
 from incrowd.data.schema import Schema
-from incrowd.engines.base import N_ROWS
+from incrowd.engines.base import N_ROWS, Blocks, SpreadEngine
 from incrowd.engines.table import EngineChoice
 from incrowd.errors import unknown
 from incrowd.guarantees.evidence import Evidence
@@ -42,27 +43,57 @@ def check_spread(
     ):
         blocks, _ = engine.read(str(location), replace(reading_of(options), is_release=True))
         columns = engine.schema(blocks).names
-        for name in (*schema.quasi, *schema.sensitive):
-            if name not in columns:
-                raise unknown("column", name, columns, where=name_of(location))
-        others = [name for name in columns if name not in (*schema.quasi, *schema.sensitive)]
-        n_rows = int(engine.count(blocks, []).column(N_ROWS)[0].as_py())
-        evidence = Evidence(
-            engine=engine,
-            blocks=blocks,
-            n_rows=n_rows,
-            quasi=schema.quasi,
-            sensitive=schema.sensitive,
-            missing_values=options.missing_values,
-        )
-        findings = guarantee.check(evidence)
-        findings += find_spread_leaks(
-            engine, blocks, n_rows, schema.quasi, schema.sensitive, others, accepted
-        )
-        audit = audit_of(guarantee, findings, n_rows, started)
-        return replace(
-            audit,
-            quasi=schema.quasi,
-            engine=engine.describe(),
-            release_sha256=engine.hash_of(str(location)),
-        )
+        stated = (*schema.quasi, *schema.sensitive)
+        others = [name for name in columns if name not in stated]
+        roles = Schema(schema.quasi, schema.sensitive, others)
+        where = name_of(location)
+        audit = _audit(engine, blocks, guarantee, roles, options.missing_values, accepted, where)
+        audit = replace(audit, release_sha256=engine.hash_of(str(location)))
+    return replace(audit, seconds=round(time.perf_counter() - started, 4))
+
+
+def check_frame(
+    frame: Any,
+    guarantee: Guarantee,
+    schema: Schema,
+    missing_values: tuple[str, ...] = (),
+    accepted: tuple[str, ...] = (),
+) -> Audit:
+    """Audit a Spark frame in its own session; nothing is written."""
+    from incrowd.engines.spark import SparkEngine
+
+    started = time.perf_counter()
+    with closing(SparkEngine(session=frame.sparkSession)) as engine:
+        blocks = engine.from_frame(frame)
+        audit = _audit(engine, blocks, guarantee, schema, missing_values, accepted, "the frame")
+    return replace(audit, seconds=round(time.perf_counter() - started, 4))
+
+
+def _audit(
+    engine: SpreadEngine,
+    blocks: Blocks,
+    guarantee: Guarantee,
+    schema: Schema,
+    missing_values: tuple[str, ...],
+    accepted: tuple[str, ...],
+    where: str,
+) -> Audit:
+    columns = engine.schema(blocks).names
+    for name in schema.published:
+        if name not in columns:
+            raise unknown("column", name, columns, where=where)
+    n_rows = int(engine.count(blocks, []).column(N_ROWS)[0].as_py())
+    evidence = Evidence(
+        engine=engine,
+        blocks=blocks,
+        n_rows=n_rows,
+        quasi=schema.quasi,
+        sensitive=schema.sensitive,
+        missing_values=missing_values,
+    )
+    findings = guarantee.check(evidence)
+    findings += find_spread_leaks(
+        engine, blocks, n_rows, schema.quasi, schema.sensitive, schema.insensitive, accepted
+    )
+    audit = audit_of(guarantee, findings, n_rows, time.perf_counter())
+    return replace(audit, quasi=schema.quasi, engine=engine.describe())

@@ -212,3 +212,33 @@ def test_real_transactions(desk, name):
     assert finished.json["holds"]
     with gzip.open(desk / "out.dat.gz", "rt") as released, gzip.open(source, "rt") as original:
         assert sum(1 for _ in released) == sum(1 for _ in original)
+
+
+ROUNDS = ["--k", "5", "--confidence", "0.5", "--rules", "rules.txt", "--rounds", "engine"]
+ROUNDS += ["--sensitive-items", "26,27,28,29", "--json"]
+
+
+@pytest.mark.spark
+def test_rounds_on_spark_publish_the_same_bytes(shop, spark_is_available):  # noqa: ARG001
+    alone = ["--rounds", "driver", "--improve", "none"]
+    runs = {"local": [], "driver": alone, "spark": ["--engine", "spark"]}
+    audits = {}
+    for name, more in runs.items():
+        run = shop.incrowd if name == "spark" else shop.call
+        ran = run("run", "shop.dat", *ROUNDS, *more, "-o", f"{name}.dat")
+        assert ran.status == 0, ran.err
+        audits[name] = ran.json
+    released = {name: (shop / f"{name}.dat").read_bytes() for name in runs}
+    assert released["spark"] == released["local"] == released["driver"]
+    assert b"(" in released["local"]
+    assert audits["spark"]["engine"]["name"] == "spark"
+    figures = {name: audit["method"]["parameters"] for name, audit in audits.items()}
+    assert figures["spark"]["n_rounds"] == figures["local"]["n_rounds"] > 1
+    assert "n_rounds" not in figures["driver"]
+
+
+def test_rounds_are_for_rules_alone(shop):
+    refused = shop.call("run", "shop.dat", "--k", "5", "--m", "2", "--rounds", "engine")
+    assert refused.status == 2
+    assert "rounds" in refused.err
+    assert not (shop / "shop.release.dat").exists()

@@ -3,9 +3,9 @@
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
-from tests.end_to_end.test_spread_run import METHODS, ROLES, parts_of, rows_of_folder
 
 import incrowd as ic
+from end_to_end.test_spread_run import METHODS, ROLES, parts_of, rows_of_folder
 from incrowd.data.read import read_table
 
 pytestmark = pytest.mark.spark
@@ -77,3 +77,8 @@ def test_a_spark_frame_comes_back_as_one(frames, guarantee):
     got = pa.Table.from_pandas(released.data.toPandas(), preserve_index=False)
     assert got.select(expected.column_names).cast(expected.schema).equals(expected)
     assert released.audit.n_rows == here.num_rows
+    schema = job_of().schema
+    assert ic.check(released.data, ic.KAnonymity(4), schema).holds
+    assert not ic.check(released.data, ic.KAnonymity(400), schema).holds
+    with pytest.raises(ic.InputError, match="not checked with measures"):
+        ic.check(released.data, ic.KAnonymity(4), schema, measures=True)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 from incrowd.codes import canonical_order
-from incrowd.engines.disk import DiskBlocks
+from incrowd.engines.disk_files import DiskBlocks
 from incrowd.engines.local import LocalBlocks
 from incrowd.errors import DataError, EngineError, InfeasibleError, JobError
 from oracles.counting import as_bag, count_lines, group_rows

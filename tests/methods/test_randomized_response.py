@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from guarantees.small_sets import to_rows, to_sets
 from incrowd.data.sets import Sets
-from incrowd.errors import DataError, InputError, JobError
+from incrowd.engines.local import LocalEngine
+from incrowd.errors import DataError, EngineError, InputError, JobError
 from incrowd.guarantees.set_groups import require_sets
 from incrowd.methods.randomized_response import RandomizedResponse, noise
+from incrowd.methods.randomized_response.blocks import drawn_in_blocks
 from incrowd.methods.randomized_response.cells import Cells
 from incrowd.methods.randomized_response.noise import flipped_places, kept_entries, nth_empty
 from incrowd.methods.randomized_response.search import foresee, respond
@@ -254,3 +256,66 @@ def test_method_passes_its_settings_on():
     for bad in ({"self_loops": 1}, {"most_entries": 0}, {"insecure_noise_seed": -1}):
         with pytest.raises(JobError):
             RandomizedResponse(**bad)
+
+
+@settings(max_examples=60, deadline=None)
+@given(small_data(), st.sampled_from([1, 2, 5]))
+def test_blocks_hold_every_cell_once(drawn, block_rows):
+    """With hardly any noise all entries come back; with fair coins the cells are the same ones."""
+    sets, _, has_loops = drawn
+    engine = LocalEngine(threads=2, block_rows=block_rows)
+    cells = Cells.of(sets, self_loops=has_loops)
+    entries = cells.ranks(sets)
+    assert drawn_in_blocks(cells, entries, 1e-15, None, engine).tolist() == entries.tolist()
+    shown = drawn_in_blocks(cells, entries, 0.5, 7, engine)
+    assert (np.diff(shown) > 0).all()
+    assert ((shown >= 0) & (shown < cells.n_cells)).all()
+    other_blocks = drawn_in_blocks(cells, entries, 0.5, 7, LocalEngine(threads=1))
+    assert shown.tolist() == other_blocks.tolist()
+
+
+def test_cells_of_blocks_are_flipped_with_probability_q():
+    sets = generated()
+    engine = LocalEngine(threads=2, block_rows=3)
+    cells = Cells.of(sets, self_loops=False)
+    entries, q = cells.ranks(sets), 0.03
+    shown = drawn_in_blocks(cells, entries, q, None, engine)
+    kept = np.isin(entries, shown).sum()
+    added = len(shown) - kept
+    n_empty = cells.n_cells - len(entries)
+    assert abs(kept - (1 - q) * len(entries)) < 6 * math.sqrt(q * len(entries))
+    assert abs(added - q * n_empty) < 6 * math.sqrt(q * n_empty)
+    again = drawn_in_blocks(cells, entries, q, None, engine)
+    assert shown.tolist() != again.tolist()  # nothing seeds it
+    rows = np.zeros(cells.n_rows * cells.n_items, dtype=bool)
+    rows[shown] = True
+    rows[entries] ^= True
+    of_rows = rows.reshape(cells.n_rows, -1)
+    flips = [of_rows[half].sum() for half in (slice(0, 750), slice(750, None))]
+    assert abs(flips[0] - flips[1]) < 6 * math.sqrt(q * cells.n_cells)
+    assert not np.array_equal(of_rows[:93], of_rows[93:186])  # blocks do not share their noise
+
+
+def test_a_lost_block_of_noise_is_an_error():
+    class Forgetful(LocalEngine):
+        def collect(self, blocks):
+            return super().collect(blocks).slice(1)
+
+    sets = generated(n_rows=50, n_items=20)
+    cells = Cells.of(sets, self_loops=False)
+    with pytest.raises(EngineError, match="lost or doubled"):
+        drawn_in_blocks(cells, cells.ranks(sets), 0.1, None, Forgetful())
+
+
+@pytest.mark.spark
+def test_spark_draws_in_blocks(spark_engine, monkeypatch):
+    sets = generated(n_rows=200, n_items=50)
+    method = RandomizedResponse(insecure_noise_seed=3)
+    spark = method.respond(sets, "edge", 2.0, silent, spark_engine)
+    monkeypatch.setattr(LocalEngine, "name", "spark")
+    local = method.respond(sets, "edge", 2.0, silent, LocalEngine(block_rows=3))
+    assert to_rows(spark.released) == to_rows(local.released)
+    assert spark.figures == local.figures
+    secure = RandomizedResponse().respond(sets, "edge", 2.0, silent, spark_engine)
+    assert to_rows(secure.released) != to_rows(spark.released)
+    assert secure.outlook == spark.outlook

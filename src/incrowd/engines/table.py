@@ -45,8 +45,8 @@ class EngineChoice:
     )
     memory: str | None = option(
         None,
-        help="How much memory may be used (4GB): for the blocks of adaptive's cover, 2GB if not "
-        "stated; for sets, whose entries lie on disk beyond it, half of the machine's.",
+        help="How much memory may be used (4GB); tables and sets beyond it lie on disk. Not "
+        "stated: half of the machine's, and 2GB for the blocks of adaptive's cover.",
     )
 
     def __post_init__(self) -> None:

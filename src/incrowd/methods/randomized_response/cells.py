@@ -66,9 +66,9 @@ class Cells:
         """
         rows, items = _row_of_entry(sets), sets.items.astype(np.int64)
         if not self.is_undirected:
-            return np.asarray(self._first_of_row(rows) + items - self._n_skipped(rows, items))
+            return np.asarray(self.first_of_row(rows) + items - self._n_skipped(rows, items))
         low, high = np.minimum(rows, items), np.maximum(rows, items)
-        ranks: Whole = np.unique(self._first_of_row(low) + high - low - (not self.has_self_loops))
+        ranks: Whole = np.unique(self.first_of_row(low) + high - low - (not self.has_self_loops))
         return ranks
 
     def sets_of(self, ranks: Whole, like: Sets) -> Sets:
@@ -80,7 +80,7 @@ class Cells:
             if not self.has_self_loops:
                 items += items >= rows
         else:
-            firsts = self._first_of_row(np.arange(self.n_rows, dtype=np.int64))
+            firsts = self.first_of_row(np.arange(self.n_rows, dtype=np.int64))
             low = np.searchsorted(firsts, ranks, side="right") - 1
             high = low + ranks - firsts[low] + (not self.has_self_loops)
             is_pair = low != high
@@ -90,7 +90,7 @@ class Cells:
         starts = np.searchsorted(rows, np.arange(self.n_rows + 1)).astype(np.int64)
         return like.with_entries(starts, items.astype(np.int32))
 
-    def _first_of_row(self, rows: Whole) -> Whole:
+    def first_of_row(self, rows: Whole) -> Whole:
         """Return the number of each row's first cell."""
         if not self.is_undirected:
             return rows * (self.n_items - (not self.has_self_loops))

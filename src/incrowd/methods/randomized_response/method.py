@@ -10,6 +10,7 @@ from incrowd.fields import option
 
 if TYPE_CHECKING:
     from incrowd.data.sets import Sets
+    from incrowd.engines.base import Engine
     from incrowd.methods.randomized_response.search import Noisy, Outlook
     from incrowd.progress import Progress
 
@@ -67,8 +68,18 @@ class RandomizedResponse:
             most_entries=self.most_entries,
         )
 
-    def respond(self, sets: Sets, level: str, epsilon: float, progress: Progress) -> Noisy:
-        """Return the sets with noise; ``level`` is ``edge`` or ``node``."""
+    def respond(
+        self,
+        sets: Sets,
+        level: str,
+        epsilon: float,
+        progress: Progress,
+        engine: Engine | None = None,
+    ) -> Noisy:
+        """Return the sets with noise; ``level`` is ``edge`` or ``node``.
+
+        On Spark every block of rows draws its noise on a worker, otherwise this process draws it.
+        """
         from incrowd.methods.randomized_response.search import respond
 
         return respond(
@@ -78,6 +89,7 @@ class RandomizedResponse:
             self_loops=self.self_loops,
             most_entries=self.most_entries,
             insecure_noise_seed=self.insecure_noise_seed,
+            engine=engine if engine is not None and engine.name == "spark" else None,
             progress=progress,
         )
 

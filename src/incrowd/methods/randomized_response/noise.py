@@ -25,7 +25,7 @@ Bytes = Callable[[int], bytes]
 Whole = NDArray[np.int64]
 
 
-def bytes_from(insecure_seed: int | None) -> Bytes:
+def bytes_from(insecure_seed: int | tuple[int, int] | None) -> Bytes:
     """Return where noise comes from: the operating system or, for tests, a seeded generator."""
     if insecure_seed is None:
         return os.urandom

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from incrowd.data.sets import Sets
+from incrowd.engines.base import Engine
 from incrowd.errors import InputError, JobError
+from incrowd.methods.randomized_response.blocks import drawn_in_blocks, flipped
 from incrowd.methods.randomized_response.cells import Cells
-from incrowd.methods.randomized_response.noise import (
-    bytes_from,
-    flipped_places,
-    kept_entries,
-    nth_empty,
-)
+from incrowd.methods.randomized_response.noise import bytes_from
 from incrowd.methods.randomized_response.theory import (
     USELESS,
     epsilon_for,
@@ -121,9 +116,12 @@ def respond(
     self_loops: bool = False,
     most_entries: int = 50_000_000,
     insecure_noise_seed: int | None = None,
+    engine: Engine | None = None,
     progress: Progress = silent,
 ) -> Noisy:
     """Return the sets with every cell flipped with probability 1 / (1 + e^ε).
+
+    With an engine noise is drawn in blocks on its workers, else in this process.
 
     Esfandiari et al. 2022, Algorithm 1; for a whole row (node) ε/m takes the place of ε. Rows
     stay in their places, and items keep their names. O(entries in + entries out).
@@ -132,13 +130,13 @@ def respond(
         sets, level=level, epsilon=epsilon, self_loops=self_loops, most_entries=most_entries
     )
     cells = Cells.of(sets, self_loops=self_loops)
-    noise = bytes_from(insecure_noise_seed)
     q = outlook.flip_probability
     entries = cells.ranks(sets)
-    kept = entries[kept_entries(len(entries), q, noise)]
-    added = nth_empty(flipped_places(cells.n_cells - len(entries), q, noise, progress), entries)
-    ranks = np.concatenate([kept, added])
-    ranks.sort(kind="stable")  # two runs in order: a merge
+    if engine is None:
+        noise = bytes_from(insecure_noise_seed)
+        ranks = flipped(entries, cells.n_cells, q, noise, progress)
+    else:
+        ranks = drawn_in_blocks(cells, entries, q, insecure_noise_seed, engine)
     return Noisy(
         cells.sets_of(ranks, sets),
         outlook,

@@ -2,19 +2,46 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import InfeasibleError
 from incrowd.methods.rbat.kernel_check import BILLION
-from incrowd.methods.rbat.problem import Problem, billionths
+from incrowd.methods.rbat.kernel_demands import RuleTable
+from incrowd.methods.rbat.problem import billionths
 from incrowd.methods.rbat.promise import KmPromise, RulePromise
 
 MOST_NAMED = 20
 """How many rules an error names; it counts all of them."""
 
 
-def refuse_infeasible(problem: Problem, promise: RulePromise | KmPromise) -> None:
+class Counted(Protocol):
+    """What is counted before any split, in one process or on an engine: see ``Problem``."""
+
+    @property
+    def n_public(self) -> int:
+        """How many public items occur."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows hold one."""
+
+    @property
+    def n_telling(self) -> NDArray[np.int64]:
+        """How many of them hold each sensitive set of rules."""
+
+    @property
+    def rules(self) -> RuleTable:
+        """The rules whose items occur."""
+
+    @property
+    def rule_numbers(self) -> NDArray[np.int64]:
+        """Which of the stated rules these are."""
+
+
+def refuse_infeasible(problem: Counted, promise: RulePromise | KmPromise) -> None:
     """Raise InfeasibleError unless all public items as one part keep the promise.
 
     Where all public parts have become one, every rule has as many rows as hold any public item,

@@ -19,6 +19,11 @@ FULL = "full"
 
 ORDERS = ("together", "paper")
 
+AUTO, DRIVER, ENGINE = "auto", "driver", "engine"
+
+BYTES_PER_ENTRY, BYTES_PER_ROW = 20, 64
+"""About what a search in one process takes besides the transactions themselves."""
+
 
 @dataclass(frozen=True)
 class Rbat:
@@ -54,6 +59,13 @@ class Rbat:
         "or how long (10s, 2m), or quick, auto or full: 1, 3 or up to 100 passes; none or 0: none.",
     )
 
+    rounds: str = option(
+        AUTO,
+        help="Where rules are counted: by the driver, in memory; in rounds on the engine, without "
+        "improve; auto: by the driver, but on Spark in rounds if that memory does not suffice.",
+        choices=(AUTO, DRIVER, ENGINE),
+    )
+
     def __post_init__(self) -> None:
         alpha = self.alpha
         if isinstance(alpha, str):
@@ -71,22 +83,49 @@ class Rbat:
             )
         if self.order not in ORDERS:
             raise unknown("order", str(self.order), ORDERS, where="order")
+        if self.rounds not in (AUTO, DRIVER, ENGINE):
+            raise unknown("rounds", str(self.rounds), (AUTO, DRIVER, ENGINE), where="rounds")
         improve = NONE if str(self.improve) in ("0", NONE) else stated_effort(self.improve)
         object.__setattr__(self, "improve", improve)
+
+    def require_rounds_for(self, guarantee: str) -> None:
+        """Raise JobError where this guarantee cannot be counted as it is asked for."""
+        if guarantee == "km" and self.rounds == ENGINE:
+            raise JobError(
+                "rounds on the engine count rules, not every set of m items",
+                remedy="Leave --rounds out for km, or state --rounds driver.",
+            )
 
     def search(
         self,
         sets: Sets,
         promise: RulePromise | KmPromise,
-        engine: Engine | None,  # noqa: ARG002
+        engine: Engine | None,
         seed: int,  # noqa: ARG002
         progress: Progress,
     ) -> FoundParts:
         """Return a partition of the public items that keeps the promise.
 
-        It runs in this process; threads and seed change nothing. Raises InfeasibleError where not
-        even one part of all items keeps it.
+        Threads, blocks and seed change nothing. Raises InfeasibleError where not even one part of
+        all items keeps it.
         """
+        from incrowd.methods.rbat.promise import KmPromise
+
+        if isinstance(promise, KmPromise):
+            self.require_rounds_for("km")
+        elif engine is not None and self._is_by_rounds(sets, engine):
+            from incrowd.methods.rbat.rounds import search_by_rounds
+
+            return search_by_rounds(
+                sets,
+                promise,
+                engine,
+                alpha=self.alpha,
+                gamma=self.gamma,
+                order=self.order,
+                settings={"rounds": ENGINE, "improve": NONE} if self.rounds == AUTO else {},
+                progress=progress,
+            )
         from incrowd.methods.rbat.search import search
 
         return search(
@@ -98,3 +137,10 @@ class Rbat:
             effort=self.improve,
             progress=progress,
         )
+
+    def _is_by_rounds(self, sets: Sets, engine: Engine) -> bool:
+        """Whether rules are counted in rounds on the engine."""
+        if self.rounds != AUTO:
+            return self.rounds == ENGINE
+        n_bytes = BYTES_PER_ENTRY * sets.n_entries + BYTES_PER_ROW * sets.n_rows
+        return engine.name == "spark" and n_bytes > engine.memory_bytes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,8 +53,52 @@ class Problem:
         return len(self.items)
 
 
-def problem_of(sets: Sets, promise: RulePromise | KmPromise) -> Problem:
-    """Return transactions and promise in the numbers of the search. O(entries)."""
+@dataclass(frozen=True, eq=False)
+class Numbering:
+    """What a promise is about in the numbers of the search; small beside the transactions.
+
+    ``public_of_item`` is -1 for items that are sensitive or that no transaction holds; the others
+    are ``items``, numbered without gaps. ``told`` are the sensitive sets of rules.
+    """
+
+    items: NDArray[np.int32]
+    public_of_item: NDArray[np.int32]
+    told: SensitiveSets
+    rules: RuleTable
+    rule_numbers: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    n_absent: int
+
+    def laid_out(self, starts: NDArray[np.int64], items: NDArray[np.int32]) -> DistinctRows:
+        """Return the distinct ones of some transactions that hold a public item. O(entries)."""
+        told = self.told
+        row_starts, row_items, tells_starts, tells = kernel_rows.lay_out(
+            starts, items, self.public_of_item, told.first, told.following, told.starts, told.items
+        )
+        firsts, n_equal = kernel_rows.first_equal(row_starts, row_items, tells_starts, tells)
+        by_number = np.argsort(-n_equal, kind="stable")
+        firsts, n_equal = firsts[by_number], n_equal[by_number]
+        row_starts, row_items = kernel_rows.taken(row_starts, row_items, firsts)
+        tells_starts, tells = kernel_rows.taken(tells_starts, tells, firsts)
+        return DistinctRows(row_starts, row_items, n_equal, tells_starts, tells)
+
+
+class DistinctRows(NamedTuple):
+    """Distinct rows of public items, how many rows each stands for, and what they tell.
+
+    Row r holds the public items ``items[starts[r]:starts[r + 1]]`` and the sensitive sets
+    ``tells[tells_starts[r]:tells_starts[r + 1]]``. Rows that stand for many come first.
+    """
+
+    starts: NDArray[np.int64]
+    items: NDArray[np.int32]
+    n_equal: NDArray[np.int32]
+    tells_starts: NDArray[np.int64]
+    tells: NDArray[np.int32]
+
+
+def numbering_of(sets: Sets, promise: RulePromise | KmPromise) -> Numbering:
+    """Return items and rules in the numbers of the search. O(entries)."""
     if sets.n_rows > MOST_ROWS:
         raise ValueError("there are too many rows for one search")
     is_public = ~promise.is_sensitive
@@ -62,35 +107,41 @@ def problem_of(sets: Sets, promise: RulePromise | KmPromise) -> Problem:
     items = np.flatnonzero(is_public & is_held).astype(np.int32)
     public_of_item = np.full(sets.n_items, -1, dtype=np.int32)
     public_of_item[items] = np.arange(len(items), dtype=np.int32)
-
     rules = promise.rules if isinstance(promise, RulePromise) else None
     told = _sensitive_sets(rules, sets)
-    row_starts, row_items, tells_starts, tells = kernel_rows.lay_out(
-        sets.starts, sets.items, public_of_item, told.first, told.following, told.starts, told.items
-    )
-    n_rows = len(row_starts) - 1
-    firsts, n_equal = kernel_rows.first_equal(row_starts, row_items, tells_starts, tells)
-    by_number = np.argsort(-n_equal, kind="stable")
-    firsts, n_equal = firsts[by_number], n_equal[by_number]
-    row_starts, row_items = kernel_rows.taken(row_starts, row_items, firsts)
-    tells_starts, tells = kernel_rows.taken(tells_starts, tells, firsts)
-    # one row for each distinct one from here on, those that stand for many first
-    list_starts, holders = turned_around(row_starts, row_items, len(items))
-    support = kernel_rows.counted(row_starts, row_items, n_equal, len(items))
-    weight = promise.weight[items].astype(np.float64)
     table, rule_numbers = _rule_table(rules, told, public_of_item)
-    return Problem(
+    weight = promise.weight[items].astype(np.float64)
+    return Numbering(
         items=items,
-        n_all_items=sets.n_items,
-        baskets=Baskets(row_starts, row_items, n_equal, list_starts, holders, support),
-        tells_starts=tells_starts,
-        tells=tells,
+        public_of_item=public_of_item,
+        told=told,
         rules=table,
-        n_telling=kernel_rows.counted(tells_starts, tells, n_equal, told.n_sets),
-        n_rows=n_rows,
+        rule_numbers=rule_numbers,
         weight=weight if (weight != weight[:1]).any() or not weight.any() else weight[:0],
         n_absent=rules.n_rules - len(rule_numbers) if rules is not None else 0,
-        rule_numbers=rule_numbers,
+    )
+
+
+def problem_of(sets: Sets, promise: RulePromise | KmPromise) -> Problem:
+    """Return transactions and promise in the numbers of the search. O(entries)."""
+    numbering = numbering_of(sets, promise)
+    rows = numbering.laid_out(sets.starts, sets.items)
+    n_public = len(numbering.items)
+    list_starts, holders = turned_around(rows.starts, rows.items, n_public)
+    support = kernel_rows.counted(rows.starts, rows.items, rows.n_equal, n_public)
+    n_told = numbering.told.n_sets
+    return Problem(
+        items=numbering.items,
+        n_all_items=sets.n_items,
+        baskets=Baskets(rows.starts, rows.items, rows.n_equal, list_starts, holders, support),
+        tells_starts=rows.tells_starts,
+        tells=rows.tells,
+        rules=numbering.rules,
+        n_telling=kernel_rows.counted(rows.tells_starts, rows.tells, rows.n_equal, n_told),
+        n_rows=int(rows.n_equal.sum(dtype=np.int64)),
+        weight=numbering.weight,
+        n_absent=numbering.n_absent,
+        rule_numbers=numbering.rule_numbers,
     )
 
 
@@ -100,7 +151,7 @@ def billionths(confidence: float) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class _SensitiveSets:
+class SensitiveSets:
     """The distinct sensitive sets of rules, each to be looked for at one of its items."""
 
     starts: NDArray[np.int64]
@@ -111,10 +162,11 @@ class _SensitiveSets:
 
     @property
     def n_sets(self) -> int:
+        """How many there are."""
         return len(self.starts) - 1
 
 
-def _sensitive_sets(rules: Rules | None, sets: Sets) -> _SensitiveSets:
+def _sensitive_sets(rules: Rules | None, sets: Sets) -> SensitiveSets:
     number: dict[bytes, int] = {}
     kept: list[NDArray[np.int32]] = []
     of_rule = np.zeros(0 if rules is None else rules.n_rules, dtype=np.int32)
@@ -135,7 +187,7 @@ def _sensitive_sets(rules: Rules | None, sets: Sets) -> _SensitiveSets:
         following[told] = first[rarest]
         first[rarest] = told
     sizes = [len(items) for items in kept]
-    return _SensitiveSets(
+    return SensitiveSets(
         starts=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         items=np.concatenate([*kept, np.empty(0, dtype=np.int32)]).astype(np.int32),
         of_rule=of_rule,
@@ -145,7 +197,7 @@ def _sensitive_sets(rules: Rules | None, sets: Sets) -> _SensitiveSets:
 
 
 def _rule_table(
-    rules: Rules | None, told: _SensitiveSets, public_of_item: NDArray[np.int32]
+    rules: Rules | None, told: SensitiveSets, public_of_item: NDArray[np.int32]
 ) -> tuple[RuleTable, NDArray[np.int64]]:
     """Return the rules whose public items all occur, and their numbers, counted from 1."""
     if rules is None or rules.n_rules == 0:

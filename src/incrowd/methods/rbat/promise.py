@@ -70,3 +70,15 @@ class FoundParts:
     tree: SplitTree
     figures: dict[str, object] = field(default_factory=dict)
     settings: dict[str, object] = field(default_factory=dict)
+
+
+def numbered_parts(
+    part_of_public: NDArray[np.int32], items: NDArray[np.int32], n_items: int
+) -> NDArray[np.int32]:
+    """Return a part for every item, numbered by their first items; −1 for all other items."""
+    parts, firsts, numbers = np.unique(part_of_public, return_index=True, return_inverse=True)
+    place = np.empty(len(parts), dtype=np.int32)
+    place[np.argsort(firsts)] = np.arange(len(parts), dtype=np.int32)
+    part_of_item = np.full(n_items, -1, dtype=np.int32)
+    part_of_item[items] = place[numbers]
+    return part_of_item

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 
 import numpy as np
-from numpy.typing import NDArray
 
 from incrowd.data.sets import Sets
 from incrowd.interrupts import is_end_wished
@@ -16,7 +15,13 @@ from incrowd.methods.rbat.keep_km import KmKeeper
 from incrowd.methods.rbat.keep_rules import RuleKeeper
 from incrowd.methods.rbat.parts import Keeper, Parts
 from incrowd.methods.rbat.problem import problem_of
-from incrowd.methods.rbat.promise import FoundParts, KmPromise, RulePromise, SplitTree
+from incrowd.methods.rbat.promise import (
+    FoundParts,
+    KmPromise,
+    RulePromise,
+    SplitTree,
+    numbered_parts,
+)
 from incrowd.progress import Progress
 
 STAGE = "splitting items"
@@ -60,7 +65,7 @@ def search(
     }
     if problem.n_absent:
         figures["absent_rules"] = problem.n_absent
-    part_of_item = _numbered(parts.part_of_item, problem.items, sets.n_items)
+    part_of_item = numbered_parts(parts.part_of_item, problem.items, sets.n_items)
     settings: dict[str, object] = {"improve": more.n_passes} if seconds_of(effort) else {}
     return FoundParts(part_of_item, parts.tree(), figures, settings)
 
@@ -88,15 +93,3 @@ def split_down(
         parts.end(split)
         progress(STAGE, n_settled, parts.problem.n_public)
     return n_tried
-
-
-def _numbered(
-    part_of_public: NDArray[np.int32], items: NDArray[np.int32], n_items: int
-) -> NDArray[np.int32]:
-    """Return a part for every item, numbered by their first items; −1 for all other items."""
-    parts, firsts, numbers = np.unique(part_of_public, return_index=True, return_inverse=True)
-    place = np.empty(len(parts), dtype=np.int32)
-    place[np.argsort(firsts)] = np.arange(len(parts), dtype=np.int32)
-    part_of_item = np.full(n_items, -1, dtype=np.int32)
-    part_of_item[items] = place[numbers]
-    return part_of_item

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from incrowd.data.sets import Sets, item_counts
 from incrowd.engines.base import Engine
 from incrowd.errors import EngineError
+from incrowd.methods.packed_rows import packed, unpacked
 from incrowd.methods.part_progress import PartProgress, SilentParts
 from incrowd.methods.set_cluster.kinds import Part
 from incrowd.methods.set_cluster.part_search import PartSearch, Told
@@ -152,7 +153,7 @@ def search_chunks(
     columns = {
         "row": pa.array(np.arange(sets.n_rows)),
         "part": pa.array(chunk_of_row),
-        "items": _packed(sets),
+        "items": packed(sets.starts, sets.items),
     }
     if search.promise.k_of_row is not None:
         columns["k"] = pa.array(search.promise.needs(sets.n_rows))
@@ -179,33 +180,6 @@ def search_chunks(
     return numbered_by_first_row((first[chunk_of_row] + in_chunk).astype(np.int32))
 
 
-def _packed(sets: Sets) -> pa.Array:
-    """Return the rows' items as a column of bytes, which every engine takes; items are not copied.
-
-    Four bytes an item; small offsets where they are enough.
-    """
-    starts = 4 * sets.starts
-    is_small = starts[-1] < 1 << 31
-    offsets = pa.py_buffer(np.ascontiguousarray(starts.astype(np.int32) if is_small else starts))
-    content = pa.py_buffer(np.ascontiguousarray(sets.items))
-    kind = pa.binary() if is_small else pa.large_binary()
-    return pa.Array.from_buffers(kind, sets.n_rows, [None, offsets, content])
-
-
-def _unpacked(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return where the rows' items start, and the items, of a column of bytes."""
-    starts, items = [np.zeros(1, dtype=np.int64)], [np.empty(0, dtype=np.int32)]
-    for chunk in column.chunks:
-        _, offsets, content = chunk.buffers()
-        width = np.int64 if pa.types.is_large_binary(chunk.type) else np.int32
-        ends = np.frombuffer(offsets, width)[chunk.offset : chunk.offset + len(chunk) + 1]
-        ends = ends.astype(np.int64) // 4
-        if ends[-1] > ends[0]:
-            items.append(np.frombuffer(content, np.int32)[ends[0] : ends[-1]])
-        starts.append(starts[-1][-1] + ends[1:] - ends[0])
-    return np.concatenate(starts), np.concatenate(items)
-
-
 @dataclass(frozen=True, eq=False)
 class _SearchChunk:
     """Search the rows of one chunk: numbers and items in, numbers and groups of the chunk out."""
@@ -219,7 +193,7 @@ class _SearchChunk:
         rows = block.column("row").to_numpy()
         if (rows[1:] < rows[:-1]).any():
             block = block.sort_by("row")
-        starts, items = _unpacked(block.column("items"))
+        starts, items = unpacked(block.column("items"))
         needs = (
             block.column("k").to_numpy()
             if "k" in block.column_names

@@ -1,0 +1,250 @@
+"""Rules counted in rounds on an engine: exactly the search of one process, in few rounds."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.methods.rule_instances import instances, promise_of, random_rows, sets_of
+
+import incrowd as ic
+from incrowd.engines.local import LocalEngine
+from incrowd.errors import EngineError, InfeasibleError, JobError
+from incrowd.methods.packed_rows import packed, packed_in_chunks, unpacked
+from incrowd.methods.rbat import level, rounds, side_rounds, sides
+from incrowd.methods.rbat.method import Rbat
+from incrowd.methods.rbat.promise import KmPromise
+from incrowd.progress import silent
+
+SMALL_BLOCKS = LocalEngine(threads=2, block_rows=7)
+BLOCKS = LocalEngine(threads=2, block_rows=150)
+
+
+def found_by(method, sets, promise, engine):
+    """Return all that a search found, or why it found nothing."""
+    try:
+        found = method.search(sets, promise, engine, 0, silent)
+    except InfeasibleError as error:
+        return str(error)
+    tree = found.tree
+    return (
+        found.part_of_item.tolist(),
+        tree.left.tolist(),
+        tree.right.tolist(),
+        tree.n_items.tolist(),
+        found.figures.get("splits_tried"),
+        found.figures.get("absent_rules"),
+    )
+
+
+def require_the_same(sets, promise, engine, **stated):
+    """Compare rounds on an engine with the search of one process; return what both found."""
+    alone = found_by(Rbat(**stated, improve=0, rounds="driver"), sets, promise, None)
+    spread = found_by(Rbat(**stated, rounds="engine"), sets, promise, engine)
+    assert spread == alone
+    return alone
+
+
+@pytest.fixture(params=["table, all at once", "lines, step by step"])
+def pace(request, monkeypatch):
+    """Whether rounds count as much as they can, or as little as they can."""
+    if request.param == "lines, step by step":
+        monkeypatch.setattr(rounds, "MOST_CELLS", 0)
+        monkeypatch.setattr(side_rounds, "MOST_CELLS", 20)
+        monkeypatch.setattr(sides, "SMALL", 2)
+        monkeypatch.setattr(level, "LEAST_RULES", 1)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.usefixtures("pace")
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_rounds_find_what_one_process_finds(weighted, data):
+    rows, rules, k, confidence, n_items, n_public, weight, alpha, gamma = data.draw(
+        instances(weighted, most_public=7)
+    )
+    promise = promise_of(rules, k, confidence, n_items, n_public, weight)
+    order = data.draw(st.sampled_from(["paper", "together"]))
+    sets = sets_of(rows, n_items)
+    require_the_same(sets, promise, SMALL_BLOCKS, alpha=alpha, gamma=gamma, order=order)
+
+
+def larger(n_rules, sizes, n_items=60, n_rows=500, k=4, confidence=0.8, weighted=False):
+    """Return baskets and a promise about rules of some sizes, each held by a basket or two."""
+    rows = random_rows(5, n_rows, n_items, 12)
+    random = np.random.default_rng(3)
+    n_public = n_items - 5
+    rules = []
+    while len(rules) < n_rules:
+        two = rows[random.integers(n_rows)] | rows[random.integers(n_rows)]
+        public = [item for item in two if item < n_public]
+        size = int(random.integers(*sizes))
+        if len(public) >= size:
+            chosen = frozenset(random.choice(public, size, replace=False).tolist())
+            rules.append((chosen, frozenset([int(random.integers(n_public, n_items))])))
+    weight = random.integers(1, 4, n_items) / 10 if weighted else None
+    return sets_of(rows, n_items), promise_of(rules, k, confidence, n_items, n_public, weight)
+
+
+@pytest.mark.parametrize("alpha", [1, 2, 4, 20, "full"])
+@pytest.mark.usefixtures("pace")
+def test_larger_baskets(alpha):
+    sets, promise = larger(60, (1, 4))
+    parts, *_ = require_the_same(sets, promise, BLOCKS, alpha=alpha, gamma=3)
+    assert 8 < max(parts) < 54
+    sets, promise = larger(60, (1, 4), weighted=True)
+    require_the_same(sets, promise, BLOCKS, alpha=alpha, gamma=1, order="paper")
+
+
+def test_rules_that_touch_many_splits_are_counted_again(monkeypatch):
+    """Not every case of a long rule is counted: what is missing is, in further rounds."""
+    sets, promise = larger(10, (7, 9), n_rows=6000, k=6, confidence=1.0)
+    widest, again = [], []
+    taken, following = level.Level.take, level.Level._next
+
+    def take(self, cells):
+        widest.append(self._asked[1].n_touched.max())
+        taken(self, cells)
+
+    def next_rules(self):
+        some = following(self)
+        again.append(bool((self._cases.n_touched[some] >= 0).any()))
+        return some
+
+    monkeypatch.setattr(level.Level, "take", take)
+    monkeypatch.setattr(level.Level, "_next", next_rules)
+    parts, *_ = require_the_same(sets, promise, BLOCKS)
+    assert max(parts) > 3
+    assert max(widest) > level.MOST_CASES
+    assert any(again)
+
+
+def test_rounds_are_few():
+    """A round per bucket and one per level of checks at most, both shared; recorded as such."""
+    sets, promise = larger(60, (1, 4))
+    found = Rbat(alpha=4, rounds="engine").search(sets, promise, BLOCKS, 0, silent)
+    depth = {0: 0}
+    for node, (left, right) in enumerate(zip(found.tree.left, found.tree.right, strict=True)):
+        if left >= 0:
+            depth[left] = depth[right] = depth[node] + 1
+    assert found.figures["n_rounds"] <= 1 + 4 * (1 + max(depth.values()))
+    assert found.figures["splits_tried"] > 2 * found.figures["n_rounds"]
+    full = Rbat(alpha="full", rounds="engine").search(sets, promise, BLOCKS, 0, silent)
+    assert full.figures["n_rounds"] < 55
+    assert (full.figures["improve"], full.figures["rounds"]) == ("none", "engine")
+
+
+def test_an_end_that_is_wished_for_leaves_valid_parts(monkeypatch):
+    sets, promise = larger(60, (1, 4))
+    answers = iter([False] * 14 + [True] * 99)
+    monkeypatch.setattr(rounds, "is_end_wished", lambda: next(answers))
+    found = Rbat(rounds="engine").search(sets, promise, BLOCKS, 0, silent)
+    whole = Rbat(rounds="driver", improve=0).search(sets, promise, None, 0, silent)
+    assert 1 < found.part_of_item.max() < whole.part_of_item.max()
+    n_nodes = len(found.tree.left)
+    assert found.tree.left.tolist()[: n_nodes // 2] == whole.tree.left.tolist()[: n_nodes // 2]
+
+
+class Forgetful(LocalEngine):
+    """Loses a block from the third pass on."""
+
+    n_passes = 0
+
+    def map_blocks(self, blocks, function, schema):
+        self.n_passes += 1
+        if self.n_passes > 2:
+            blocks = type(blocks)(blocks.tables[1:], blocks.schema)
+        return super().map_blocks(blocks, function, schema)
+
+
+def test_rows_that_an_engine_lost_are_an_error():
+    sets, promise = larger(60, (1, 4))
+    with pytest.raises(EngineError, match="lost or doubled"):
+        Rbat(rounds="engine").search(sets, promise, Forgetful(block_rows=100), 0, silent)
+
+
+def test_auto_counts_on_spark_only_what_does_not_fit(monkeypatch):
+    sets, promise = larger(20, (1, 3))
+    small = LocalEngine(memory=1)
+    assert "n_rounds" not in Rbat().search(sets, promise, small, 0, silent).figures
+    monkeypatch.setattr(LocalEngine, "name", "spark")
+    assert "n_rounds" not in Rbat().search(sets, promise, LocalEngine(), 0, silent).figures
+    found = Rbat().search(sets, promise, small, 0, silent)
+    assert found.figures["n_rounds"] > 1
+    again = Rbat(**found.settings).search(sets, promise, LocalEngine(), 0, silent)
+    assert again.part_of_item.tolist() == found.part_of_item.tolist()
+    km = KmPromise(3, 2, promise.is_sensitive, promise.weight)
+    assert "n_rounds" not in Rbat().search(sets, km, small, 0, silent).figures
+
+
+def test_km_is_not_counted_in_rounds():
+    sets, promise = larger(20, (1, 3))
+    km = KmPromise(3, 2, promise.is_sensitive, promise.weight)
+    with pytest.raises(JobError, match="not every set"):
+        Rbat(rounds="engine").search(sets, km, BLOCKS, 0, silent)
+    with pytest.raises(JobError, match="not every set"):
+        ic.SetJob(guarantee=ic.KmAnonymity(3, 2), method=Rbat(rounds="engine"))
+    with pytest.raises(JobError, match="rounds"):
+        Rbat(rounds="often")
+
+
+def test_packed_rows_come_back(monkeypatch):
+    monkeypatch.setattr("incrowd.methods.packed_rows.CHUNK_ITEMS", 4)
+    sets = sets_of([[], [1, 2, 3, 4, 5, 6], [7], [8], [], [9, 10]], 11)
+    column = packed_in_chunks(sets.starts, sets.items)
+    assert column.num_chunks > 2
+    starts, items = unpacked(column)
+    assert starts.tolist() == sets.starts.tolist()
+    assert items.tolist() == sets.items.tolist()
+    assert column.combine_chunks().equals(packed(sets.starts, sets.items))
+    assert packed_in_chunks(np.zeros(1, np.int64), np.empty(0, np.int32)).num_chunks == 0
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("alpha", [4, "full"])
+def test_spark_finds_what_one_process_finds(spark_engine, alpha):
+    sets, promise = larger(60, (1, 4), n_items=40)
+    require_the_same(sets, promise, spark_engine, alpha=alpha)
+
+
+KILLED = """
+import sys
+from tests.engines.killing import killing_once
+from tests.methods.test_rbat_rounds import larger, require_the_same
+from incrowd.engines.spark import SparkEngine
+
+class Killing(SparkEngine):
+    n_passes = 0
+
+    def map_blocks(self, blocks, function, schema):
+        self.n_passes += 1
+        if self.n_passes == 3:
+            function = killing_once(function, sys.argv[1])
+        return super().map_blocks(blocks, function, schema)
+
+engine = Killing("local[2,3]")  # a task may fail twice
+sets, promise = larger(20, (1, 4), n_items=25, n_rows=200)
+require_the_same(sets, promise, engine)
+engine.close()
+assert engine.n_passes > 3
+"""
+
+
+@pytest.mark.spark
+def test_a_worker_killed_in_a_round_changes_nothing(spark_is_available, tmp_path):  # noqa: ARG001
+    marker = tmp_path / "killed"
+    quick = {"PYTHONPATH": os.pathsep.join(sys.path), "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1"}
+    ran = subprocess.run(
+        [sys.executable, "-c", KILLED, marker],
+        env=os.environ | quick,
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert marker.exists()
