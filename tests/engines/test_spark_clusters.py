@@ -26,6 +26,10 @@ def test_the_work_survives_a_kill(local_cluster, tmp_path, what):
     local_cluster(cluster_checks.survives, str(tmp_path), what)
 
 
+def test_adaptive_survives_a_kill(local_cluster, tmp_path):
+    local_cluster(cluster_checks.adaptive_survives, str(tmp_path))
+
+
 def test_what_always_dies_fails_and_leaves_nothing(local_cluster, tmp_path):
     local_cluster(cluster_checks.dies_for_good, str(tmp_path))
 
