@@ -90,14 +90,18 @@ def canonical_order(frame: pa.Table) -> NDArray[np.int64]:
     column is sorted once, as its distinct values. Equal rows keep their order. One number per row
     is held, and one column's ranks at a time.
     """
+    return np.argsort(content_numbers(frame), kind="stable")
+
+
+def content_numbers(frame: pa.Table) -> NDArray[np.int64]:
+    """Return one number per row, by which rows have the order of their content, equal ones one."""
     key = RowKey(frame.num_rows)
     for column in frame.columns:
         cells = numbered(column, has_signed_zeros=True)
         rank_of_code = np.zeros(cells.n_codes, dtype=np.int32)  # missing cells have rank 0
-        order = _ascending(cells.values)
-        rank_of_code[order] = np.arange(1, cells.n_codes, dtype=np.int32)
+        rank_of_code[_ascending(cells.values)] = np.arange(1, cells.n_codes, dtype=np.int32)
         key.add(rank_of_code[cells.codes], cells.n_codes)
-    return np.argsort(key.numbers, kind="stable")
+    return key.numbers
 
 
 def _ascending(values: pa.Array) -> NDArray[np.int64]:

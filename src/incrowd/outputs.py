@@ -61,19 +61,23 @@ def target_of(job: Job, force: bool) -> Target:
 def guarded_outputs(
     job: SetJob, further: list[Path], force: bool, *, also_written: str | None = None
 ) -> tuple[Path, Path]:
-    """Return a job's input and output, both files; nothing that it writes may overwrite what it
-    reads.
+    """Return a job's input, a file or a folder of part files, and its output, a file; nothing that
+    it writes may overwrite what it reads.
 
     Besides the release that is the key, and a file that is ``also_written``.
     """
     data, output = _guarded(job, further, force, also_written)
-    for location in (data, output):
-        if isinstance(location, str):
-            raise InputError(
-                f"{location}: sets are read from and written to files of this machine",
-                remedy="Name a file.",
-            )
-    return Path(data), Path(output)
+    if is_address(data):
+        raise InputError(
+            f"{data}: sets are read from files and folders of this machine",
+            remedy="Fetch it, and name the file or the folder.",
+        )
+    if isinstance(output, str):
+        raise InputError(
+            f"{output}: a release of sets is one file of this machine",
+            remedy="Name a file with -o, such as -o release.dat.",
+        )
+    return Path(data), output
 
 
 def _guarded(

@@ -34,6 +34,7 @@ from incrowd.data.set_wishes import read_row_k
 from incrowd.data.sets import BIPARTITE, DIRECTED, UNDIRECTED, Sets
 from incrowd.data.shelf import IN_MEMORY, Shelf
 from incrowd.engines.base import Engine
+from incrowd.engines.folders import hash_of_location
 from incrowd.engines.table import make_engine
 from incrowd.errors import InputError, JobError
 from incrowd.guarantees.differential_privacy import SEEDED_NOISE, SYSTEM_NOISE, NoiseRecord
@@ -81,7 +82,7 @@ class _Found:
 
 
 def run_sets(job: SetJob, *, force: bool = False, progress: Progress = silent) -> Release:
-    """Anonymize a file of sets: the release appears under its name only if its audit holds.
+    """Anonymize a file of sets, or a folder of part files; published only if its audit holds.
 
     Raises as ``pipeline.run`` does; then nothing was published.
     """
@@ -96,7 +97,7 @@ def run_sets(job: SetJob, *, force: bool = False, progress: Progress = silent) -
             Workspace(output.parent) as workspace,
             closing(make_engine(job.engine, workspace.folder)) as engine,
         ):
-            shelf = _shelf(job, workspace.folder)
+            shelf = shelf_in(workspace.folder, job.engine.memory_bytes)
             options = options_of(job.sets, job.input, job.engine.memory_bytes)
             with stages("read"):
                 read = read_set_file(data, options, shelf)
@@ -108,7 +109,7 @@ def run_sets(job: SetJob, *, force: bool = False, progress: Progress = silent) -
             with stages("audit"):
                 again = _read_again(job, temporary, stored, options, shelf)
                 audit = _audit(job, found, again, engine)
-                audit = signed(audit, file_hash(temporary), file_hash(data))
+                audit = signed(audit, file_hash(temporary), hash_of_location(data))
             audit = timed(audit, stages)
             refuse_broken(audit)
             if isinstance(found, FoundRules):
@@ -178,10 +179,9 @@ def options_of(stated: SetInput, reading: InputOptions, memory: int | None = Non
     )
 
 
-def _shelf(job: SetJob, folder: Path) -> Shelf:
-    """Return where a run's entries lie: in memory as far as its bound goes, else in its folder."""
-    stated = job.engine.memory_bytes
-    return Shelf(folder, memory_allowed(SetOptions(memory=stated)))
+def shelf_in(folder: Path, memory: int | None) -> Shelf:
+    """Return where entries lie: in memory as far as its bound goes, else in a folder."""
+    return Shelf(folder, memory_allowed(SetOptions(memory=memory)))
 
 
 def _read_again(

@@ -82,7 +82,8 @@ def _audit(
     for name in schema.published:
         if name not in columns:
             raise unknown("column", name, columns, where=where)
-    n_rows = int(engine.count(blocks, []).column(N_ROWS)[0].as_py())
+    groups = engine.count(blocks, list(schema.quasi))
+    n_rows = sum(groups.column(N_ROWS).to_pylist())
     evidence = Evidence(
         engine=engine,
         blocks=blocks,
@@ -93,7 +94,14 @@ def _audit(
     )
     findings = guarantee.check(evidence)
     findings += find_spread_leaks(
-        engine, blocks, n_rows, schema.quasi, schema.sensitive, schema.insensitive, accepted
+        engine,
+        blocks,
+        n_rows,
+        schema.quasi,
+        schema.sensitive,
+        schema.insensitive,
+        accepted,
+        groups=groups,
     )
     audit = audit_of(guarantee, findings, n_rows, time.perf_counter())
     return replace(audit, quasi=schema.quasi, engine=engine.describe())

@@ -15,12 +15,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from incrowd.audit import Audit
-from incrowd.audit.spread import Expected, examine_spread, fingerprint
+from incrowd.audit.spread import Expected, Fingerprint, examine_spread, fingerprint
 from incrowd.data.dataset import Trace
-from incrowd.data.hierarchy import STAR
 from incrowd.data.locations import Location, is_address, is_folder, name_of
 from incrowd.data.table import Format, Table
 from incrowd.data.write import format_of_path, write_tables
@@ -166,7 +164,10 @@ def _made(
         if name not in columns:
             raise unknown("column", name, columns, where=where)
     with stages("encode"):
-        _refuse_stars(engine, blocks, schema.sensitive, where)
+        published = [name for name in columns if name in schema.published]
+        other_names = [name for name in published if name not in schema.quasi]
+        others = fingerprint(engine, blocks, other_names)
+        _refuse_stars(others, other_names, job, where)
         for leak in spread_insensitive_leaks(
             engine, blocks, schema.quasi, schema.insensitive, job.release.accept_insensitive
         ):
@@ -184,17 +185,15 @@ def _made(
         )
         _refuse_lost(distinct, fragments)
     with stages("decode"):
-        published = [name for name in columns if name in schema.published]
         generalization = Generalization.of(distinct.rows, fragments)
         released = released_blocks(engine, blocks, published, generalization, distinct.n_all)
-        others = [name for name in published if name not in schema.quasi]
         expected = Expected(
             distinct.rows,
             distinct.counts_of_leaves(),
             fragments.nodes,
             fragments.count,
             fingerprint(engine, released, published),
-            fingerprint(engine, blocks, others),
+            others,
         )
     notes = (*notes_on_removed(job, columns), *distinct.notes, *fragments.trace.notes)
     return _Made(released, expected, fragments.trace, notes, distinct.rows.n_rows)
@@ -321,25 +320,12 @@ def _audit(
     )
 
 
-_STARS = pa.schema([("n", pa.int64())])
-
-
-def _refuse_stars(engine: SpreadEngine, blocks: Blocks, names: tuple[str, ...], where: str) -> None:
-    """Raise where a cell of these columns is literally ``*`` before anything was suppressed."""
-    for name in names:
-        column = engine.select(blocks, [name])
-        if not pa.types.is_string(engine.schema(column).field(name).type):
-            continue
-        starred = engine.collect(engine.map_blocks(column, _count_stars, _STARS))
-        n_starred = sum(starred.column("n").to_pylist())
-        if n_starred:
+def _refuse_stars(others: Fingerprint, names: list[str], job: Job, where: str) -> None:
+    """Raise where a sensitive cell is literally ``*`` before anything was suppressed."""
+    for name, n_starred in zip(names, others.starred, strict=False):
+        if n_starred and name in job.schema.sensitive:
             raise DataError(
                 f"{where}, column {name!r}: {n_starred} cells are already '*', which is how a "
                 "release writes a suppressed cell",
                 remedy="Replace them in the data by another token, such as 'unknown'.",
             )
-
-
-def _count_stars(block: pa.Table) -> pa.Table:
-    n_stars = pc.sum(pc.equal(block.column(0), STAR)).as_py() or 0
-    return pa.table({"n": [int(n_stars)]}, schema=_STARS)

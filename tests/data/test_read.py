@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.data import text
-from incrowd.data.read import MAX_CELL_BYTES, MAX_COLUMNS, formula_cells, read_table
+from incrowd.data.read import MAX_CELL_BYTES, MAX_COLUMNS, formula_cells, open_rows, read_table
 from incrowd.data.sniff import records
 from incrowd.data.table import Format, Table
 from incrowd.errors import DataError
@@ -692,3 +692,44 @@ def test_published_data_sets(name: str, n_rows: int, n_columns: int) -> None:
     assert table.columns == expected[0]
     for position, column in enumerate(table.frame.columns):
         assert column.to_pylist() == [row[position] or None for row in expected[1:]]
+
+
+# ── in blocks ───────────────────────────────────────────────────────────────────────────────
+
+
+def test_rows_come_once_where_a_later_one_needs_larger_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("incrowd.data.text._BLOCK_BYTES", (64, 256, 1 << 20))
+    extra = {30: 100, 40: 500}
+    lines = [f"{row},{'x' * (row % 40 + extra.get(row, 0))}" for row in range(60)]
+    path = tmp_path / "data.csv"
+    path.write_text("n,text\n" + "\n".join(lines))
+    source = open_rows(path)
+    tables = list(source.tables)
+    assert len(tables) > 10
+    found = [f"{row['n']},{row['text'] or ''}" for table in tables for row in table.to_pylist()]
+    assert found == lines
+
+
+def test_a_fault_shows_after_rows_were_handed_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("incrowd.data.text._BLOCK_BYTES", (64, 1 << 20))
+    path = tmp_path / "data.csv"
+    path.write_text("n,text\n" + "1,x\n" * 100 + "1,x,y\n")
+    tables = open_rows(path).tables
+    assert next(tables).num_rows
+    with pytest.raises(DataError, match=r"1 of 101 rows .* lines \(cells\): 102 \(3\)"):
+        list(tables)
+
+
+def test_long_cells_are_counted_over_all_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("incrowd.data.text._BLOCK_BYTES", (64, 1 << 20))
+    monkeypatch.setattr("incrowd.data.text.MAX_CELL_BYTES", 20)
+    path = tmp_path / "data.csv"
+    path.write_text("n,text\n" + "".join(f"{row},{'x' * (row % 25)}\n" for row in range(100)))
+    with pytest.raises(DataError, match=r"column 2 has 16 cells .*first in row 22\)"):
+        read_table(path)

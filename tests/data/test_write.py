@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from incrowd.data import write
 from incrowd.data.kinds import labels_of
 from incrowd.data.read import read_table
-from incrowd.data.table import Format
+from incrowd.data.table import Format, suffix_of
 from incrowd.data.typed import _blanked, fresh
-from incrowd.data.write import format_of_path, write_table
+from incrowd.data.write import format_of_path, regrouped, write_table, write_tables
 from incrowd.errors import DataError
 
 FORMATS = {
@@ -292,6 +292,52 @@ def test_the_file_is_on_disk_before_it_returns(
 def test_kinds_that_do_not_exist(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="stored as"):
         write_table(SAMPLE, tmp_path / "data.csv", Format("xlsx"))
+
+
+# ── a stream of tables ──────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("n_rows", [0, 1, 700])
+def test_tables_are_written_to_the_bytes_of_the_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, n_rows: int
+) -> None:
+    monkeypatch.setattr(write, "BLOCK_ROWS", 16)
+    monkeypatch.setattr("incrowd.data.typed.BLOCK_ROWS", 16)
+    monkeypatch.setattr(write, "GROUP_ROWS", 64)
+    numbers = pa.array([row * 7919 % 101 for row in range(n_rows)], pa.int64())
+    whole = pa.table({"n": numbers, "text": numbers.cast(pa.string()).dictionary_encode()})
+    write_table(whole, tmp_path / name, FORMATS[name])
+    expected = (tmp_path / name).read_bytes()
+    for size in (1, 63, 64, 65, 1000):
+        cut = (whole.slice(start, size) for start in range(0, n_rows, size))
+        write_tables(cut, whole.schema, tmp_path / name, FORMATS[name])
+        assert (tmp_path / name).read_bytes() == expected, size
+    if name == "data.parquet":
+        assert pq.ParquetFile(tmp_path / name).num_row_groups == -(-n_rows // 64)
+
+
+@given(
+    sizes=st.lists(st.integers(0, 9), max_size=8),
+    n_rows=st.integers(1, 12),
+)
+def test_regrouped_tables_have_their_number_of_rows(sizes: list[int], n_rows: int) -> None:
+    whole = pa.table({"n": pa.array(range(sum(sizes)), pa.int64())})
+    starts = [sum(sizes[:place]) for place in range(len(sizes))]
+    tables = [whole.slice(start, size) for start, size in zip(starts, sizes, strict=True)]
+    found = list(regrouped(tables, n_rows))
+    assert [table.num_rows for table in found[:-1]] == [n_rows] * (len(found) - 1)
+    assert [cell for table in found for cell in table.column("n").to_pylist()] == list(
+        range(sum(sizes))
+    )
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_endings_of_formats(name: str) -> None:
+    assert f"data{suffix_of(FORMATS[name])}" == name
+    german = Format("csv", "gz", ";", "utf-8", has_header=False, newline="\r\n")
+    assert suffix_of(german) == ".csv.gz"
+    assert suffix_of(Format(delimiter="\t")) == ".tsv"
 
 
 # ── the format that a name asks for ─────────────────────────────────────────────────────────

@@ -302,3 +302,59 @@ def test_rules_hold_for_k_anonymity_too(people):
     stricter = [*flags[:-1], "300 where age >= 80"]
     assert people.call("check", "own.csv", *stricter, *owner).status == 1
     assert people.call("check", "own.csv", *flags).status == 2  # only the owner can
+
+
+def assert_crowds(people, output, key):
+    everybody = pairs(people, output, key)
+    for (person, row), *sizes in zip(everybody, *crowds(everybody), strict=True):
+        assert is_compatible(person, row)
+        assert min(sizes) >= int(person["k"])
+
+
+def test_parts_keep_everybodys_crowd_and_the_saved_job_repeats_them(people):
+    finished = run(people, "--k-column", "k", "--partitions", 3, *QUICK, "--save-job", "job.toml")
+    assert finished.status == 0, finished.err
+    assert_crowds(people, "own.csv", "private/own.csv")
+    said = finished.json
+    assert said["method"]["parameters"]["partitions_searched"] == 3
+    posterior = next(found for found in said["findings"] if found["name"] == "posterior")
+    assert posterior["figures"]["n_over"] == posterior["figures"]["n_estimated"] == 0
+    owner = ["--original", "people.csv", "--key", "private/own.csv"]
+    assert people.call("check", "own.csv", "--job", "job.toml", *owner).status == 0
+    again = people.call(
+        "run", "job.toml", "-o", "again.csv", "--key", "private/again.csv", "--threads", "1"
+    )
+    assert again.status == 0, again.err
+    assert (people / "again.csv").read_bytes() == (people / "own.csv").read_bytes()
+
+
+def test_parts_that_would_not_bound_belief_are_refused(people):
+    before = people.files()
+    refused = run(people, "--k-column", "k", "--partitions", 3, "--search", "cover")
+    assert refused.status == 2
+    assert "does not bound it in the whole" in refused.err
+    assert people.files() == before
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--partitions", 3, *QUICK),
+        ("--partitions", 2, "--search", "cover", "--rounds", 2, "--posterior", "report"),
+        ("--search", "cover", "--rounds", 2, "--posterior", "report"),
+    ],
+    ids=["partition in parts", "cover in parts", "cover"],
+)
+def test_spark_gives_the_bytes_of_this_machine(people, spark_engine, flags):  # noqa: ARG001
+    here = run(people, "--k-column", "k", *flags)
+    assert here.status == 0, here.err
+    there = run(
+        people,
+        *("--k-column", "k", *flags, "--engine", "spark"),
+        output="spark.csv",
+        key="private/spark.csv",
+    )
+    assert there.status == 0, there.err
+    assert there.json["engine"]["name"] == "spark"
+    assert (people / "spark.csv").read_bytes() == (people / "own.csv").read_bytes()

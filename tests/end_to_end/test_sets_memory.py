@@ -117,6 +117,37 @@ def test_a_bound_below_what_rows_need_names_the_least(desk):
         assert finished.status == 0, finished.err
 
 
+def checked(desk, *arguments):
+    finished = desk.call("check", *arguments, "--json")
+    assert finished.status in (0, 1), finished.err
+    measured = ("seconds", "peak_memory_bytes")
+    return finished.status, {
+        name: value for name, value in finished.json.items() if name not in measured
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "graph"),
+    [("baskets.dat", "bipartite"), ("lists.parquet", "bipartite"), ("graph.txt", "directed")],
+)
+@pytest.mark.parametrize("k", ["6", "400"])
+def test_checks_say_the_same_on_disk(desk, files, shelves, name, graph, k):
+    output = f"out.{name.rsplit('.')[-1]}"
+    flags = ["--graph", graph]
+    (desk / "private").mkdir()
+    release(desk, files / name, output, *flags, "--key", desk / "private" / "key.csv")
+    owner = ["--original", files / name, "--key", desk / "private" / "key.csv"]
+    asked = [desk / output, "--guarantee", "smooth", "--k", k, *flags, *owner]
+    before = desk.files()
+    del shelves[:]
+    expected = checked(desk, *asked)
+    assert expected[0] == (0 if k == "6" else 1)
+    assert [shelf.is_on_disk for shelf in shelves] == [False]
+    assert checked(desk, *asked, "--memory", BOUND) == expected
+    assert [shelf.is_on_disk for shelf in shelves] == [False, True]
+    assert desk.files() == before
+
+
 @pytest.mark.parametrize(
     "flags",
     [

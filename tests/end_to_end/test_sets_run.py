@@ -260,3 +260,37 @@ def test_symmetric_releases_are_audited_as_they_are(lists):
     refused = run(lists, *flags, data="ring.txt", output="ring.out.txt", key="private/ring.csv")
     assert refused.status == 4, refused.out
     assert not (lists / "ring.out.txt").exists()
+
+
+def test_a_folder_of_part_files_is_read_as_one_file(lists):
+    lines = (lists / "lists.dat").read_text("utf-8").splitlines(keepends=True)
+    (lists / "parts").mkdir()
+    for part, start in enumerate(range(0, 200, 70)):
+        text = "".join(lines[start : start + 70])
+        (lists / "parts" / f"part-{part}.dat").write_text(text, "utf-8")
+    (lists / "parts" / "_SUCCESS").write_text("", "utf-8")
+    flags = ["--guarantee", "smooth", "--k", "6"]
+    whole = run(lists, *flags)
+    assert whole.status == 0, whole.err
+    for name in ("parts", "parts/"):
+        finished = run(lists, *flags, data=name, output="of-parts.dat", key="private/parts.csv")
+        assert finished.status == 0, finished.err
+        assert (lists / "of-parts.dat").read_bytes() == (lists / "out.dat").read_bytes()
+        assert finished.json["input_sha256"] != whole.json["input_sha256"]
+        (lists / "of-parts.dat").unlink()
+        (lists / "private" / "parts.csv").unlink()
+    owner = ["--original", "parts", "--key", "private/key.csv"]
+    assert lists.call("check", "out.dat", *flags, *owner).status == 0
+    assert lists.call("check", "parts", *flags).status == 1
+
+
+@pytest.mark.parametrize("output", [None, "out/", "parts/out.dat"])
+def test_a_release_of_sets_is_one_file_that_is_not_among_the_data(lists, output):
+    (lists / "parts").mkdir()
+    (lists / "parts" / "a.dat").write_bytes((lists / "lists.dat").read_bytes())
+    before = lists.files()
+    flags = ["--guarantee", "smooth", "--k", "6", *(["-o", output] if output else [])]
+    refused = lists.call("run", "parts", *flags)
+    assert refused.status == 2
+    assert ("one file" if output != "parts/out.dat" else "among the data") in refused.err
+    assert lists.files() == before

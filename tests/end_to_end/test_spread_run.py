@@ -175,3 +175,50 @@ def test_what_is_not_there_is_refused(desk):
     assert address.status == 2
     assert "--engine spark" in address.err
     assert not (desk / "r.csv").exists()
+
+
+def _without_a_row(table):
+    return table.slice(1)
+
+
+def _with_another_diagnosis(table):
+    cells = table.column("diagnosis").to_pylist()
+    cells[0] = "flu" if cells[0] != "flu" else "asthma"
+    return table.set_column(table.column_names.index("diagnosis"), "diagnosis", pa.array(cells))
+
+
+def _with_two_people_traded(table):
+    cells = table.column("diagnosis").to_pylist()
+    shown = table.select(["age", "sex", "zip"]).to_pylist()
+    other = next(
+        place for place, cell in enumerate(cells) if cell != cells[0] and shown[place] != shown[0]
+    )
+    cells[0], cells[other] = cells[other], cells[0]
+    return table.set_column(table.column_names.index("diagnosis"), "diagnosis", pa.array(cells))
+
+
+def _with_another_age(table):
+    cells = [str(cell) for cell in table.column("age").to_pylist()]
+    cells[0] = next(cell for cell in cells if cell != cells[0])
+    return table.set_column(table.column_names.index("age"), "age", pa.array(cells))
+
+
+@pytest.mark.parametrize(
+    "tamper", [_without_a_row, _with_another_diagnosis, _with_two_people_traded, _with_another_age]
+)
+def test_a_release_that_is_not_what_was_made_is_refused(desk, monkeypatch, tamper):
+    from incrowd import spread_pipeline
+
+    write = spread_pipeline.write_tables
+
+    def written(tables, schema, path, stored):
+        write((tamper(table) for table in tables), schema, path, stored)
+
+    monkeypatch.setattr(spread_pipeline, "write_tables", written)
+    done = desk.call(
+        "run", "census.csv", "--k", 4, *ROLES, *METHODS["mondrian"], *ON_DISK, "-o", "r.csv"
+    )
+    assert done.status == 4
+    assert "truth: the release differs from what was made of the original" in done.err
+    assert not (desk / "r.csv").exists()
+    assert not [path for path in desk.folder.iterdir() if path.name.startswith(".")]

@@ -1,6 +1,7 @@
 """What is tried on a real cluster, in a process of its own: each check gets the engine."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from engines.killing import KillingEngine, dying
 from incrowd.codes import canonical_order
 from incrowd.data.read import read_table
 from incrowd.data.table import Format
-from incrowd.engines.base import Reading
+from incrowd.engines.base import Reading, hash_of_parts
 from incrowd.errors import DataError, EngineError
 from oracles.counting import as_bag
 
@@ -34,7 +35,10 @@ def in_order(table):
     return table.take(pa.array(canonical_order(table))).to_pylist()
 
 
-def every_verb(engine, folder):
+FORMATS = {"parquet": Format("parquet"), "csv": Format(delimiter=";")}
+
+
+def every_verb(engine, folder, *kinds):
     """Take people through every verb, by way of files that Spark reads and writes itself."""
     folder = Path(folder)
     (folder / "in").mkdir()
@@ -63,12 +67,14 @@ def every_verb(engine, folder):
     frame = engine.to_frame(mapped)
     assert frame.columns == table.column_names
     assert as_bag(engine.collect(engine.from_frame(frame)).to_pylist()) == as_bag(found)
-    return written(engine, mapped, folder, found)
+    written(engine, mapped, folder, found, kinds)
+    return engine.describe()
 
 
-def written(engine, blocks, folder, expected):
+def written(engine, blocks, folder, expected, kinds=("parquet",)):
     """Write rows as folders, publish them and read them again, here and there."""
-    for name, stored in (("parquet", Format("parquet")), ("csv", Format(delimiter=";"))):
+    for name in kinds:
+        stored = FORMATS[name]
         final = folder / f"out-{name}"
         with engine.new_folder(str(final), force=False) as release:
             engine.write_folder(blocks, release.where, stored)
@@ -82,8 +88,7 @@ def written(engine, blocks, folder, expected):
         assert name == "csv" or again == expected
         read = engine.read(str(final), Reading())[0]
         assert as_bag(engine.collect(read).to_pylist()) == as_bag(again)
-        assert len(engine.hash_of(str(final))) == 64
-    return engine.describe()
+        assert engine.hash_of(str(final)) == hash_of_parts(parts)
 
 
 def survives(engine, folder, what):
@@ -99,26 +104,49 @@ def survives(engine, folder, what):
 
         return block.set_column(2, "weight", pc.negate(block.column(2)))
 
-    def run(on):
-        grouped = on.map_groups(on.load(table), "part", sizes, table.schema)
-        return pa.concat_tables(on.in_order(grouped)), on.map_blocks(grouped, negated, table.schema)
-
-    undisturbed, negative = run(engine)
-    assert undisturbed.num_rows == N_ROWS
-    killing = KillingEngine(engine, folder / f"{what}-in-groups", what)
-    survived, _ = run(killing)
-    assert (folder / f"{what}-in-groups").exists()
-    assert survived.equals(undisturbed)
+    # The groups are made and the rows brought in order after the kill.
+    killing = KillingEngine(engine, folder / "in-groups", what)
+    grouped = killing.map_groups(engine.load(table), "part", sizes, table.schema)
+    found = pa.concat_tables(engine.in_order(grouped)).to_pylist()
+    assert (folder / "in-groups").exists()
+    n_rows = Counter(table.column("part").to_pylist())
+    expected = [float(n_rows[part]) for part in table.column("part").to_pylist()]
+    assert found == in_order(table.set_column(2, "weight", pa.array(expected)))
     # Nothing of the map is computed before rows are written: the kill comes in between.
-    killing = KillingEngine(engine, folder / f"{what}-in-blocks", what)
+    killing = KillingEngine(engine, folder / "in-blocks", what)
     blocks = killing.map_blocks(engine.load(table), negated, table.schema)
-    assert not (folder / f"{what}-in-blocks").exists()
-    expected = in_order(
-        engine.collect(engine.map_blocks(engine.load(table), negated, table.schema))
-    )
-    written(engine, blocks, folder, expected)
-    assert (folder / f"{what}-in-blocks").exists()
-    assert engine.collect(negative).num_rows == N_ROWS
+    assert not (folder / "in-blocks").exists()
+    opposite = [None if weight is None else -weight for weight in table.column(2).to_pylist()]
+    expected = table.set_column(2, "weight", pa.array(opposite))
+    written(engine, blocks, folder, in_order(expected))
+    assert (folder / "in-blocks").exists()
+
+
+def adaptive_survives(engine, folder):
+    """Lose a worker within the parts of an adaptive search, and within a cover's slices."""
+    from incrowd.data.dataset import Rows
+    from incrowd.data.hierarchy import Hierarchy
+    from incrowd.engines.local import LocalEngine
+    from incrowd.methods.adaptive.method import Adaptive
+    from incrowd.methods.conditions import Conditions
+    from incrowd.progress import silent
+
+    random = np.random.default_rng(2)
+    codes = np.minimum(random.geometric(0.4, (4, 200)) - 1, 3).astype(np.int32)
+    tree = Hierarchy.from_ladder("a", [["0", "1", "2", "3"]])
+    rows = Rows(tuple("abcd"), codes, (tree,) * 4)
+    asked = Conditions(1, random.integers(1, 10, 200).astype(np.int32))
+    methods = {
+        "parts": Adaptive(search="partition", effort=200, partitions=3),
+        "slices": Adaptive(search="cover", rounds=2),
+    }
+    for name, method in methods.items():
+        expected = method.run(rows, asked, LocalEngine(threads=1), 0, silent)
+        killing = KillingEngine(engine, Path(folder) / name, "worker")
+        found = method.run(rows, asked, killing, 0, silent)
+        assert (Path(folder) / name).exists()
+        assert np.array_equal(found.nodes, expected.nodes)
+        assert not np.array_equal(found.nodes, rows.nodes)
 
 
 def dies_for_good(engine, folder):

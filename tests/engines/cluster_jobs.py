@@ -50,12 +50,13 @@ JOBS = {
         "data": "visits.dat",
         "guarantee": {"name": "rules", "k": 2, "confidence": 0.9},
         "rules": {"file": "rules.txt", "sensitive_items": "h,i,j"},
+        "method": {"name": "rbat", "rounds": "engine"},
     },
 }
 """A table, one searched with the rows on the driver, an adaptive one, lists and transactions."""
 
 
-def mapping_of(name, **engine):
+def mapping_of(name, engine):
     """Return a job as the tables of a job file, with its release beside the data."""
     mapping = {key: value for key, value in JOBS[name].items() if key != "roles"}
     if "roles" in JOBS[name]:
@@ -64,31 +65,26 @@ def mapping_of(name, **engine):
             "diagnosis": "sensitive",
         }
     ending = Path(mapping["data"]).suffix
-    where = engine.get("name", "local")
-    mapping["output"] = f"{name}.{where}{ending}"
-    mapping["engine"] = engine
+    mapping["output"] = f"{name}.{engine}{ending}"
+    mapping["engine"] = {"name": engine}
     return mapping
 
 
-def run_job(name, folder, **engine):
+def run_job(name, folder, engine="local"):
     """Run a job; return the bytes of its release."""
-    release = pipeline.run(job_from_mapping(mapping_of(name, **engine), Path(folder)))
+    release = pipeline.run(job_from_mapping(mapping_of(name, engine), Path(folder)))
     assert release.audit.holds
     return release.path.read_bytes()
 
 
-def on_cluster(engine, folder, names, kill=None):  # noqa: ARG001
-    """Run jobs in the session of this process; return their bytes, and which of them lost what.
+def on_cluster(engine, folder, name, kill):  # noqa: ARG001
+    """Run a job in the session of this process, whose first map loses a worker or an executor.
 
-    With ``kill`` the first map of each job loses a worker or an executor.
+    Return the bytes of its release, and whether something was lost.
     """
-    found = {}
-    for name in names:
-        marker = Path(folder) / f"{name}.{kill}"
-        with losing(marker, kill) if kill else contextlib.nullcontext():
-            found[name] = run_job(name, folder, name="spark"), marker.exists()
-        (Path(folder) / f"{name}.spark{Path(JOBS[name]['data']).suffix}").unlink()
-    return found
+    marker = Path(folder) / f"{name}.{kill}"
+    with losing(marker, kill):
+        return run_job(name, folder, "spark"), marker.exists()
 
 
 @contextlib.contextmanager

@@ -127,14 +127,16 @@ class Child:
     def __init__(self, pool):
         self._pool = pool
 
-    def __call__(self, function, *arguments, seconds=120):
+    def __call__(self, function, *arguments, seconds=300):
         """Run ``function(engine, *arguments)`` there, and return or raise what it does."""
         return self._pool.submit(_with_engine, function, arguments).result(seconds)
 
 
 @contextlib.contextmanager
-def spark_in_child(master, folder, **settings):
+def spark_in_child(master, folder):
     """Yield a child whose engine is on that master; functions must be of importable modules."""
+    # Few rows: to interpret a plan costs less than to compile it, on every executor anew.
+    settings = {"spark.sql.codegen.wholeStage": "false"}
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(1, context, _start_engine, (master, str(folder), settings))
     try:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.codes import RowKey, numbered
+from incrowd.codes import RowKey, canonical_order, numbered
 from incrowd.guarantees.row_order import is_in_canonical_order
 
 TYPED = {
@@ -85,3 +85,10 @@ def test_the_order_of_content_is_seen_in_every_type(name, nulls_last):
     assert is_in_canonical_order(pa.table({"tie": tie, "c": pa.array(ordered, kind)}))
     backwards = pa.array(ordered[::-1], kind)
     assert not is_in_canonical_order(pa.table({"tie": tie, "c": backwards}))
+
+
+def test_zeros_have_one_order_whichever_comes_first():
+    for cells in ([0.0, -0.0, None, 1.0, -1.0], [-0.0, 0.0, 1.0, -1.0, None]):
+        table = pa.table({"x": cells})
+        found = table.take(pa.array(canonical_order(table))).column("x").to_pylist()
+        assert repr(found) == "[None, -1.0, -0.0, 0.0, 1.0]"

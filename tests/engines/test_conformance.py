@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 from incrowd.codes import canonical_order
-from incrowd.engines.disk import DiskBlocks
+from incrowd.engines.disk_files import DiskBlocks
 from incrowd.engines.local import LocalBlocks
 from incrowd.errors import DataError, EngineError, InfeasibleError, JobError
 from oracles.counting import as_bag, count_lines, group_rows
@@ -294,6 +294,19 @@ def test_a_shared_value_reaches_block_functions(engine):
     blocks = engine.load(TABLES["two rows"])
     mapped = engine.map_blocks(blocks, older, pa.schema({"age": pa.int64()}))
     assert engine.collect(mapped).column("age").to_pylist() == [31, 31]
+
+
+def test_many_shared_values_are_told_apart(engine):
+    shared = [engine.share([number]) for number in range(4)]
+
+    def added(block):
+        # some more than a worker keeps unpacked, again and again
+        numbers = [shared[place]()[0] for place in (0, 1, 2, 3, 0, 1, 0)]
+        return pa.table({"sum": pa.array([sum(numbers)] * block.num_rows, pa.int64())})
+
+    blocks = engine.load(TABLES["two rows"])
+    mapped = engine.map_blocks(blocks, added, pa.schema({"sum": pa.int64()}))
+    assert engine.collect(mapped).column("sum").to_pylist() == [7, 7]
 
 
 EVERY_TYPE = {

@@ -16,7 +16,7 @@ def local_cluster(spark_is_available, tmp_path_factory):  # noqa: ARG001
 
 
 def test_every_verb_on_a_local_cluster(local_cluster, tmp_path):
-    told = local_cluster(cluster_checks.every_verb, str(tmp_path))
+    told = local_cluster(cluster_checks.every_verb, str(tmp_path), "csv")
     assert told["master"] == "local-cluster[2,1,1024]"
     assert told["privacy_notes"] == []
 
@@ -24,6 +24,10 @@ def test_every_verb_on_a_local_cluster(local_cluster, tmp_path):
 @pytest.mark.parametrize("what", ["worker", "executor"])
 def test_the_work_survives_a_kill(local_cluster, tmp_path, what):
     local_cluster(cluster_checks.survives, str(tmp_path), what)
+
+
+def test_adaptive_survives_a_kill(local_cluster, tmp_path):
+    local_cluster(cluster_checks.adaptive_survives, str(tmp_path))
 
 
 def test_what_always_dies_fails_and_leaves_nothing(local_cluster, tmp_path):
@@ -38,7 +42,7 @@ def test_every_verb_on_a_standalone_cluster(standalone_cluster, tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "private").mkdir()
     with spark_in_child(standalone_cluster, tmp_path / "private") as child:
-        told = child(cluster_checks.every_verb, str(tmp_path / "data"))
+        told = child(cluster_checks.every_verb, str(tmp_path / "data"), "parquet")
     assert told["master"] == standalone_cluster
     assert len(told["privacy_notes"]) == 2, "the cluster has no secret"
     assert list((tmp_path / "private").iterdir()) == []

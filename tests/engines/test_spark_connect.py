@@ -23,7 +23,7 @@ def connect_engine(connect_server, tmp_path_factory):
 
 @pytest.mark.spark
 def test_every_verb_through_spark_connect(connect_engine, connect_server, tmp_path):
-    told = cluster_checks.every_verb(connect_engine, str(tmp_path))
+    told = cluster_checks.every_verb(connect_engine, str(tmp_path), "parquet", "csv")
     assert told["master"] == connect_server.rpartition(":")[0]
     assert told["session"] == "started by incrowd"
     assert "java" not in told["versions"]

@@ -12,10 +12,12 @@ import pytest
 
 from incrowd.engines import spark_session
 from incrowd.engines.spark import SparkEngine
+from incrowd.engines.spark_package import write_package
 from incrowd.engines.spark_session import privacy_notes, unavailable
 from incrowd.engines.spark_travel import WorkerError, on_groups, told_error
+from incrowd.engines.table import EngineChoice
 from incrowd.engines.travel import departing, travel_schema
-from incrowd.errors import AuditError, EngineError
+from incrowd.errors import AuditError, EngineError, JobError
 
 PLANTED = [f"zq-{number:05}-{number * 7919 % 10007:05}" for number in range(2000)]
 
@@ -100,6 +102,7 @@ import os, signal, sys, threading, time
 from pathlib import Path
 import pyarrow as pa
 from incrowd.engines.spark import SparkEngine
+from incrowd.engines.spark_package import write_package
 
 handler = signal.getsignal(signal.SIGINT)
 engine = SparkEngine("local[2]", memory=1 << 30, directory=Path(sys.argv[1]))
@@ -293,3 +296,58 @@ def test_the_private_directory_goes_when_a_session_does_not_start(tmp_path, monk
     with pytest.raises(EngineError, match="ERROR: no such master zz"):
         spark_session.start_session("local[1]", directory=tmp_path)
     assert list(Path(tmp_path).iterdir()) == []
+
+
+def test_settings_of_spark_are_stated_one_by_one():
+    stated = EngineChoice(
+        "spark", spark_conf=("spark.executor.memory=8g", "spark.x.options = -Da=b -Dc=d")
+    )
+    assert stated.spark_settings == {
+        "spark.executor.memory": "8g",
+        "spark.x.options": "-Da=b -Dc=d",
+    }
+    for setting in ("spark.executor.memory", "executor.memory=8g", "=8g"):
+        with pytest.raises(JobError, match=r"written spark\.key=value"):
+            EngineChoice("spark", spark_conf=(setting,))
+
+
+@pytest.mark.parametrize(
+    "key", ["spark.authenticate.secret", "spark.hadoop.fs.s3a.access.key", "spark.ssl.keyPassword"]
+)
+def test_secrets_do_not_stand_in_a_job(key):
+    with pytest.raises(JobError, match="is a secret") as raised:
+        EngineChoice("spark", spark_conf=(f"{key}=zq-00017",))
+    assert "zq-" not in str(raised.value)
+    assert "spark-defaults.conf" in raised.value.remedy
+
+
+def test_a_standalone_cluster_has_its_own_secret(tmp_path):
+    on_cluster = spark_session._settings("spark://host:7077", 1 << 30, tmp_path)
+    assert "spark.authenticate" not in on_cluster
+    assert "spark.network.crypto.enabled" not in on_cluster
+    assert on_cluster["spark.io.encryption.enabled"] == "true"
+    assert "spark.driver.bindAddress" not in on_cluster
+    on_loopback = spark_session._settings("spark://127.0.0.1:7077", 1 << 30, tmp_path)
+    assert on_loopback["spark.driver.bindAddress"] == "127.0.0.1"
+    for master in ("yarn", "local-cluster[2,1,1024]"):
+        assert spark_session._settings(master, None, tmp_path)["spark.authenticate"] == "true"
+
+
+@pytest.mark.spark
+def test_a_session_that_runs_takes_no_settings(spark_engine):
+    with pytest.raises(EngineError, match="cannot be changed in a session that runs already"):
+        SparkEngine(session=spark_engine.session, settings={"spark.executor.memory": "8g"})
+
+
+def test_the_package_goes_along_whole(tmp_path):
+    told = subprocess.run(
+        [sys.executable, "-c", "import incrowd.engines.spark_store as s; print(s.__file__)"],
+        env={**os.environ, "PYTHONPATH": str(write_package(tmp_path))},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout.strip() == str(tmp_path / "incrowd.zip/incrowd/engines/spark_store.py")
+    first = (tmp_path / "incrowd.zip").read_bytes()
+    assert write_package(tmp_path).read_bytes() == first

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from incrowd.engines.local import LocalEngine
 from incrowd.errors import InfeasibleError, JobError
 from incrowd.methods.adaptive import cover, neighbours, ranked
-from incrowd.methods.adaptive.neighbours import Workshop, by_differences, by_weight
+from incrowd.methods.adaptive.neighbours import Workshop, by_differences, by_weight, standing
 from incrowd.methods.adaptive.problem import Problem
 from incrowd.methods.adaptive.ranked import Ranked
 from incrowd.progress import silent
@@ -106,7 +106,8 @@ def test_weighted_neighbours_are_the_nearest(problem, memory, threads, data):
     weights = cover.weights_of_counts(problem, data.draw(st.sampled_from([0.01, 3.0])))
     seed = data.draw(st.integers(0, 2**20))
     counts = np.random.default_rng(seed).integers(0, 4, (problem.n_rows, problem.n_cells))
-    lists = by_weight(by_rank, counts[by_rank.row].astype(np.uint8), weights, previous, workshop)
+    shared = standing(by_rank, weights, by_rank.need, workshop.engine)
+    lists = by_weight(by_rank, counts[by_rank.row].astype(np.uint8), shared, previous, workshop)
     assert lists_of_rows(by_rank, lists) == oracle_lists(problem, counts, weights.tolist())
 
 
@@ -144,7 +145,8 @@ def test_neighbours_across_tiles_and_wide_attributes(monkeypatch, n_values, is_b
     assert np.array_equal(lists.neighbour, expected)
     assert np.array_equal(lists.distance * np.int64(flat[0]) * (4 if is_bit else 2), far)
     counts = np.random.default_rng(0).poisson(0.5, counts.shape).astype(np.uint8)
-    lists = by_weight(by_rank, counts[by_rank.row], flat, lists, workshop)
+    shared = standing(by_rank, flat, by_rank.need, workshop.engine)
+    lists = by_weight(by_rank, counts[by_rank.row], shared, lists, workshop)
     expected, far = by_arrays(problem, counts, flat)
     assert np.array_equal(lists.neighbour, expected)
     assert np.array_equal(lists.distance, far)

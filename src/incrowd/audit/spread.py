@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from incrowd.data.dataset import Rows
 from incrowd.data.encoding import nodes_of
+from incrowd.data.hierarchy import STAR
 from incrowd.data.kinds import labels_of
 from incrowd.data.schema import Schema
 from incrowd.engines.base import N_ROWS, Blocks, SpreadEngine
@@ -27,15 +28,19 @@ from incrowd.guarantees.table import Guarantee
 from incrowd.metrics.table import losses_of
 from incrowd.metrics.tally import Tally
 
-_HASHES = pa.schema([("n", pa.int64()), ("sum", pa.int64()), ("by", pa.string())])
+_HASHES = pa.schema(
+    [("n", pa.int64()), ("sum", pa.int64()), ("by", pa.string()), ("starred", pa.string())]
+)
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """How many rows there are, and the sum of the hashes of their texts."""
+    """How many rows there are, the sum of the hashes of their texts, and how many cells of each
+    column are ``*``."""
 
     n_rows: int
     total: int
+    starred: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +73,9 @@ def fingerprint(engine: SpreadEngine, blocks: Blocks, names: Sequence[str]) -> F
             remedy="Install the same versions on every worker.",
         )
     total = of_blocks.column("sum").to_numpy().view(np.uint64).sum(dtype=np.uint64)
-    return Fingerprint(sum(of_blocks.column("n").to_pylist()), int(total))
+    counts = [list(map(int, text.split())) for text in of_blocks.column("starred").to_pylist()]
+    starred = [sum(of_column) for of_column in zip(*counts, strict=True)]
+    return Fingerprint(sum(of_blocks.column("n").to_pylist()), int(total), tuple(starred))
 
 
 def examine_spread(
@@ -107,6 +114,7 @@ def examine_spread(
         schema.sensitive,
         schema.insensitive,
         accepted,
+        groups=counted,
     )
     if tables is not None:
         findings.append(order_finding(are_in_canonical_order(tables)))
@@ -205,5 +213,6 @@ def _hashed(block: pa.Table) -> pa.Table:
         "n": [block.num_rows],
         "sum": [int(np.uint64(total).view(np.int64))],
         "by": [pl.__version__],
+        "starred": [" ".join(str((frame[name] == STAR).sum()) for name in names)],
     }
     return pa.table(line, schema=_HASHES)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from incrowd.data.sets import BIPARTITE
+from incrowd.engines.table import EngineChoice
 from incrowd.errors import InputError, JobError, unknown
 from incrowd.guarantees.set_table import RULE_GUARANTEES, SET_GUARANTEES
 from incrowd.job import InputOptions, build, read_mapping
 from incrowd.set_job import OF_SETS, RuleInput, SetInput, SetJob, implied_guarantee
 
 if TYPE_CHECKING:
+    from incrowd.data.shelf import Shelf
     from incrowd.guarantees.rules import RuleEvidence
     from incrowd.guarantees.sets import SetEvidence
 
@@ -42,19 +45,51 @@ def check_sets_file(
     aligned: bool,
     job: Path | None,
 ) -> Any:
-    """Return the audit of a file of sets."""
+    """Return the audit of a file of sets, or of a folder of part files.
+
+    Entries that ``--memory`` has no room for lie in the system's temporary folder meanwhile.
+    """
+    from incrowd.set_pipeline import shelf_in
+    from incrowd.workspace import Workspace
+
+    choice = build(EngineChoice, mapping.get("engine", {}), "engine")
+    with Workspace(Path(tempfile.gettempdir())) as workspace:
+        shelf = shelf_in(workspace.folder, choice.memory_bytes)
+        owner = _Owner(original, key, aligned)
+        return _checked(released, guarantee, mapping, owner, job, shelf, choice.memory_bytes)
+
+
+@dataclass(frozen=True)
+class _Owner:
+    """What the owner of the data may show besides."""
+
+    original: Path | None
+    key: Path | None
+    aligned: bool
+
+
+def _checked(
+    released: Path,
+    guarantee: str | None,
+    mapping: dict[str, Any],
+    owner: _Owner,
+    job: Path | None,
+    shelf: Shelf,
+    memory: int | None,
+) -> Any:
     import numpy as np
 
     from incrowd.cli.key_file import read_key
     from incrowd.data.set_files import read_sets
     from incrowd.data.set_wishes import read_row_k
+    from incrowd.engines.folders import hash_of_location
     from incrowd.guarantees.rules import RuleEvidence
     from incrowd.guarantees.sets import SetEvidence
-    from incrowd.outputs import file_hash
     from incrowd.rule_pipeline import audit_of_rules
     from incrowd.set_pipeline import check_released_sets, options_of, released_graph
 
     started = time.perf_counter()
+    original, key, aligned = owner.original, owner.key, owner.aligned
     stated = {name: dict(values) for name, values in mapping.items()}
     seed = 0
     if job is not None:
@@ -69,9 +104,9 @@ def check_sets_file(
         raise unknown("guarantee of sets", name, SET_GUARANTEES)
     promise = build(SET_GUARANTEES[name], stated.get("guarantee", {}), "guarantee")
     sets = build(SetInput, stated.get("sets", {}), "sets")
-    options = options_of(sets, build(InputOptions, stated.get("input", {}), "input"))
+    options = options_of(sets, build(InputOptions, stated.get("input", {}), "input"), memory)
     evidence = SetEvidence(
-        read_sets(released, replace(options, graph=released_graph(sets.graph))),
+        read_sets(released, replace(options, graph=released_graph(sets.graph)), shelf),
         keeps_order=aligned,
         columns_are_people=sets.graph != BIPARTITE,
     )
@@ -83,7 +118,7 @@ def check_sets_file(
             "--key, --aligned and --row-k speak of an original", remedy="Name it: --original."
         )
     if original is not None:
-        whole = read_sets(original, options)
+        whole = read_sets(original, options, shelf)
         evidence = replace(evidence, original=whole)
         n_rows = evidence.released.n_rows
         if key is not None or aligned:
@@ -101,7 +136,7 @@ def check_sets_file(
         audit = audit_of_rules(promise, evidence, started)
     else:
         audit = check_released_sets(promise, evidence, started)
-    return replace(audit, release_sha256=file_hash(released))
+    return replace(audit, release_sha256=hash_of_location(released))
 
 
 def _with_rules(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -17,12 +17,29 @@ from incrowd.errors import DataError
 _UNFINISHED = (MANIFEST, "_temporary")
 
 
-def part_files(folder: Path) -> list[Path]:
+def part_files(folder: Path, kind_of: Callable[[Path], str] | None = None) -> list[Path]:
     """Return the files of a folder that hold rows, by name.
 
-    Names that begin with ``_`` or ``.`` are not data. Raises DataError for a folder that was not
-    finished (a manifest or ``_temporary`` without ``_SUCCESS``), that holds none or folders, or
-    whose files are not all of one kind.
+    As ``data_files`` does; raises as well where they are not all of one kind (``kind_of`` a path,
+    that of a table if it is not given).
+    """
+    paths = data_files(folder)
+    kind_of = kind_of or (lambda path: format_by_suffix(path).kind)
+    kinds = {kind_of(path): path for path in reversed(paths)}
+    if len(kinds) > 1:
+        first, second = sorted(kinds.values())[:2]
+        raise DataError(
+            f"{folder}: its part files are not of one kind ({first.name}, {second.name})",
+            remedy="Read files of one kind: move the others away.",
+        )
+    return paths
+
+
+def data_files(folder: Path) -> list[Path]:
+    """Return the files of a folder that are data, by name.
+
+    Names that begin with ``_`` or ``.`` are not. Raises DataError for a folder that was not
+    finished (a manifest or ``_temporary`` without ``_SUCCESS``), or that holds none or folders.
     """
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
@@ -44,15 +61,7 @@ def part_files(folder: Path) -> list[Path]:
             )
     if not parts:
         raise DataError(f"{folder}: there is no part file in it", remedy="Check the path.")
-    paths = [folder / entry.name for entry in parts]
-    kinds = {format_by_suffix(path).kind: path for path in reversed(paths)}
-    if len(kinds) > 1:
-        first, second = sorted(kinds.values())[:2]
-        raise DataError(
-            f"{folder}: its part files are not of one kind ({first.name}, {second.name})",
-            remedy="Read files of one kind: move the others away.",
-        )
-    return paths
+    return [folder / entry.name for entry in parts]
 
 
 def open_location(

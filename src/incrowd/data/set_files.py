@@ -10,7 +10,9 @@
 
 Names that a format cannot show stand beside it: ``<file>.rows`` lists all rows (an edge list
 shows none that is empty), ``<file>.items`` names a matrix's columns; both are read where they
-stand. Every fault is a DataError: an exception of a library never comes through.
+stand. A folder of part files of one of the first three kinds is read as one file of it; the
+lists stand beside the folder. Every fault is a DataError: an exception of a library never comes
+through.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from incrowd.data.parts import part_files
 from incrowd.data.read import check_file, reason_of
 from incrowd.data.set_format import (
     BASKETS,
@@ -31,6 +34,7 @@ from incrowd.data.set_format import (
     SetFile,
     SetFormat,
     SetOptions,
+    SetSource,
     format_of_path,
     kind_by_suffix,
 )
@@ -63,7 +67,8 @@ def read_sets(
 def read_set_file(
     path: str | os.PathLike[str], options: SetOptions | None = None, shelf: Shelf = IN_MEMORY
 ) -> SetFile:
-    """Read a file of sets: the sets, how they are stored, and what reading did to them.
+    """Read a file of sets, or a folder of part files: the sets, how they are stored, and what
+    reading did to them.
 
     Rows and items are sorted by name, numbers by value and texts by text; names that are 0, 1, 2
     and so on are left out. Entries that occur again are one; in graphs rows and items are the
@@ -73,17 +78,15 @@ def read_set_file(
     """
     path = Path(path)
     options = options or SetOptions()
-    kind, _, ending = (options.kind, "", "") if options.kind else kind_by_suffix(path)
-    has_rows = kind == EDGES and path.with_name(f"{path.name}.rows").exists()
-    check_file(path, may_be_empty=has_rows)
+    source, kind, ending = _source(path, options)
     try:
         rows = read_listed(path.with_name(f"{path.name}.rows"), options)
         if kind == BASKETS:
-            return read_baskets(path, options, rows, shelf)
+            return read_baskets(source, options, rows, shelf)
         if kind == EDGES:
-            return read_edges(path, options, rows, ending, shelf)
+            return read_edges(source, options, rows, ending, shelf)
         if kind in (PAIRS, LISTS):
-            return read_parquet(path, options, rows, shelf)
+            return read_parquet(source, options, rows, shelf)
         names = Names(rows, _listed_items(path, options, rows))
         if kind == NPZ:
             return read_npz(path, options, names)
@@ -97,6 +100,27 @@ def read_set_file(
             remedy="Read it on a larger machine, or write it again.",
         ) from None
     raise ValueError(f"no sets are stored as {kind!r}")
+
+
+def _source(path: Path, options: SetOptions) -> tuple[SetSource, str, str]:
+    """Return the files that are read, their kind and the ending of the first one's name."""
+
+    def kind_of(part: Path) -> str:
+        return options.kind or kind_by_suffix(part)[0]
+
+    is_folder = path.is_dir()
+    parts = part_files(path, kind_of) if is_folder else [path]
+    kind = kind_of(parts[0])
+    if is_folder and kind in (NPZ, MTX):
+        raise DataError(
+            f"{path}: a matrix is one file, and this is a folder", remedy="Name one file in it."
+        )
+    has_rows = kind == EDGES and path.with_name(f"{path.name}.rows").exists()
+    is_text = kind in (BASKETS, EDGES)
+    for part in parts:
+        check_file(part, may_be_empty=has_rows or (is_folder and is_text))
+    ending = "" if options.kind else kind_by_suffix(parts[0])[2]
+    return SetSource(path, tuple(parts)), kind, ending
 
 
 def write_sets(

@@ -112,6 +112,19 @@ class SetFile:
     name: str = "the sets"
 
 
+@dataclass(frozen=True)
+class SetSource:
+    """A file of sets, or a folder of part files, which are read as one in the order of names."""
+
+    path: Path
+    parts: tuple[Path, ...]
+
+    @property
+    def where(self) -> str:
+        """How it is called in messages."""
+        return str(self.path)
+
+
 def kind_by_suffix(path: Path) -> tuple[str, str, str]:
     """Return the kind, the compression and the last ending but that of a packed file.
 

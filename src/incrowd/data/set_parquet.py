@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,15 @@ from pyarrow import types
 
 from incrowd.data.read import reason_of
 from incrowd.data.set_build import Pairs, from_pairs
-from incrowd.data.set_format import LISTS, PAIRS, Room, SetFile, SetFormat, SetOptions
+from incrowd.data.set_format import (
+    LISTS,
+    PAIRS,
+    Room,
+    SetFile,
+    SetFormat,
+    SetOptions,
+    SetSource,
+)
 from incrowd.data.set_names import NameCoder
 from incrowd.data.set_text import from_coders, which_columns
 from incrowd.data.shelf import IN_MEMORY, Growing, Shelf
@@ -23,52 +33,95 @@ _TYPES = "Names are texts or whole numbers: turn the column into one of them."
 
 
 def read_parquet(
-    path: Path, options: SetOptions, listed: pa.Array | None, shelf: Shelf = IN_MEMORY
+    source: SetSource, options: SetOptions, listed: pa.Array | None, shelf: Shelf = IN_MEMORY
 ) -> SetFile:
-    """Read a Parquet file block by block: names become numbers before the next block comes."""
+    """Read a Parquet file block by block: names become numbers before the next block comes.
+
+    Part files have the columns of the first, of the same types.
+    """
+    with _damage_told(source.path):
+        first, n_rows = _head(source)
+        listing = _list_column(first, options, source.where)
+        if listing is None:
+            return _read_pairs(source, first, n_rows, options, listed, shelf)
+        return _read_lists(source, first, n_rows, listing, options, listed, shelf)
+
+
+@contextmanager
+def _damage_told(path: Path) -> Iterator[None]:
+    """Say what is wrong with a file in place of what Arrow raises."""
+    try:
+        yield
+    except MemoryError:
+        raise DataError(
+            f"{path}: it does not fit into memory, or it is damaged",
+            remedy="Read it on a larger machine, or write it again.",
+        ) from None
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        if isinstance(error, OSError) and error.errno:
+            raise DataError(f"{path}: it cannot be read ({reason_of(error)})") from None
+        raise DataError(
+            f"{path}: it is no Parquet file, or it is damaged or cut off",
+            remedy="Write it again, or fetch it again.",
+        ) from None
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """Open a Parquet file; what is wrong with it is told of this very file."""
     from pyarrow import parquet
 
-    where = str(path)
-    with path.open("rb") as file:
-        try:
-            source = parquet.ParquetFile(file)
-            schema = source.schema_arrow
-            listing = _list_column(schema, options, where)
-            if listing is None:
-                return _read_pairs(source, schema, options, listed, path, shelf)
-            return _read_lists(source, schema, listing, options, listed, path, shelf)
-        except MemoryError:
+    with _damage_told(path), path.open("rb") as file:
+        yield parquet.ParquetFile(file)
+
+
+def _head(source: SetSource) -> tuple[pa.Schema, int]:
+    """Return the columns of all part files, and how many rows they have together."""
+    first: pa.Schema | None = None
+    n_rows = 0
+    for path in source.parts:
+        with _opened(path) as part:
+            schema = part.schema_arrow
+            n_rows += part.metadata.num_rows
+        if first is not None and not schema.equals(first):
             raise DataError(
-                f"{where}: it does not fit into memory, or it is damaged",
-                remedy="Read it on a larger machine, or write it again.",
-            ) from None
-        except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-            if isinstance(error, OSError) and error.errno:
-                raise DataError(f"{where}: it cannot be read ({reason_of(error)})") from None
-            raise DataError(
-                f"{where}: it is no Parquet file, or it is damaged or cut off",
-                remedy="Write it again, or fetch it again.",
-            ) from None
+                f"{path}: it has other columns than {source.parts[0].name}",
+                remedy="Write all part files with the same columns.",
+            )
+        first = schema
+    assert first is not None  # there is at least one part
+    return first, n_rows
+
+
+def _batches(
+    source: SetSource, n_rows: int, columns: list[str]
+) -> Iterator[tuple[str, int, pa.RecordBatch]]:
+    """Read part after part: its name, how many of its rows came before, and some rows."""
+    for path in source.parts:
+        n_before = 0
+        with _opened(path) as part:
+            for batch in part.iter_batches(n_rows, columns=columns):
+                yield str(path), n_before, batch
+                n_before += batch.num_rows
 
 
 def _read_pairs(
-    source: Any,
+    source: SetSource,
     schema: pa.Schema,
+    n_entries: int,
     options: SetOptions,
     listed: pa.Array | None,
-    path: Path,
     shelf: Shelf,
 ) -> SetFile:
-    where = str(path)
+    where = source.where
     row, item = which_columns(list(schema.names), options, where)
     names = schema.names[row], schema.names[item]
-    n_entries = source.metadata.num_rows
     room = Room(options, where, shelf)
     room.require(0, 0, n_entries)
     rows, items = NameCoder(n_entries, shelf), NameCoder(n_entries, shelf)
-    for batch in source.iter_batches(_BATCH_ROWS, columns=list(names)):
+    for path, n_before, batch in _batches(source, _BATCH_ROWS, list(names)):
         for coder, name in zip((rows, items), names, strict=True):
-            coder.add(checked_names(batch.column(name), name, where, coder.n_entries))
+            coder.add(checked_names(batch.column(name), name, path, n_before))
         room.require(0, 0, n_entries, rows.n_text + items.n_text)
     pa.default_memory_pool().release_unused()
     built = from_coders(rows, items, listed, options, where, shelf)
@@ -79,41 +132,41 @@ def _read_pairs(
         row_type=type_name(schema.field(names[0]).type),
         item_type=type_name(schema.field(names[1]).type),
     )
-    return SetFile(built.sets, stored, built.notes, path.name)
+    return SetFile(built.sets, stored, built.notes, source.path.name)
 
 
 def _read_lists(
-    source: Any,
+    source: SetSource,
     schema: pa.Schema,
+    n_expected: int,
     listing: str,
     options: SetOptions,
     listed: pa.Array | None,
-    path: Path,
     shelf: Shelf,
 ) -> SetFile:
-    where = str(path)
+    where, name = source.where, source.path.name
     row_column = _row_column(schema, listing, options, where)
     columns = [listing] if row_column is None else [row_column, listing]
     rows, items = NameCoder(shelf=shelf), NameCoder(shelf=shelf)
     room = Room(options, where, shelf)
-    room.require(source.metadata.num_rows, 0, 0)
-    sizes = Growing(np.int32, n_expected=source.metadata.num_rows)
+    room.require(n_expected, 0, 0)
+    sizes = Growing(np.int32, n_expected=n_expected)
     n_rows = 0
-    for batch in source.iter_batches(_BATCH_ROWS >> 3, columns=columns):
+    for path, n_before, batch in _batches(source, _BATCH_ROWS >> 3, columns):
         lists = batch.column(listing)
         if lists.null_count:
-            at = n_rows + int(np.flatnonzero(lists.is_null().to_numpy(zero_copy_only=False))[0])
+            at = n_before + int(np.flatnonzero(lists.is_null().to_numpy(zero_copy_only=False))[0])
             raise DataError(
-                f"{where}, column {listing!r}: row {at + 1:,} has no list",
+                f"{path}, column {listing!r}: row {at + 1:,} has no list",
                 remedy="Write an empty list for a row without items.",
             )
         lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False)
         sizes.append(lengths)
         n_text = rows.n_text + items.n_text
-        room.require(source.metadata.num_rows, 0, items.n_entries + int(lengths.sum()), n_text)
-        items.add(checked_names(lists.flatten(), listing, where, items.n_entries))
+        room.require(n_expected, 0, items.n_entries + int(lengths.sum()), n_text)
+        items.add(checked_names(lists.flatten(), listing, path, items.n_entries))
         if row_column is not None:
-            rows.add(checked_names(batch.column(row_column), row_column, where, n_rows))
+            rows.add(checked_names(batch.column(row_column), row_column, path, n_before))
         n_rows += len(lists)
     if n_rows == 0:
         raise DataError(f"{where}: there is no row", remedy="Give a file with rows.")
@@ -130,7 +183,7 @@ def _read_lists(
         del row_codes
     elif listed is not None and len(listed) != n_rows:
         raise DataError(
-            f"{where}: there are {n_rows:,} rows, and {path.name}.rows lists {len(listed):,}",
+            f"{where}: there are {n_rows:,} rows, and {name}.rows lists {len(listed):,}",
             remedy="List the rows of this very file, or take the list away.",
         )
     codes, item_names = items.settled()
@@ -145,7 +198,7 @@ def _read_lists(
         row_type="" if row_column is None else type_name(schema.field(row_column).type),
         item_type=type_name(schema.field(listing).type.value_type),
     )
-    return SetFile(sets, stored, notes, path.name)
+    return SetFile(sets, stored, notes, name)
 
 
 def _list_column(schema: pa.Schema, options: SetOptions, where: str) -> str | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from incrowd.data.set_format import (
     SetFile,
     SetFormat,
     SetOptions,
+    SetSource,
 )
 from incrowd.data.set_names import NameCoder, places_in, renumber, whole_if_all_are
 from incrowd.data.sets import BIPARTITE
@@ -39,26 +41,29 @@ _WHOLE_CELL = re.compile(rb'"[^"\r\n]*"|(?<![^\s,;|])\([^\s"]*\)')
 
 
 def read_baskets(
-    path: Path, options: SetOptions, listed: pa.Array | None, shelf: Shelf = IN_MEMORY
+    source: SetSource, options: SetOptions, listed: pa.Array | None, shelf: Shelf = IN_MEMORY
 ) -> SetFile:
     """Read a file with the items of a row on every line; an empty line is an empty set."""
-    where = str(path)
-    check_text(path)
+    where, name = source.where, source.path.name
     room = Room(options, where, shelf)
     items = NameCoder(shelf=shelf)
     sizes = Growing(np.int32)
-    with opened(path, options.encoding) as stream:
-        stored = SetFormat(BASKETS, stream.compression, newline=newline_of(stream))
-        for block in blocks(stream, BLANKS, where):
-            sizes.append(block.n_cells)
-            room.require(sizes.length, 0, items.n_entries + len(block.begins), items.n_text)
-            items.add(block.texts())
+    stored: SetFormat | None = None
+    for path in source.parts:
+        check_text(path)
+        with opened(path, options.encoding) as stream:
+            if stored is None:
+                stored = SetFormat(BASKETS, stream.compression, newline=newline_of(stream))
+            for block in blocks(stream, BLANKS, str(path)):
+                sizes.append(block.n_cells)
+                room.require(sizes.length, 0, items.n_entries + len(block.begins), items.n_text)
+                items.add(block.texts())
     n_rows = sizes.length
-    if n_rows == 0:
-        raise DataError(f"{where}: the file is empty", remedy="Give a file with rows.")
+    if n_rows == 0 or stored is None:
+        raise DataError(f"{where}: it is empty", remedy="Give a file with rows.")
     if listed is not None and len(listed) != n_rows:
         raise DataError(
-            f"{where}: there are {n_rows:,} lines, and {path.name}.rows lists {len(listed):,} rows",
+            f"{where}: there are {n_rows:,} lines, and {name}.rows lists {len(listed):,} rows",
             remedy="List the rows of this very file, or take the list away.",
         )
     codes, names = items.settled()
@@ -66,50 +71,78 @@ def read_baskets(
     pairs = Pairs(None, codes, n_rows, len(names), sizes.settled())
     del codes
     sets, notes = from_pairs(pairs, listed, names, options, where, shelf)
-    return SetFile(sets, stored, notes, path.name)
+    return SetFile(sets, stored, notes, name)
 
 
 def read_edges(
-    path: Path,
+    source: SetSource,
     options: SetOptions,
     listed: pa.Array | None,
     ending: str,
     shelf: Shelf = IN_MEMORY,
 ) -> SetFile:
-    """Read a file with a row and an item on every line, in two columns or in two of several."""
-    where = str(path)
-    check_text(path)
+    """Read a file with a row and an item on every line, in two columns or in two of several.
+
+    Part files are written alike: what is found of the first with entries holds for all of them.
+    """
+    where, name = source.where, source.path.name
     room = Room(options, where, shelf)
     rows, items = NameCoder(shelf=shelf), NameCoder(shelf=shelf)
-    with opened(path, options.encoding) as stream:
-        first_line = 1 + pass_comments(stream)
-        if listed is not None and not stream.peek(1)[0]:  # all of its rows are empty
-            built = from_coders(rows, items, listed, options, where, shelf)
-            stored = SetFormat(EDGES, stream.compression, options.delimiter or BLANKS)
-            return SetFile(built.sets, stored, built.notes, path.name)
-        found = _edge_dialect(stream, options, where, ending, first_line)
-        stored = SetFormat(
-            EDGES,
-            stream.compression,
-            found.delimiter,
-            newline_of(stream),
-            found.has_header,
-            found.names[found.row_column] if found.has_header else "",
-            found.names[found.item_column] if found.has_header else "",
-        )
-        is_header = found.has_header
-        remedy = "Give every line its row and its item; quote names that hold the delimiter."
-        for block in blocks(stream, found.delimiter, where, first_line):
-            block.require_width(len(found.names), remedy)
-            firsts = block.firsts[block.n_cells > 0]
-            if is_header and len(firsts):
-                firsts, is_header = firsts[1:], False
-            room.require(0, 0, rows.n_entries + len(firsts), rows.n_text + items.n_text)
-            rows.add(block.texts(firsts + found.row_column))
-            items.add(block.texts(firsts + found.item_column))
-    notes = [f"{where}: {first_line - 1:,} lines of comments are left out"] * (first_line > 1)
+    found: _Dialect | None = None
+    stored = SetFormat(EDGES, "", options.delimiter or BLANKS)
+    notes = []
+    for path in source.parts:
+        check_text(path)
+        with opened(path, options.encoding) as stream:
+            first_line = 1 + pass_comments(stream)
+            if first_line > 1:
+                notes.append(f"{path}: {first_line - 1:,} lines of comments are left out")
+            is_empty = not stream.peek(1)[0]
+            if is_empty and (listed is not None or len(source.parts) > 1):
+                if found is None:
+                    stored = replace(stored, compression=stream.compression)
+                continue
+            if found is None:
+                found = _edge_dialect(stream, options, str(path), ending, first_line)
+                stored = _stored(found, stream)
+            for firsts, block in _entries(stream, found, str(path), first_line):
+                room.require(0, 0, rows.n_entries + len(firsts), rows.n_text + items.n_text)
+                rows.add(block.texts(firsts + found.row_column))
+                items.add(block.texts(firsts + found.item_column))
     built = from_coders(rows, items, listed, options, where, shelf)
-    return SetFile(built.sets, stored, [*notes, *built.notes], path.name)
+    return SetFile(built.sets, stored, [*notes, *built.notes], name)
+
+
+def _stored(found: _Dialect, stream: TextStream) -> SetFormat:
+    return SetFormat(
+        EDGES,
+        stream.compression,
+        found.delimiter,
+        newline_of(stream),
+        found.has_header,
+        found.names[found.row_column] if found.has_header else "",
+        found.names[found.item_column] if found.has_header else "",
+    )
+
+
+def _entries(
+    stream: TextStream, found: _Dialect, where: str, first_line: int
+) -> Iterator[tuple[NDArray[np.int64], Block]]:
+    """Cut a file into blocks, with where each line's cells begin; its header is left out."""
+    is_header = found.has_header
+    remedy = "Give every line its row and its item; quote names that hold the delimiter."
+    for block in blocks(stream, found.delimiter, where, first_line):
+        block.require_width(len(found.names), remedy)
+        firsts = block.firsts[block.n_cells > 0]
+        if is_header and len(firsts):
+            top = block.texts(np.arange(len(found.names)) + firsts[0], may_be_empty=True)
+            if top.to_pylist() != found.names:
+                raise DataError(
+                    f"{where}: its columns are called otherwise than those of the first part file",
+                    remedy="Write all part files with the same columns, each with its header.",
+                )
+            firsts, is_header = firsts[1:], False
+        yield firsts, block
 
 
 def from_coders(

@@ -20,7 +20,7 @@ from incrowd.data.typed import BLOCK_ROWS, fresh
 GROUP_ROWS = 16 * BLOCK_ROWS
 """Rows of a row group of a Parquet file: fixed, since they show in its bytes."""
 
-_BLOCK_BYTES = 1 << 27  # of cells that are turned into text at a time
+_BLOCK_BYTES = 1 << 24  # of cells that are turned into text at a time
 _ALWAYS_QUOTED = ('"', "\r", "\n", "\ufeff")  # a byte order mark must not begin a file
 
 

@@ -2,9 +2,9 @@
 
 An engine knows blocks of Arrow tables and nothing of roles, k or hierarchies. A function given to
 ``map_blocks`` or ``map_groups`` must not depend on how rows were split or ordered: it breaks ties
-by value, and what it needs besides its block travels in its closure. It takes and returns
-``pyarrow.Table``; on a cluster it is shipped to workers, so it must be picklable by reference or
-closure and import kernels by module inside itself.
+by value, and what it needs besides its block travels in its closure or, where that is large,
+by ``share``. It takes and returns ``pyarrow.Table``; on a cluster it is shipped to workers, so it
+must be picklable by reference or closure and import kernels by module inside itself.
 
 Blocks hold plain columns: ``load`` decodes dictionaries and forgets metadata and "not null"
 marks, so that a function sees the same types on every engine.
@@ -81,6 +81,9 @@ class Engine(Protocol):
         Rows without a key (null) are a group too. Keys that count up from 0 spread best.
         """
 
+    def share(self, value: Any) -> Callable[[], Any]:
+        """Return a way to a value for block functions, sent to each worker at most once."""
+
     def describe(self) -> dict[str, object]:
         """Say what ran the job, for the audit: name, threads or master, versions."""
 
@@ -141,9 +144,6 @@ class SpreadEngine(Engine, Protocol):
 
     def select(self, blocks: Blocks, names: Sequence[str]) -> Blocks:
         """Return the same rows with these columns alone, in this order."""
-
-    def share(self, value: Any) -> Callable[[], Any]:
-        """Return a way to a value for block functions, sent to each worker at most once."""
 
     def in_order(self, blocks: Blocks) -> Iterator[pa.Table]:
         """Bring rows here in the order of their content, a table at a time.

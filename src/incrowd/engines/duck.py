@@ -1,4 +1,4 @@
-"""DuckDB over files of rows: it counts and sorts them within a bound on memory.
+"""DuckDB over files of rows: it counts them within a bound on memory.
 
 Columns are called ``c0``, ``c1``, … there (see ``travel``), so that its own rules on names and
 times are met nowhere. What does not fit into its share of memory it puts into its own folder. Its
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import duckdb
 
 LEAST_MEMORY = 64 << 20
-"""Bytes below which DuckDB does not sort at all."""
+"""Bytes below which DuckDB does not work well."""
 
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -36,40 +36,44 @@ class Duck:
     """
 
     def __init__(self, folder: Path, threads: int, memory: int, where: Path) -> None:
-        import duckdb
-
         self._where = where
-        with _duck_errors_told(where):
-            self._connection: duckdb.DuckDBPyConnection = duckdb.connect(
-                ":memory:",
-                config={
-                    "memory_limit": f"{max(memory, LEAST_MEMORY)}B",
-                    "temp_directory": str(folder),
-                    "threads": threads,
-                    "preserve_insertion_order": False,
-                    "autoinstall_known_extensions": False,
-                    "autoload_known_extensions": False,
-                    "allow_community_extensions": False,
-                    "allow_persistent_secrets": False,
-                },
-            )
+        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._config: dict[str, str | bool | int | float | list[str]] = {
+            "memory_limit": f"{max(memory, LEAST_MEMORY)}B",
+            "temp_directory": str(folder),
+            "threads": threads,
+            "preserve_insertion_order": False,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "allow_community_extensions": False,
+            "allow_persistent_secrets": False,
+        }
 
     def table(self, query: str, files: Sequence[Path]) -> pa.Table:
         """Return what a query over files (``FROM rows``) gives, as a table."""
-        with _duck_errors_told(self._where), self._connection.cursor() as cursor:
+        with _duck_errors_told(self._where), self.connection().cursor() as cursor:
             return self._asked(cursor, query, files).to_arrow_table()
 
     def batches(
         self, query: str, files: Sequence[Path], n_rows: int
     ) -> Generator[pa.RecordBatch, None, None]:
         """Yield what a query over files gives, some ``n_rows`` rows at a time."""
-        with _duck_errors_told(self._where), self._connection.cursor() as cursor:
-            reader = self._asked(cursor, query, files).to_arrow_reader(n_rows)
-            yield from reader
+        with _duck_errors_told(self._where), self.connection().cursor() as cursor:
+            yield from self._asked(cursor, query, files).to_arrow_reader(n_rows)
+
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """Return the connection, made when it is first asked for."""
+        import duckdb
+
+        if self._connection is None:
+            self._connection = duckdb.connect(":memory:", config=self._config)
+        return self._connection
 
     def close(self) -> None:
         """End it."""
-        self._connection.close()
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def _asked(self, cursor: Any, query: str, files: Sequence[Path]) -> Any:
         listed = ", ".join(map(_quoted, files))
@@ -96,26 +100,6 @@ def counting(by: Sequence[str], types: Sequence[pa.DataType], person: str | None
     return (
         f"SELECT {', '.join([*by, *counts])} FROM (SELECT {known} FROM rows GROUP BY ALL)"
         " GROUP BY ALL"
-    )
-
-
-def ordering(names: Sequence[str], types: Sequence[pa.DataType], *, is_counted: bool) -> str:
-    """Return the query for all rows in the order of ``codes.canonical_order``.
-
-    Where ``is_counted``, equal rows come as one with their number in a last column.
-    """
-    keys, groups = [], list(names)
-    for name, kind in zip(names, types, strict=True):
-        keys.append(f"{name} ASC NULLS FIRST")
-        if _is_float(kind):  # −0.0 before 0.0, which are equal to DuckDB
-            is_negative_zero = f"({name} = 0 AND signbit({name}))"
-            keys.append(f"{is_negative_zero} DESC")
-            groups.append(is_negative_zero)
-    if not is_counted:
-        return f"SELECT {', '.join(names)} FROM rows ORDER BY {', '.join(keys)}"
-    return (
-        f"SELECT {', '.join([*names, 'count(*)'])} FROM rows"
-        f" GROUP BY {', '.join(groups)} ORDER BY {', '.join(keys)}"
     )
 
 
@@ -147,7 +131,7 @@ def _duck_errors_told(folder: Path) -> Iterator[None]:
             raise disk_full(folder) from None
         if isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory" in text:
             raise EngineError(
-                "the rows cannot be sorted or counted within the memory that may be used",
+                "the rows cannot be counted within the memory that may be used",
                 remedy="State more --memory, or fewer --threads.",
             ) from None
         raise EngineError(

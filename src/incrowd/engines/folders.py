@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from incrowd.data.parts import part_files
+from incrowd.data.parts import data_files
 from incrowd.data.table import MANIFEST, SUCCESS, Format, suffix_of
 from incrowd.engines.base import PartFile, hash_of_parts, not_whole
 from incrowd.errors import InputError
@@ -45,26 +46,40 @@ class LocalFolder:
             path.chmod(0o666 & ~umask)
         self._folder.chmod(0o777 & ~umask)
         _on_disk(self._folder)
-        before = self._workspace.folder / "replaced"
-        is_replacing = os.path.lexists(self._final)
-        if is_replacing:
+        if os.path.lexists(self._final):
             check_free(self._final, force=self._force)
-            self._final.rename(before)
+            if not _exchanged(self._folder, self._final):
+                self._replace()
+        else:
+            self._folder.rename(self._final)
+        _on_disk(self._final.parent)
+
+    def _replace(self) -> None:
+        """Move the old folder away and the new one to its name, where both at once cannot be."""
+        before = self._workspace.folder / "replaced"
+        self._final.rename(before)
         try:
             self._folder.rename(self._final)
         except BaseException:
-            if is_replacing:
-                before.rename(self._final)
+            before.rename(self._final)
             raise
-        _on_disk(self._final.parent)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Have two folders trade names in one step, where the system can; say whether it did."""
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    renameat2 = getattr(ctypes.CDLL(None), "renameat2", None)
+    if renameat2 is None:
+        return False
+    return bool(renameat2(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)
 
 
 @contextmanager
 def local_folder(final: Path, *, force: bool) -> Iterator[LocalFolder]:
     """Yield a folder to write to; left without ``publish``, nothing of it stays.
 
-    With ``force`` a folder of that name is moved away before the new one gets its name, and moved
-    back if that fails: under the name there is always a whole folder or none.
+    With ``force`` a folder of that name and the new one trade places: under the name there is
+    always a whole folder (on systems that cannot do it in one step, for a moment none).
     """
     final = final.absolute()
     check_free(final, force=force)
@@ -102,7 +117,7 @@ def part_name(number: int, stored: Format) -> str:
 def hash_of_location(location: Path) -> str:
     """Return the SHA-256 of a file, or of the names and hashes of a folder's part files."""
     if location.is_dir():
-        return hash_of_parts(_part(path) for path in part_files(location))
+        return hash_of_parts(_part(path) for path in data_files(location))
     return _sha256(location)
 
 

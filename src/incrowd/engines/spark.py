@@ -203,7 +203,7 @@ class SparkEngine:
 
         def ask() -> Any:
             packed = self._sorted(blocks).mapInArrow(to_blobs(blocks.schema), BLOB_SCHEMA)
-            return packed.toLocalIterator()
+            return packed.toLocalIterator(prefetchPartitions=True)
 
         rows = self._ask(ask)
 

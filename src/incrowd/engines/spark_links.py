@@ -23,8 +23,11 @@ def is_remote(session: Any) -> bool:
     return ".connect." in type(session).__module__
 
 
+MOST_UNPACKED = 2
+"""How many values a worker keeps unpacked: what a search always looks at, and a round's own."""
+
 _unpacked: dict[str, Any] = {}
-"""The value that a worker unpacked last, by its name."""
+"""The values that a worker unpacked last, by their names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +39,13 @@ class Sent:
 
     def __call__(self) -> Any:
         """Return the value."""
-        if self.name not in _unpacked:
-            _unpacked.clear()
-            _unpacked[self.name] = pickle.loads(self.broadcast.value)
-        return _unpacked[self.name]
+        value = _unpacked.pop(self.name, None)  # and in again, as the last that was looked at
+        if value is None:
+            while len(_unpacked) >= MOST_UNPACKED:
+                del _unpacked[next(iter(_unpacked))]
+            value = pickle.loads(self.broadcast.value)
+        _unpacked[self.name] = value
+        return value
 
 
 class DriverLink:

@@ -39,10 +39,16 @@ def find_spread_leaks(
     sensitive: Sequence[str],
     insensitive: Sequence[str],
     accepted: Sequence[str] = (),
+    *,
+    groups: pa.Table,
 ) -> list[Finding]:
-    """Look for columns that number the rows, telling insensitive columns, and formulas."""
+    """Look for columns that number the rows, telling insensitive columns, and formulas.
+
+    ``groups`` counts the rows of every combination of the quasi-identifying columns.
+    """
     names = [*quasi, *sensitive, *insensitive]
-    facts = {name: _facts(engine, blocks, name) for name in names}
+    facts = {name: _facts_of_lines(_values_of(groups, name)) for name in quasi}
+    facts |= {name: _facts(engine, blocks, name) for name in (*sensitive, *insensitive)}
     differing = {
         name: found.is_consecutive
         for name, found in facts.items()
@@ -108,7 +114,17 @@ _FACTS = pa.schema(
 
 def _facts(engine: SpreadEngine, blocks: Blocks, name: str) -> _Facts:
     lines = engine.counted(blocks, [name])
-    of_blocks = engine.collect(engine.map_blocks(lines, _facts_of_values, _FACTS))
+    return _facts_of_lines(engine.collect(engine.map_blocks(lines, _facts_of_values, _FACTS)))
+
+
+def _values_of(groups: pa.Table, name: str) -> pa.Table:
+    """Return the facts on a column of counted combinations."""
+    by_value = groups.select([name, N_ROWS]).group_by(name).aggregate([(N_ROWS, "sum")])
+    return _facts_of_values(by_value.select([name, f"{N_ROWS}_sum"]))
+
+
+def _facts_of_lines(of_blocks: pa.Table) -> _Facts:
+    """Put together what was found in parts of a column's values."""
     frame = pl.DataFrame(pl.from_arrow(of_blocks))
     n_values = int(frame["n_values"].sum())
     numbers = frame.filter(pl.col("n_values") > 0)

@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 from incrowd.engines.base import Engine
 from incrowd.errors import InfeasibleError, JobError, unknown
 from incrowd.interrupts import is_end_wished
-from incrowd.methods.adaptive.neighbours import Lists, Workshop, by_differences, by_weight
+from incrowd.methods.adaptive.neighbours import (
+    Lists,
+    Standing,
+    Workshop,
+    by_differences,
+    by_weight,
+    standing,
+)
 from incrowd.methods.adaptive.problem import Found, Problem
 from incrowd.methods.adaptive.ranked import Ranked
 from incrowd.progress import Progress, silent
@@ -82,6 +89,7 @@ def search(
     best: Covered | None = None
     covered: Covered | None = None
     lists: Lists | None = None
+    shared: Callable[[], Standing] | None = None
     n_worse = 0
     while len(utilities) < most_iterations and n_worse < PATIENCE:
         stage = f"neighbours, iteration {len(utilities) + 1}"
@@ -90,7 +98,8 @@ def search(
         if lists is None or covered is None:
             lists = _scaled(by_differences(ranked, length, workshop), problem, weights)
         else:
-            lists = by_weight(ranked, covered.counts, weights, lists, workshop)
+            shared = shared or standing(ranked, weights, length, engine)
+            lists = by_weight(ranked, covered.counts, shared, lists, workshop)
         if lists is None:
             break
         seconds_near.append(time.perf_counter() - iteration_begun)

@@ -70,6 +70,12 @@ class Adaptive:
         help="How often a local search goes over all rows afterwards; auto is 3 after a cover and "
         "0 after a partition, whose promise then needs no estimate.",
     )
+    partitions: int = option(
+        0,
+        help="How many parts are searched on their own: 0 takes one up to about a million rows, "
+        "then as many as are needed; a part is at least as large as the largest k in it.",
+        minimum=0,
+    )
     missing: str = option(
         "value",
         help="What becomes of missing cells: they are a value of their own, or masked.",
@@ -97,6 +103,10 @@ class Adaptive:
             )
         if type(self.rounds) is not int or self.rounds < 1:
             raise JobError("rounds is not a whole number of 1 or more", remedy="State --rounds 20.")
+        if type(self.partitions) is not int or self.partitions < 0:
+            raise JobError(
+                "partitions is not a whole number of 0 or more", remedy="State --partitions 4."
+            )
         object.__setattr__(self, "effort", stated_effort(self.effort))
         object.__setattr__(self, "sweeps", _stated_sweeps(self.sweeps))
         if self.mask == "bit" and self.search == "partition":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -53,12 +54,19 @@ def starts_of(lengths: NDArray[Any]) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, eq=False)
-class HammingSlice:
-    """Lists neighbours of some profiles on one worker, every cell weighing the same."""
+class Profiles:
+    """What all slices look at where cells weigh the same: all groups, and who asks for how many."""
 
     groups: Groups
     query_group: NDArray[np.int32]
     length: NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class HammingSlice:
+    """Lists neighbours of some profiles on one worker, every cell weighing the same."""
+
+    profiles: Callable[[], Profiles]
     progress: PartProgress
 
     def __call__(self, block: pa.Table) -> pa.Table:
@@ -67,28 +75,37 @@ class HammingSlice:
 
         if is_abort_wished():
             return LISTED.empty_table()
+        shared = self.profiles()
         queries = np.sort(block.column("query").to_numpy())
-        start = starts_of(self.length[queries])
-        n_attributes = len(self.groups.narrow) + len(self.groups.wide)
+        start = starts_of(shared.length[queries])
+        n_attributes = len(shared.groups.narrow) + len(shared.groups.wide)
         differing = np.empty(
             kernel_hamming.TILE, dtype=np.uint8 if n_attributes < 255 else np.int32
         )
         neighbour, n_differing = np.empty((2, start[-1]), dtype=np.int32)
         kernel_hamming.nearest_ranks(
-            self.groups, self.query_group[queries], start, differing, neighbour, n_differing
+            shared.groups, shared.query_group[queries], start, differing, neighbour, n_differing
         )
         self.progress.of(int(block.column("slice")[0].as_py()))("", 1, 1)
         return _packed(queries, start, neighbour, n_differing)
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedSlice:
-    """Lists neighbours of some ranks on one worker, by weighted distance."""
+class Standing:
+    """What all slices of all iterations look at: the cells, without this iteration's counts."""
 
     cells: Cells
     tiles: Tiles
     length: NDArray[np.int32]
     shift: int
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedSlice:
+    """Lists neighbours of some ranks on one worker, by weighted distance."""
+
+    standing: Callable[[], Standing]
+    counts: Callable[[], NDArray[np.uint8]]
     progress: PartProgress
 
     def __call__(self, block: pa.Table) -> pa.Table:
@@ -97,14 +114,16 @@ class WeightedSlice:
 
         if is_abort_wished() or is_end_wished():
             return LISTED.empty_table()
+        shared = self.standing()
+        cells = shared.cells._replace(counts=self.counts())
         ranks = block.column("query").to_numpy()
-        order = np.lexsort((ranks, self.cells.profile[ranks]))
+        order = np.lexsort((ranks, cells.profile[ranks]))
         queries = ranks[order]
-        start = starts_of(self.length[queries])
+        start = starts_of(shared.length[queries])
         previous = _unpacked(block.column("previous").take(pa.array(order)))
         neighbour, distance = np.empty((2, start[-1]), dtype=np.int32)
         kernel_weighted.nearest_ranks(
-            self.cells, self.tiles, queries, start, previous, self.shift, neighbour, distance
+            cells, shared.tiles, queries, start, previous, shared.shift, neighbour, distance
         )
         self.progress.of(int(block.column("slice")[0].as_py()))("", 1, 1)
         return _packed(queries, start, neighbour, distance)
@@ -166,7 +185,8 @@ def by_differences(ranked: Ranked, length: NDArray[np.int32], workshop: Workshop
         len(profiles), len(groups.profile), 24 * int(lengths.max()) + 8 * n_attributes + 1024
     )
     search = HammingSlice(
-        groups, group_of_profile[profiles], lengths, workshop.heard(slice_of_query)
+        workshop.engine.share(Profiles(groups, group_of_profile[profiles], lengths)),
+        workshop.heard(slice_of_query),
     )
     queries = pa.table({"query": np.arange(len(profiles), dtype=np.int32), "slice": slice_of_query})
     listed = _gathered(workshop, queries, search, starts_of(lengths))
@@ -180,32 +200,37 @@ def by_differences(ranked: Ranked, length: NDArray[np.int32], workshop: Workshop
     return Lists(start, *shared)
 
 
+def standing(
+    ranked: Ranked, weights: NDArray[np.int32], length: NDArray[np.int32], engine: Engine
+) -> Callable[[], Standing]:
+    """Send out what ``by_weight`` needs of the rows in every iteration, once for all of them."""
+    no_counts = np.zeros((0, ranked.problem.n_cells), dtype=np.uint8)
+    cells = ranked.cells(no_counts, weights)
+    return engine.share(Standing(cells, ranked.tiles, length, bound_shift(ranked, weights)))
+
+
 def by_weight(
     ranked: Ranked,
     counts: NDArray[np.uint8],
-    weights: NDArray[np.int32],
+    shared: Callable[[], Standing],
     previous: Lists,
     workshop: Workshop,
 ) -> Lists | None:
     """Return for each rank its nearest ranks of other profiles by weight, or None if told to end.
 
     As many as it has in ``previous``, which only bounds the search. ``counts[rank, cell]`` of at
-    most 255 point into ``weights``, which may not rise; a distance is the sum of both rows'
-    weights in the cells where they differ.
+    most 255 point into the weights that are ``shared``, which may not rise; a distance is the sum
+    of both rows' weights in the cells where they differ.
     """
     length = np.diff(previous.start).astype(np.int32)
     ranks = np.flatnonzero(length)
     ranks = ranks[np.argsort(ranked.profile[ranks], kind="stable")].astype(np.int32)
     if not len(ranks):
         return previous
-    tiles = ranked.tiles
     slice_of_query = workshop.slices(
-        len(ranks), ranked.n_rows, 2 * len(tiles.value_start) + 40 * int(length.max()) + 512
+        len(ranks), ranked.n_rows, 2 * len(ranked.tiles.value_start) + 40 * int(length.max()) + 512
     )
-    cells = ranked.cells(counts, weights)
-    search = WeightedSlice(
-        cells, tiles, length, bound_shift(ranked, weights), workshop.heard(slice_of_query)
-    )
+    search = WeightedSlice(shared, workshop.engine.share(counts), workshop.heard(slice_of_query))
     ordered = starts_of(length[ranks])
     given = np.empty(len(previous.neighbour), dtype=np.int32)
     _collect_lists(ranks, previous, given)

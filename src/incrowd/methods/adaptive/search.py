@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from incrowd.data.dataset import Rows, Trace
 from incrowd.engines.base import Engine
+from incrowd.errors import JobError
 from incrowd.methods.adaptive.problem import Found, Problem
 from incrowd.methods.conditions import Conditions
+from incrowd.methods.effort import seconds_of
 from incrowd.progress import Progress
 
 if TYPE_CHECKING:
@@ -35,34 +37,106 @@ def searched(
 ) -> Rows:
     """Search as the method says and return the rows with masked cells at their roots."""
     problem = problem_of(rows, conditions)
-    search = _chosen(method, problem, conditions)
+    is_bound = conditions.is_belief_bound
+    search = _chosen(method, problem, is_bound)
+    n_parts = _n_parts(method, problem, search, is_bound)
+    part_of_row = None
+    if n_parts > 1:
+        from incrowd.methods.adaptive import parts
+
+        part_of_row = parts.part_of_rows(problem, n_parts)
+    settings: dict[str, int | float | str] = {}
+    if part_of_row is not None and part_of_row.max(initial=0) > 0:
+        found = parts.search_parts(method, problem, part_of_row, is_bound, engine, seed, progress)
+        found = _certified(method, problem, search, found)
+        settings["partitions"] = n_parts
+    else:
+        found = found_in(method, problem, is_bound, engine, seed, progress)
+        if search == "partition":
+            settings["effort"] = found.figures["iterations"]
+    figures = {**found.figures, "shown": round(found.shown, 6)}
+    nodes = rows.nodes.copy()
+    for column, hierarchy in enumerate(rows.hierarchies):
+        nodes[column, found.is_masked[:, column]] = hierarchy.root
+    return rows.with_nodes(nodes, trace=Trace(figures, settings, _told(method, found)))
+
+
+def found_in(
+    method: Adaptive,
+    problem: Problem,
+    is_bound: bool,
+    engine: Engine,
+    seed: int,
+    progress: Progress,
+) -> Found:
+    """Search a table, or a part of one, as the method says; sweeps are part of it."""
+    search = _chosen(method, problem, is_bound)
     if search == "partition":
         found = _partition(method, problem, engine, seed, progress)
     else:
         found = _cover(method, problem, engine, progress)
     figures: dict[str, int | float | str] = {"search_used": search, **found.figures}
-    notes = list(found.notes)
-    settings = {"effort": found.figures["iterations"]} if search == "partition" else {}
     n_sweeps = _n_sweeps(method, search)
-    if n_sweeps:
-        from incrowd.methods.adaptive import sweeps
+    if not n_sweeps:
+        return replace(found, figures=figures)
+    from incrowd.methods.adaptive import sweeps
 
-        swept = sweeps.improve(
-            problem,
-            found.is_masked,
-            n_sweeps=n_sweeps,
-            is_bound=conditions.is_belief_bound,
-            seed=seed,
-            progress=progress,
+    swept = sweeps.improve(
+        problem,
+        found.is_masked,
+        n_sweeps=n_sweeps,
+        is_bound=is_bound,
+        seed=seed,
+        progress=progress,
+    )
+    figures |= {"shown_before_sweeps": round(found.shown, 6), **swept.figures}
+    return replace(swept, figures=figures, notes=(*found.notes, *swept.notes))
+
+
+def _n_parts(method: Adaptive, problem: Problem, search: str, is_bound: bool) -> int:
+    """Return how many parts are wished for: as stated, else one as long as a table is no more.
+
+    Where parts cannot keep what is asked for, several are refused, and none are cut unasked.
+    """
+    from incrowd.methods.adaptive.parts import n_parts_of
+
+    if method.partitions == 1:
+        return 1
+    refused = None
+    if is_bound and (search == "cover" or _n_sweeps(method, search)):
+        refused = JobError(
+            "a cover and sweeps bound belief within a part, which does not bound it in the whole",
+            remedy="State --partitions 1, a partition without sweeps, or --posterior report.",
         )
-        figures |= {"shown_before_sweeps": round(found.shown, 6), **swept.figures}
-        notes += swept.notes
-        found = swept
-    figures["shown"] = round(found.shown, 6)
-    nodes = rows.nodes.copy()
-    for column, hierarchy in enumerate(rows.hierarchies):
-        nodes[column, found.is_masked[:, column]] = hierarchy.root
-    return rows.with_nodes(nodes, trace=Trace(figures, settings, tuple(notes)))
+    elif search == "partition" and seconds_of(method.effort):
+        refused = JobError(
+            "an effort in seconds comes to another number of changes in every part",
+            remedy="State --partitions 1, or the effort as a number or a word.",
+        )
+    if method.partitions > 1 and refused is not None:
+        raise refused
+    return method.partitions or (1 if refused is not None else n_parts_of(problem))
+
+
+def _certified(method: Adaptive, problem: Problem, search: str, found: Found) -> Found:
+    """Return what the parts of a partition found, once its crowds are counted in the whole."""
+    if search == "partition" and not _n_sweeps(method, search):
+        from incrowd.methods.adaptive.partition import require_crowds
+
+        require_crowds(problem, found.is_masked, is_as_value=method.as_value)
+    return found
+
+
+def _told(method: Adaptive, found: Found) -> tuple[str, ...]:
+    """Return the notes of a search, and what it costs that rows are equal as written."""
+    if not method.as_value:
+        return found.notes
+    more = float(found.figures["shown_as_wildcard"]) - found.shown
+    note = (
+        f"rows that are equal as written mask {more:.2%} of the cells more than "
+        "crowds of compatible rows do"
+    )
+    return (*found.notes, note)
 
 
 def problem_of(rows: Rows, conditions: Conditions) -> Problem:
@@ -83,13 +157,13 @@ def problem_of(rows: Rows, conditions: Conditions) -> Problem:
     return Problem(codes, n_values.astype(np.int64), k, is_bit=True)
 
 
-def _chosen(method: Adaptive, problem: Problem, conditions: Conditions) -> str:
+def _chosen(method: Adaptive, problem: Problem, is_bound: bool) -> str:
     if problem.is_bit:
         return "cover"
     if method.search != "auto":
         return method.search
     is_few = problem.n_attributes <= FEW_ATTRIBUTES
-    is_partition = is_few or conditions.is_belief_bound or method.as_value
+    is_partition = is_few or is_bound or method.as_value
     return "partition" if is_partition else "cover"
 
 
@@ -120,13 +194,8 @@ def _partition(
     if not method.as_value:
         return found
     equal = search(True)
-    more = found.shown - equal.shown
-    note = (
-        f"rows that are equal as written mask {more:.2%} of the cells more than "
-        "crowds of compatible rows do"
-    )
     figures = {**equal.figures, "shown_as_wildcard": round(found.shown, 6)}
-    return replace(equal, figures=figures, notes=(*equal.notes, note))
+    return replace(equal, figures=figures)
 
 
 def _cover(method: Adaptive, problem: Problem, engine: Engine, progress: Progress) -> Found:

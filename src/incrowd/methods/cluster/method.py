@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.fields import option
 from incrowd.methods.effort import AUTO, seconds_of, stated_effort
+from incrowd.methods.line_method import LineMethod
 from incrowd.methods.options import KEEPS, METRICS, require_metric
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Cluster:
+class Cluster(LineMethod):
     """Split the table top down, then tear up a few near groups at a time and rebuild them cheaper.
 
     A search of incrowd's own (ruin and recreate). Every group has at least k rows at every moment.
@@ -58,60 +59,6 @@ class Cluster:
         """Whether distinct rows can be searched: not by seconds, which vary."""
         return not seconds_of(self.effort)
 
-    def run(
-        self,
-        rows: Rows,
-        conditions: Conditions,
-        engine: Engine,
-        seed: int,
-        progress: Progress,
-    ) -> Rows:
-        """Return the rows generalized so that rows with equal nodes form groups of at least k.
-
-        Suppressed rows are left out of every group and come back at the roots. The number of
-        changes that the effort came to is in the trace: with it the search does the same again.
-        """
-        from functools import partial
-        from time import perf_counter
-
-        from incrowd.methods.fragments import search_rows
-
-        search = partial(
-            self._search,
-            conditions=conditions,
-            engine=engine,
-            seed=seed,
-            progress=progress,
-            begun=perf_counter(),
-        )
-        return search_rows(rows, conditions, search, is_collapsed=conditions.is_size_only)
-
-    def run_distinct(
-        self,
-        rows: Rows,
-        n_of_row: NDArray[np.int64],
-        k: int,
-        engine: Engine,
-        seed: int,
-        progress: Progress,
-    ) -> Fragments:
-        """Return distinct rows with their numbers as ``run`` releases the rows they stand for."""
-        from functools import partial
-        from time import perf_counter
-
-        from incrowd.methods.conditions import Conditions
-        from incrowd.methods.fragments import search_distinct
-
-        search = partial(
-            self._search,
-            conditions=Conditions(k),
-            engine=engine,
-            seed=seed,
-            progress=progress,
-            begun=perf_counter(),
-        )
-        return search_distinct(rows, n_of_row, k, search)
-
     def _search(
         self,
         rows: Rows,
@@ -122,9 +69,10 @@ class Cluster:
         engine: Engine,
         seed: int,
         progress: Progress,
-        begun: float,
     ) -> Fragments:
         """Search groups of rows of which there are several each."""
+        from time import perf_counter
+
         from incrowd.methods.cluster.budget import Budget
         from incrowd.methods.cluster.lines import Lines
         from incrowd.methods.cluster.search import Plan
@@ -132,6 +80,7 @@ class Cluster:
         from incrowd.methods.kept import n_suppressible_of
         from incrowd.methods.mondrian.search import cut_rows
 
+        begun = perf_counter()
         is_size_only = conditions.is_size_only
         lines = Lines.of_rows(rows.nodes, n_of_row, limits)
         if not is_size_only or self.keep_identical_together:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from incrowd.errors import JobError, unknown
 from incrowd.fields import option
 from incrowd.methods.effort import NONE, QUICK, seconds_of, stated_polish
+from incrowd.methods.line_method import LineMethod
 from incrowd.methods.options import KEEPS, METRICS, require_metric
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ NEEDS_PROCESSORS = ("pgpkaa", "h-pgpkaa")
 
 
 @dataclass(frozen=True)
-class Greedy:
+class Greedy(LineMethod):
     """Merge the smallest group that is not valid with its cheapest partner until all are valid.
 
     Follows GkAA and, in partitions, PGPkAA (Djeufack Nanfack et al. 2024, Algorithms 1, 2 and 5).
@@ -167,50 +168,6 @@ class Greedy:
         """Whether distinct rows can be searched: not by stated costs, seconds or a file's order."""
         goes_by_order = self.reorganize == "none" and self._stated_partitions != 1
         return not (self.costs or goes_by_order or seconds_of(self.polish))
-
-    def run(
-        self,
-        rows: Rows,
-        conditions: Conditions,
-        engine: Engine,
-        seed: int,
-        progress: Progress,
-    ) -> Rows:
-        """Return the rows generalized so that rows with equal nodes form valid groups.
-
-        Suppressed rows are left out of every group and come back at the roots. There is no chance
-        in the merging: the seed is for the second search, of repair or polish, which may also
-        leave rows out. Where there are several partitions, the trace has their number and the
-        loss of the merging by the paper's equation 2.
-        """
-        from functools import partial
-
-        from incrowd.methods.fragments import search_rows
-
-        search = partial(
-            self._search, conditions=conditions, engine=engine, seed=seed, progress=progress
-        )
-        return search_rows(rows, conditions, search, is_collapsed=conditions.is_size_only)
-
-    def run_distinct(
-        self,
-        rows: Rows,
-        n_of_row: NDArray[np.int64],
-        k: int,
-        engine: Engine,
-        seed: int,
-        progress: Progress,
-    ) -> Fragments:
-        """Return distinct rows with their numbers as ``run`` releases the rows they stand for."""
-        from functools import partial
-
-        from incrowd.methods.conditions import Conditions
-        from incrowd.methods.fragments import search_distinct
-
-        search = partial(
-            self._search, conditions=Conditions(k), engine=engine, seed=seed, progress=progress
-        )
-        return search_distinct(rows, n_of_row, k, search)
 
     def _search(
         self,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from incrowd.errors import JobError
 from incrowd.fields import option
 from incrowd.methods.effort import NONE, seconds_of, stated_polish
+from incrowd.methods.line_method import LineMethod
 from incrowd.methods.options import KEEPS, METRICS, require_metric
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Mondrian:
+class Mondrian(LineMethod):
     """Cut the table in two along its widest column, and each part again, while both stay valid.
 
     Follows multidimensional partitioning (LeFevre, DeWitt and Ramakrishnan 2006), strict and
@@ -61,51 +62,9 @@ class Mondrian:
         """Whether distinct rows can be searched: strict cuts keep them whole, seconds vary."""
         return self.strict and not seconds_of(self.polish)
 
-    def run(
-        self,
-        rows: Rows,
-        conditions: Conditions,
-        engine: Engine,
-        seed: int,
-        progress: Progress,
-    ) -> Rows:
-        """Return the rows generalized so that rows with equal nodes form valid groups.
-
-        Suppressed rows are left out of every group and come back at the roots. The cutting runs in
-        this process, whatever the engine, and there is no chance in it: the seed and the engine
-        are for the polish, which may also leave rows out.
-        """
-        from functools import partial
-
-        from incrowd.methods.fragments import search_rows
-
-        search = partial(
-            self._search, conditions=conditions, engine=engine, seed=seed, progress=progress
-        )
-        is_collapsed = self.strict and conditions.is_size_only
-        return search_rows(rows, conditions, search, is_collapsed=is_collapsed)
-
-    def run_distinct(
-        self,
-        rows: Rows,
-        n_of_row: NDArray[np.int64],
-        k: int,
-        engine: Engine,
-        seed: int,
-        progress: Progress,
-    ) -> Fragments:
-        """Return distinct rows with their numbers as ``run`` releases the rows they stand for."""
-        from functools import partial
-
-        from incrowd.methods.conditions import Conditions
-        from incrowd.methods.fragments import search_distinct
-
-        if not self.strict:
-            raise ValueError("relaxed cuts part equal rows: they are searched one by one")
-        search = partial(
-            self._search, conditions=Conditions(k), engine=engine, seed=seed, progress=progress
-        )
-        return search_distinct(rows, n_of_row, k, search)
+    @property
+    def _takes_equals_as_one(self) -> bool:
+        return self.strict
 
     def _search(
         self,
