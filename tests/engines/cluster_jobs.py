@@ -29,12 +29,6 @@ JOBS = {
         "guarantee": {"k": 4},
         "method": {"name": "mondrian"},
     },
-    "l-diversity": {
-        "data": "census.csv",
-        "roles": "table",
-        "guarantee": {"k": 4, "l": 2},
-        "method": {"name": "greedy", "partitions": 3},
-    },
     "adaptive": {
         "data": "few.csv",
         "roles": "table",
@@ -53,7 +47,7 @@ JOBS = {
         "method": {"name": "rbat", "rounds": "engine"},
     },
 }
-"""A table, one searched with the rows on the driver, an adaptive one, lists and transactions."""
+"""A table by three methods, an adaptive one, lists and transactions."""
 
 
 def mapping_of(name, engine):

@@ -12,8 +12,8 @@ from incrowd.data.set_samples import user_lists
 
 pytestmark = pytest.mark.spark
 
-LOST = {"greedy": "executor", "sets": "executor"}
-"""What each method loses; the others lose a worker, which is sooner replaced."""
+LOST = {"mondrian": "executor"}
+"""What a method loses; the others lose a worker. A new executor would compile their loops anew."""
 
 
 @pytest.fixture(scope="module")
