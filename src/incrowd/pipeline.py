@@ -191,13 +191,11 @@ def _engine_for(frame: Any, job: Job) -> Any:
 
 def _taken(frame: Any, job: Job, engine: Any) -> tuple[Table, str]:
     """Take a frame's columns in, and say which kind it was."""
-    kind = SPARK
-    if is_spark_frame(frame):
-        frame = engine.collect(engine.from_frame(frame))
-    else:
-        kind = ""
-    table, kind_of_frame = from_frame(frame, missing_values=job.input.missing_values)
-    return table, kind or kind_of_frame
+    missing_values = job.input.missing_values
+    if not is_spark_frame(frame):
+        return from_frame(frame, missing_values=missing_values)
+    rows = engine.collect(engine.from_frame(frame))
+    return from_frame(rows, missing_values=missing_values)[0], SPARK
 
 
 def _handed_out(table: pa.Table, kind: str, engine: Any) -> Any:

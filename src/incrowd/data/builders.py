@@ -33,7 +33,6 @@ from incrowd.data.hierarchy import STAR, Hierarchy
 from incrowd.data.hierarchy_files import hierarchy_of, read_paths
 from incrowd.data.kinds import (
     ColumnKind,
-    kind_of,
     kind_of_values,
     labels_of,
     parse_dates,
@@ -116,14 +115,11 @@ class ColumnValues:
         """Count a column's values; raise where one is literally ``*``."""
         cells = table.frame.column(column)
         counted_cells = pc.value_counts(cells)
-        kind = kind_of(cells, table.missing_values)
-        return cls.of_counts(
-            f"{table.name}, column {column!r}",
-            counted_cells.field("values"),
-            counted_cells.field("counts").to_numpy(),
-            table.missing_values,
-            kind,
-        )
+        values = counted_cells.field("values")
+        counts = counted_cells.field("counts").to_numpy()
+        where = f"{table.name}, column {column!r}"
+        kind = kind_of_values(values, counts, table.missing_values, cells)
+        return cls.of_counts(where, values, counts, table.missing_values, kind)
 
     @classmethod
     def of_counts(

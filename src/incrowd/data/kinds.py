@@ -80,6 +80,7 @@ def kind_of_values(
 
     Rows with odd values are named where the column itself is given.
     """
+    values = _plain(values)
     labels = labels_of(values)
     is_missing = _mask(pc.is_null(labels)) | _mask(pc.is_in(labels, _texts(["", *missing_values])))
     n_missing = int(counts[is_missing].sum())

@@ -47,10 +47,7 @@ def data_files(folder: Path) -> list[Path]:
         raise DataError(f"{folder}: it cannot be read ({reason_of(error)})") from None
     names = {entry.name for entry in entries}
     if SUCCESS not in names and names.intersection(_UNFINISHED):
-        raise DataError(
-            f"{folder}: the folder is not whole: there is no {SUCCESS} in it",
-            remedy="Whoever wrote it did not finish: write it again.",
-        )
+        raise not_whole(str(folder))
     parts = [entry for entry in entries if not entry.name.startswith(("_", "."))]
     for entry in parts:
         if entry.is_dir():
@@ -98,7 +95,7 @@ def open_location(
                 missing_values=missing_values,
             )
             if source.schema != first.schema:
-                raise _other_columns(path, source.schema, paths[0], first.schema)
+                raise other_columns(str(path), source.schema, paths[0].name, first.schema)
             yield source
 
     def tables() -> Iterator[pa.Table]:
@@ -113,16 +110,22 @@ def open_location(
     return replace(first, tables=tables())
 
 
-def _other_columns(path: Path, schema: pa.Schema, first: Path, expected: pa.Schema) -> DataError:
+def not_whole(location: str) -> DataError:
+    """Return the error for a folder without the mark that all of it is there."""
+    return DataError(
+        f"{location}: the folder is not whole: there is no {SUCCESS} in it",
+        remedy="Whoever wrote it did not finish: write it again.",
+    )
+
+
+def other_columns(name: str, schema: pa.Schema, first: str, expected: pa.Schema) -> DataError:
+    """Return the error for a part file whose columns are not those of the first."""
     if schema.names == expected.names:
-        numbers = [
-            number
-            for number, (field, other) in enumerate(zip(schema, expected, strict=True), 1)
-            if field.type != other.type
-        ]
-        what = f"column {numbers[0]} has another type than in {first.name}"
+        pairs = enumerate(zip(schema.types, expected.types, strict=True), 1)
+        number = next(number for number, (kind, other) in pairs if kind != other)
+        what = f"column {number} has another type than in {first}"
     elif len(schema) != len(expected):
-        what = f"it has {len(schema):,} columns, and {first.name} has {len(expected):,}"
+        what = f"it has {len(schema):,} columns, and {first} has {len(expected):,}"
     else:
-        what = f"its columns are called otherwise than those of {first.name}"
-    return DataError(f"{path}: {what}", remedy="Write all part files with the same columns.")
+        what = f"its columns are called otherwise than those of {first}"
+    return DataError(f"{name}: {what}", remedy="Write all part files with the same columns.")

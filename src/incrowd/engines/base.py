@@ -172,14 +172,6 @@ def hash_of_parts(parts: Iterable[PartFile]) -> str:
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def not_whole(location: str) -> DataError:
-    """Return the error for a folder without the mark that all of it is there."""
-    return DataError(
-        f"{location}: the folder is not whole: there is no {SUCCESS} in it",
-        remedy="Whoever wrote it did not finish: write it again.",
-    )
-
-
 def plain_schema(schema: pa.Schema) -> pa.Schema:
     """Return the schema that blocks have: no dictionaries, no metadata, every column nullable."""
     return pa.schema([pa.field(field.name, _plain_type(field.type)) for field in schema])

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from incrowd.data.parts import data_files
+from incrowd.data.parts import data_files, not_whole
 from incrowd.data.table import MANIFEST, SUCCESS, Format, suffix_of
-from incrowd.engines.base import PartFile, hash_of_parts, not_whole
+from incrowd.engines.base import PartFile, hash_of_parts
 from incrowd.errors import InputError
 from incrowd.workspace import Workspace, exists
 

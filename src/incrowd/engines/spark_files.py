@@ -20,6 +20,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
+from incrowd.data.parts import other_columns
 from incrowd.data.read import RowSource, open_rows
 from incrowd.data.table import Format, format_by_suffix
 from incrowd.engines.base import Reading
@@ -95,19 +96,6 @@ def listed(session: Any, location: str) -> list[Part]:
         names = [_levels(part.address)[n_levels:] for part in parts]
         _refuse_names(location, names)
     return parts
-
-
-def other_columns(name: str, schema: pa.Schema, first: str, expected: pa.Schema) -> DataError:
-    """Return the error for a part file whose columns are not those of the first."""
-    if schema.names == expected.names:
-        pairs = enumerate(zip(schema.types, expected.types, strict=True), 1)
-        number = next(number for number, (kind, other) in pairs if kind != other)
-        what = f"column {number} has another type than in {first}"
-    elif len(schema) != len(expected):
-        what = f"it has {len(schema):,} columns, and {first} has {len(expected):,}"
-    else:
-        what = f"its columns are called otherwise than those of {first}"
-    return DataError(f"{name}: {what}", remedy="Write all part files with the same columns.")
 
 
 def _refuse_names(location: str, names: list[tuple[str, ...]]) -> None:

@@ -10,12 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from incrowd.data.parts import part_files
+from incrowd.data.parts import not_whole, other_columns, part_files
 from incrowd.data.read import check_file, without_rows
 from incrowd.data.table import MANIFEST, SUCCESS, Format
 from incrowd.data.text import MAX_CELL_BYTES
 from incrowd.data.write import write_table
-from incrowd.engines.base import PartFile, Reading, ReleaseFolder, hash_of_parts, not_whole
+from incrowd.engines.base import PartFile, Reading, ReleaseFolder, hash_of_parts
 from incrowd.engines.folders import hash_of_location, local_folder, part_name
 from incrowd.engines.spark_columns import is_native, settled_schema, travelling
 from incrowd.engines.spark_files import (
@@ -28,7 +28,6 @@ from incrowd.engines.spark_files import (
     like_the_first,
     listed,
     local_path,
-    other_columns,
     parquet_files,
     parquet_schemas,
     read_parts,
