@@ -1,0 +1,1 @@
+"""What a report shows, computed before anything is drawn, as plain data."""

@@ -1,0 +1,1 @@
+"""Pages: drawn from figures that were computed before; nothing is computed here."""

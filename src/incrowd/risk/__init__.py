@@ -1,0 +1,1 @@
+"""How likely people are found in a release, and which columns and values make it so."""
