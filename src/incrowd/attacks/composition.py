@@ -343,11 +343,11 @@ def _of_people(
     )
     sizes = _people_in(left, "first").rename({"n": "n first"})
     other_sizes = _people_in(right, "second").rename({"n": "n second"})
-    several = [pl.col(_value(name)).n_unique().alias(f"n {name}") for name in sensitive]
+    several = [pl.col(_value(name)).n_unique().alias(f"left: {name}") for name in sensitive]
     pairs = both.group_by("first", "second").agg(pl.col("person").n_unique().alias("n"), *several)
     alone = [
         rows.group_by(side).agg(
-            pl.col(_value(name)).n_unique().alias(f"{side} {name}") for name in sensitive
+            pl.col(_value(name)).n_unique().alias(f"{side}: {name}") for name in sensitive
         )
         for rows, side in ((left, "first"), (right, "second"))
     ]
@@ -359,7 +359,12 @@ def _of_people(
         .join(alone[1], on="second")
     )
     is_few = pl.col("n") < k
-    tells = {name: (pl.col(f"n {name}") == 1) & (pl.col(f"alone {name}") > 1) for name in sensitive}
+    tells = {
+        name: (pl.col(f"left: {name}") == 1)
+        & (pl.col(f"first: {name}") > 1)
+        & (pl.col(f"second: {name}") > 1)
+        for name in sensitive
+    }
     is_exposed = is_few
     for flag in tells.values():
         is_exposed = is_exposed | flag
