@@ -31,14 +31,13 @@ def published(lines, people=None, quasi=QUASI, sensitive=ILL):
 def two_hospitals():
     """Each has groups of at least 3; one young patient of both has the one illness in common."""
     first = published(
-        ["130** <30 aids", "130** <30 heart", "130** <30 viral"]
-        + ["130** 30-39 cancer"] * 3
-        + ["130** >=40 cancer", "130** >=40 heart", "130** >=40 viral"]
+        [f"130** <30 {ill}" for ill in ("aids", "heart", "viral")]
+        + [f"130** 30-39 {ill}" for ill in ("cancer", "cancer", "cancer")]
+        + [f"130** >=40 {ill}" for ill in ("cancer", "heart", "viral")]
     )
     second = published(
-        ["130** <35 aids", "130** <35 flu", "130** <35 flu"]
-        + ["130** >=35 cancer", "130** >=35 cancer", "130** >=35 cancer"]
-        + ["130** >=35 viral", "130** >=35 heart"]
+        [f"130** <35 {ill}" for ill in ("aids", "flu", "flu")]
+        + [f"130** >=35 {ill}" for ill in ("cancer", "cancer", "cancer", "viral", "heart")]
     )
     return first, second
 
@@ -67,6 +66,31 @@ def test_the_same_release_twice_exposes_nobody():
     assert finding.holds is None
     assert finding.figures["n_exposed_pairs"] == 0
     assert finding.figures["n_groups_without_room"] == 0
+
+
+def test_groups_that_overlap_within_a_release_expose_nobody_for_sure():
+    """The same release twice: a wide group meets a narrow one, and nobody need be in both."""
+    release = published(["1 * a", "1 * b", "* * a", "* * b"])
+    alone = composition_finding(release, release, 3)
+    assert alone.holds is False  # groups of two: fewer than three in common
+    same = composition_finding(release, release, 2, CompositionOptions(same_people=True))
+    assert same.holds is None
+    apart = published(["1 * a", "1 * b", "* * a", "* * c"])
+    possible = composition_finding(apart, apart, 2)
+    assert possible.holds is False
+    assert possible.figures["n_exposed_pairs"] == 2  # the narrow and the wide one, both ways
+    settled = composition_finding(apart, apart, 2, CompositionOptions(same_people=True))
+    assert settled.holds is None
+    assert settled.figures["n_exposed_pairs"] == 2
+    assert settled.figures["n_sure_pairs"] == 0
+    assert "0 people surely are" in settled.summary
+
+
+def test_releases_that_cannot_be_about_the_same_people_are_told():
+    first, second = published(["1 * a", "1 * b"]), published(["1 * a", "1 * c"])
+    finding = composition_finding(first, second, 2, CompositionOptions(same_people=True))
+    assert finding.figures["n_groups_without_room"] == 1
+    assert "cannot be the same" in finding.summary
 
 
 def test_people_surely_exposed_are_counted_where_the_people_are_the_same():
@@ -142,7 +166,7 @@ def plain_overlap(one, other):
     ],
     st.booleans(),
 )
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_pairs_agree_with_comparing_every_group(rows, others, has_sensitive):
     sensitive = ("ill", "job") if has_sensitive else ()
     releases = [
@@ -175,7 +199,7 @@ def test_pairs_agree_with_comparing_every_group(rows, others, has_sensitive):
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.sampled_from("ab")), min_size=1))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_what_files_bound_is_never_less_than_what_keys_find(people):
     """Everybody in both: a pair's people are between what the files say at least and at most."""
     first = published([f"{a} * {ill}" for a, _, ill in people])
@@ -207,7 +231,7 @@ def test_ranges_beyond_the_tree_overlap_by_their_cells():
 
     numbers = np.arange(10.0, 50.0)
     labels = [str(int(number)) for number in numbers]
-    grid = find_grid("age", labels, numbers)
+    grid = find_grid("age", numbers, np.ones(40, dtype=np.int64), is_whole=True)
     tree = ranges_hierarchy("age", labels, numbers, grid, "ranges")
     ranges = [label for label in tree.all_labels if label not in labels]
     found = overlapping(ranges, ranges, tree)
