@@ -93,7 +93,8 @@ def composition_finding(
 
     From files it is broken where anybody may be exposed; where the people are the same, where
     somebody surely is; with keys, where somebody is. Pairs overlap if their labels do, in every
-    quasi-identifying column that both have. Public only where the files alone are compared.
+    quasi-identifying column that both have. It is about two files, so that neither's public
+    edition has it.
     """
     options = options or CompositionOptions()
     columns = tuple(name for name in first.quasi if name in second.quasi)
@@ -265,6 +266,7 @@ def _of_files(
         _told_of_files(figures),
         figures,
         tuple((rows[:MOST_ROWS_NAMED] + 1).tolist()),
+        is_public=False,
     )
 
 

@@ -190,7 +190,9 @@ def _composition(
     findings = []
     if not request.guarantee.needs_owner and checked.schema.person is None and quasi:
         alone = request.guarantee.check(_evidence(second, schema))
-        findings = [replace(item, name=f"second release: {item.name}") for item in alone]
+        findings = [
+            replace(item, name=f"second release: {item.name}", is_public=False) for item in alone
+        ]
     together = composition_finding(
         first, of_other, request.guarantee.k, options, _hierarchies(checked, request, None)
     )
