@@ -14,6 +14,7 @@ from incrowd.data.coding import Coding
 from incrowd.data.locations import Location, is_address, located
 from incrowd.data.schema import Schema
 from incrowd.data.specs import HierarchySpec
+from incrowd.documents import FILES, Documents, resolved_files
 from incrowd.engines.table import EngineChoice
 from incrowd.errors import JobError, unknown
 from incrowd.fields import option
@@ -39,7 +40,7 @@ class InputOptions:
 
 
 @dataclass(frozen=True)
-class ReleaseOptions:
+class ReleaseOptions(Documents):
     """What the release looks like, and what else is written."""
 
     keep_order: bool = option(
@@ -64,6 +65,7 @@ class ReleaseOptions:
     )
 
     def __post_init__(self) -> None:
+        self.refuse_contradictions()
         limit = self.suppression_limit
         is_number = isinstance(limit, (int, float)) and not isinstance(limit, bool)
         if not is_number or not 0 <= limit <= 1:
@@ -168,7 +170,9 @@ class Job:
             engine=build(EngineChoice, mapping.get("engine", {}), "engine"),
             input=build(InputOptions, mapping.get("input", {}), "input"),
             release=build(
-                ReleaseOptions, resolved(mapping.get("release", {}), base, ("key",)), "release"
+                ReleaseOptions,
+                resolved_files(mapping.get("release", {}), base, ("key",)),
+                "release",
             ),
             seed=mapping.get("seed", 0),
         )
@@ -202,8 +206,9 @@ class Job:
         mapping["engine"] = parameters(self.engine)
         for section in ("input", "release"):
             stated = changed(getattr(self, section))
-            if section == "release" and "key" in stated:
-                stated["key"] = relative(Path(stated["key"]), base)
+            for file in ("key", *FILES):
+                if file in stated:
+                    stated[file] = relative(Path(stated[file]), base)
             if stated:
                 mapping[section] = stated
         return mapping

@@ -88,6 +88,7 @@ def _guarded(
     data = job.data
     output = job.output if job.output is not None else default_output(data)
     written = [Path(path) for path in (job.release.key, also_written) if path]
+    written += job.release.written_files
     if not is_address(output):
         path = Path(output)
         if not path.absolute().parent.is_dir():

@@ -33,6 +33,7 @@ from incrowd.cli.options import (
 )
 from incrowd.cli.terminal import progress_bar, say
 from incrowd.data.locations import is_address
+from incrowd.documents import FILES
 from incrowd.engines.table import EngineChoice
 from incrowd.errors import InputError, JobError, unknown
 from incrowd.guarantees.set_table import SET_GUARANTEES
@@ -51,6 +52,17 @@ FLAGS = {
     **flags_of("input", [InputOptions], "Input"),
     **flags_of("release", [ReleaseOptions, SetReleaseOptions], "Release"),
 }
+FILE_FLAGS = (
+    "key",
+    *FILES,
+    "rules",
+    "save_rules",
+    "weights",
+    "row_k",
+    "items",
+)
+"""Flags that name files: as seen from here, also where the job lies elsewhere."""
+
 ON_INTERRUPT = ("abort", "publish")
 ENDING = (
     "interrupted: the search ends as soon as its groups are valid (cluster: at once; other "
@@ -166,6 +178,9 @@ def run_command(
     if seed is not None:
         mapping["seed"] = seed
     stated["costs"] = stated_files(stated["costs"], "--costs", base)
+    for flag in FILE_FLAGS:
+        if stated[flag] is not None:
+            stated[flag] = _from_here(stated[flag], base)
     apply_flags(mapping, FLAGS, stated)
     apply_settings(mapping, settings or [])
     job = job_from_mapping(mapping, base)
