@@ -58,6 +58,11 @@ class ReleaseOptions(Documents):
         minimum=0,
         maximum=1,
     )
+    save_policy: str | None = option(
+        None,
+        help="Save what was generalized how to this folder (mode 0700), for run --policy on "
+        "another batch.",
+    )
     keep_suppressed: bool = option(
         False,
         help="Write suppressed rows as '*' in every quasi-identifying column, where they are "
@@ -171,7 +176,7 @@ class Job:
             input=build(InputOptions, mapping.get("input", {}), "input"),
             release=build(
                 ReleaseOptions,
-                resolved_files(mapping.get("release", {}), base, ("key",)),
+                resolved_files(mapping.get("release", {}), base, ("key", "save_policy")),
                 "release",
             ),
             seed=mapping.get("seed", 0),
@@ -198,6 +203,8 @@ class Job:
             mapping["bins"] = dict(self.bins)
         mapping["guarantee"] = {"name": self.guarantee.name, **parameters(self.guarantee)}
         mapping["method"] = {"name": self.method.name, **parameters(self.method)}
+        if mapping["method"].get("lines"):
+            mapping["method"]["lines"] = relative(Path(mapping["method"]["lines"]), base)
         costs = mapping["method"].pop("costs", None)
         if costs:
             mapping["method"]["costs"] = {
@@ -206,7 +213,7 @@ class Job:
         mapping["engine"] = parameters(self.engine)
         for section in ("input", "release"):
             stated = changed(getattr(self, section))
-            for file in ("key", *FILES):
+            for file in ("key", "save_policy", *FILES):
                 if file in stated:
                     stated[file] = relative(Path(stated[file]), base)
             if stated:
@@ -368,6 +375,8 @@ def resolved(section: Mapping[str, Any], base: Path, files: tuple[str, ...]) -> 
 def _with_paths(method: Mapping[str, Any], base: Path) -> dict[str, Any]:
     """Return a method's settings with its files of costs found from the job's folder."""
     resolved = dict(method)
+    if isinstance(resolved.get("lines"), str):
+        resolved["lines"] = str(base / resolved["lines"])
     costs = resolved.get("costs")
     if isinstance(costs, Mapping):
         resolved["costs"] = {

@@ -29,6 +29,7 @@ from incrowd.errors import InputError
 from incrowd.guarantees.table import Guarantee
 from incrowd.job import InputOptions, Job
 from incrowd.outputs import Target, file_hash, key_written, target_of
+from incrowd.policies import policy_written
 from incrowd.progress import Progress, silent
 from incrowd.publication import documents_written
 from incrowd.release import Release, Stages, peak_memory, promise_of, refuse_broken, signed, timed
@@ -96,6 +97,7 @@ def _run_here(job: Job, target: Target, force: bool, progress: Progress) -> Rele
         told = told_of(repeating, audit, searched, reread)
         with (
             documents_written(job.release, told, force=force),
+            policy_written(job, searched.before, reread, force=force),
             key_written(job.release.key, searched.original_row, force=force),
         ):
             publish(temporary, output, force=force)

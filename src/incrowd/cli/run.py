@@ -32,7 +32,7 @@ from incrowd.cli.options import (
     Tops,
 )
 from incrowd.cli.terminal import progress_bar, say
-from incrowd.data.locations import is_address
+from incrowd.data.locations import is_address, located
 from incrowd.documents import FILES
 from incrowd.engines.table import EngineChoice
 from incrowd.errors import InputError, JobError, unknown
@@ -54,6 +54,8 @@ FLAGS = {
 }
 FILE_FLAGS = (
     "key",
+    "save_policy",
+    "policy_lines",
     *FILES,
     "rules",
     "save_rules",
@@ -122,6 +124,12 @@ def run_command(
             help=f"The search: {', '.join({**METHODS, **SET_METHODS})}.", rich_help_panel="Method"
         ),
     ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(
+            help="Show DATA as an earlier release was: the folder that run --save-policy made."
+        ),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Drives searches that draw; default 0.")] = None,
     settings: Annotated[
         list[str] | None,
@@ -151,7 +159,7 @@ def run_command(
     Exit status: 0 published, 2 bad job, data or usage, 3 no release can satisfy it,
     4 the audit refused it, 130 interrupted.
     """
-    mapping, base = _start(source)
+    mapping, base = _start(source, policy)
     if output is not None:
         mapping["output"] = _from_here(output, base)
     _apply_roles(
@@ -229,7 +237,21 @@ def execute(
     return 0
 
 
-def _start(source: str) -> tuple[dict[str, Any], Path]:
+def _start(source: str, policy: Path | None) -> tuple[dict[str, Any], Path]:
+    if policy is not None:
+        from incrowd.outputs import default_output
+        from incrowd.policies import policy_mapping
+
+        if source.endswith(".toml"):
+            raise JobError(
+                "a policy states the job, and so does a job file",
+                remedy="Name the data: incrowd run DATA --policy FOLDER.",
+            )
+        mapping = policy_mapping(policy)
+        data = located(source)
+        output = str(default_output(data))
+        mapping |= {"data": _from_here(source, policy), "output": _from_here(output, policy)}
+        return mapping, policy
     if source.endswith(".toml"):
         return read_mapping(Path(source)), Path(source).parent
     return {"data": source}, Path()
