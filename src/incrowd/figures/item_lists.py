@@ -88,8 +88,8 @@ def items_section(material: SetMaterial) -> Section | None:
         text = "How many rows show each item."
         return Section("items", "Items", (text,), (bars,)) if len(bars.categories) else None
     before = item_counts(own.original.items, own.original.n_items)
-    matched = own.original_item if own.original_item is not None else same_items(
-        released, own.original
+    matched = (
+        own.original_item if own.original_item is not None else same_items(released, own.original)
     )
     of_original = np.zeros(own.original.n_items, dtype=np.int64)
     is_known = matched != NOT_THERE
@@ -240,6 +240,8 @@ def rules_section(own: OwnSets) -> Section | None:
         rows.append((_listed(tuple(public)), _listed(tuple(sensitive))))
     left = rules.n_rules - len(rows)
     note = f"{left:,} further rules are not listed." if left else ""
-    listing = Listing(("who is known to have", "is not to be known to have"), tuple(rows), note=note)
+    listing = Listing(
+        ("who is known to have", "is not to be known to have"), tuple(rows), note=note
+    )
     text = (f"{rules.n_rules:,} rules are protected. They tell what is rare: keep them.",)
     return Section("rules", "Protected rules", text, (listing,))

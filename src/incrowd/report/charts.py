@@ -190,8 +190,7 @@ def _steps(block: Steps, width: int) -> Specification:
             continue
         ends = [*counts, counts[-1] if counts else 0.0]
         points = [
-            {"from": edge, "value": count}
-            for edge, count in zip(block.edges, ends, strict=False)
+            {"from": edge, "value": count} for edge, count in zip(block.edges, ends, strict=False)
         ]
         mark = {
             "type": "line",
@@ -249,9 +248,7 @@ def _lines(block: Lines, width: int) -> Specification:
     colours = _colours(tuple(block.series))
     mark = {"type": "line", "strokeWidth": 2, "point": {"size": 36}}
     encoding = {"x": across, "y": up, "color": colours}
-    layers: list[Specification] = [
-        {"data": {"values": values}, "mark": mark, "encoding": encoding}
-    ]
+    layers: list[Specification] = [{"data": {"values": values}, "mark": mark, "encoding": encoding}]
     if block.marked is not None:
         name, place = block.marked
         x, y = block.series[name][place]
