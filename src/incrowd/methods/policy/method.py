@@ -24,8 +24,9 @@ class Policy:
 
     Beyond the papers. Groups that would not be valid among the new rows alone are not shown; their
     rows go to another line that is valid, as far as they fit one. What is left is suppressed where
-    the job allows so many rows, else refused, or searched by ``cluster`` together with as few groups as make it valid. O(distinct rows · lines)
-    in the worst case, and the cheapest lines come first.
+    the job allows so many rows, else refused, or searched by ``cluster`` together with as few
+    groups as make it valid. O(distinct rows · lines) in the worst case, and the cheapest lines
+    come first.
     """
 
     name: ClassVar[str] = "policy"
