@@ -23,7 +23,8 @@ class Policy:
     """Show every row as the cheapest line of an earlier release that it fits.
 
     Beyond the papers. Groups that would not be valid among the new rows alone are not shown; their
-    rows go to another line that is valid, as far as they fit one. What is left is suppressed where
+    rows go to another line that is valid, as far as they fit one, and groups give rows they can
+    spare to lines that lack some. What is left is suppressed where
     the job allows so many rows, else refused, or searched by ``cluster`` together with as few
     groups as make it valid. O(distinct rows · lines) in the worst case, and the cheapest lines
     come first.

@@ -100,15 +100,61 @@ def _fitted(
     ).astype(np.int32)
     line_of_row = _first_lines(places, lines)
     is_valid = _valid_lines(line_of_row, lines.n_lines, conditions)
-    if conditions.is_size_only and not is_valid.all():
+    first_of_row = line_of_row.copy()
+    line_of_row[(line_of_row >= 0) & ~is_valid[line_of_row]] = NONE
+    if conditions.is_size_only:
         # more rows make no group too small: rows of groups that were go where they fit besides
-        kept = np.flatnonzero(is_valid)
-        again = np.flatnonzero((line_of_row >= 0) & ~is_valid[line_of_row])
-        second = _first_lines(places[:, again], lines.only(is_valid))
-        line_of_row[again] = np.where(second >= 0, kept[second] if len(kept) else NONE, NONE)
-    else:
-        line_of_row[(line_of_row >= 0) & ~is_valid[line_of_row]] = NONE
+        again = np.flatnonzero((first_of_row >= 0) & (line_of_row == NONE))
+        kept = np.append(np.flatnonzero(is_valid), NONE)
+        line_of_row[again] = kept[_first_lines(places[:, again], lines.only(is_valid))]
+        _fill_up(line_of_row, first_of_row, places, lines, conditions.k)
+        is_valid = np.bincount(line_of_row[line_of_row >= 0], minlength=lines.n_lines) > 0
     return line_of_row, is_valid
+
+
+def _fill_up(
+    line_of_row: NDArray[np.int64],
+    first_of_row: NDArray[np.int64],
+    places: NDArray[np.int32],
+    lines: Lines,
+    k: int,
+) -> None:
+    """Make lines valid that unfit rows fit, by rows that fit them and that their groups can spare.
+
+    The line that most unfit rows fit first comes first. O(lines of unfit rows · rows).
+    """
+    sizes = np.bincount(line_of_row[line_of_row >= 0], minlength=lines.n_lines)
+    lacking = np.bincount(
+        first_of_row[(line_of_row == NONE) & (first_of_row >= 0)], minlength=lines.n_lines
+    )
+    for line in np.argsort(-lacking, kind="stable")[: int((lacking > 0).sum())].tolist():
+        is_held = ((lines.low[:, line, None] <= places) & (places < lines.high[:, line, None])).all(
+            axis=0
+        )
+        moved = np.flatnonzero(is_held & (line_of_row == NONE))
+        if not len(moved):
+            continue
+        spare = _spared(np.flatnonzero(is_held & (line_of_row >= 0)), line_of_row, sizes, k)
+        n_needed = k - len(moved)
+        if n_needed > len(spare):
+            continue
+        moved = np.concatenate([moved, spare[: max(0, n_needed)]])
+        left = line_of_row[moved]
+        np.subtract.at(sizes, left[left >= 0], 1)
+        line_of_row[moved] = line
+        sizes[line] += len(moved)
+
+
+def _spared(
+    rows: NDArray[np.int64], line_of_row: NDArray[np.int64], sizes: NDArray[np.int64], k: int
+) -> NDArray[np.int64]:
+    """Return the rows that their groups can spare, those of the largest groups first."""
+    of_row = line_of_row[rows]
+    order = np.lexsort((rows, of_row, -sizes[of_row]))
+    rows, of_row = rows[order], of_row[order]
+    starts = np.flatnonzero(np.append(True, of_row[1:] != of_row[:-1])) if len(rows) else rows
+    rank = np.arange(len(rows)) - np.repeat(starts, np.diff(np.append(starts, len(rows))))
+    return rows[rank < sizes[of_row] - k]
 
 
 def _first_lines(places: NDArray[np.int32], lines: Lines) -> NDArray[np.int64]:
