@@ -130,7 +130,7 @@ def notes_section(notes: tuple[str, ...]) -> Section | None:
     """Return what the run had to say."""
     if not notes:
         return None
-    return Section("notes", "Notes of the run", notes)
+    return Section("notes", "Notes of the run", (), (Listing(("note",), tuple((note,) for note in notes)),))
 
 
 def _plain(value: Any) -> Cell:

@@ -35,8 +35,8 @@ def hierarchy_tree(hierarchy: Hierarchy, before: Counts, after: Counts) -> Tree:
     kept = _heaviest(hierarchy, under)
     nodes = _in_order(hierarchy, kept, under, shown)
     n_left = int((under > 0).sum()) - len(nodes)
-    note = "A field is as high as the rows that belong to it; the darker, the more of them are "
-    note += "shown just so. The root is *."
+    note = "A field is as high as the rows that belong to it; the stronger its colour, the more "
+    note += "of them are shown just so. The root is *."
     if n_left:
         note += f" {n_left:,} smaller nodes are not drawn."
     if n_beyond:
@@ -140,7 +140,7 @@ def split_tree(splits: Sequence[dict[str, Any]]) -> Tree:
         )
     n_left = len(splits) - len(nodes)
     note = "All public items on the left are split, as long as every promise holds, into the parts "
-    note += "that the release shows: the dark fields."
+    note += "that the release shows: the coloured fields."
     if n_left:
         note += f" {n_left:,} smaller nodes are not drawn."
     return Tree(
