@@ -110,9 +110,7 @@ def loss_section(changes: list[ColumnChange], metric: str | None) -> Section:
     metrics = ["loss"]
     if metric in PRICES and metric != "loss":
         metrics.insert(0, str(metric))
-    lost = {
-        change.name: {metric: change.loss(metric) for metric in metrics} for change in changes
-    }
+    lost = {change.name: {metric: change.loss(metric) for metric in metrics} for change in changes}
     order = sorted(changes, key=lambda change: -lost[change.name][metrics[0]])
     rows = tuple(
         (
@@ -246,9 +244,7 @@ def kept_section(material: TableMaterial) -> Section | None:
         if has_left_out and own is not None and name in own.original.frame.column_names:
             before = own.original.frame.column(name)
         column = released.frame.column(name)
-        blocks.append(
-            column_block(column, f"{name} ({role})", before, released.missing_values)
-        )
+        blocks.append(column_block(column, f"{name} ({role})", before, released.missing_values))
     text = "Released as they are."
     if has_left_out:
         text += " Before and after differ by the rows that were left out."

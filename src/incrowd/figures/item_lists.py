@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -88,8 +89,8 @@ def items_section(material: SetMaterial) -> Section | None:
         text = "How many rows show each item."
         return Section("items", "Items", (text,), (bars,)) if len(bars.categories) else None
     before = item_counts(own.original.items, own.original.n_items)
-    matched = own.original_item if own.original_item is not None else same_items(
-        released, own.original
+    matched = (
+        own.original_item if own.original_item is not None else same_items(released, own.original)
     )
     of_original = np.zeros(own.original.n_items, dtype=np.int64)
     is_known = matched != NOT_THERE
@@ -124,7 +125,7 @@ def _rare_items(before: NDArray[np.int64], after: NDArray[np.int64]) -> Block:
         edges.append(edges[-1] * 4)
     held = before > 0
     rows = []
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in pairwise(edges):
         mine = held & (before >= low) & (before < high)
         if mine.any():
             n_before, n_after = int(before[mine].sum()), int(after[mine].sum())
@@ -233,6 +234,8 @@ def rules_section(own: OwnSets) -> Section | None:
         rows.append((_listed(tuple(public)), _listed(tuple(sensitive))))
     left = rules.n_rules - len(rows)
     note = f"{left:,} further rules are not listed." if left else ""
-    listing = Listing(("who is known to have", "is not to be known to have"), tuple(rows), note=note)
+    listing = Listing(
+        ("who is known to have", "is not to be known to have"), tuple(rows), note=note
+    )
     text = (f"{rules.n_rules:,} rules are protected. They tell what is rare: keep them.",)
     return Section("rules", "Protected rules", text, (listing,))

@@ -157,8 +157,8 @@ def _lead(audit: Audit) -> str:
         return f"The released file does not keep what was promised. {reasons}."
     n_checks = sum(1 for finding in audit.findings if finding.holds)
     return (
-        f"Promised: {audit.guarantee.get('claim', '')}. {n_checks} checks were made on the released file itself and all of them hold; what the "
-        "promise does not stop is said below."
+        f"Promised: {audit.guarantee.get('claim', '')}. {n_checks} checks were made on the "
+        "released file itself and all of them hold; what the promise does not stop is said below."
     )
 
 

@@ -69,8 +69,12 @@ def public_page(certificate: Mapping[str, Any], material: Material) -> Page:
 
 def _lead(certificate: Mapping[str, Any]) -> str:
     n_checks = sum(1 for finding in certificate["findings"] if finding["holds"])
-    said = f"Promised: {certificate['guarantee'].get('claim', '')}. {n_checks} of the checks that were made can be made again by anybody who has the file."
-    return said if certificate["holds"] else "The file does not keep what was promised."
+    if not certificate["holds"]:
+        return "The file does not keep what was promised."
+    return (
+        f"Promised: {certificate['guarantee'].get('claim', '')}. {n_checks} of the checks that "
+        "were made can be made again by anybody who has the file."
+    )
 
 
 def _highlights(certificate: Mapping[str, Any], name: str) -> Facts:

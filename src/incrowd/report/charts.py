@@ -66,7 +66,7 @@ def _domain(numbers: list[float], room: float = 1.0) -> list[float]:
 def _axis(unit: Unit, title: str, numbers: list[float], **more: Any) -> dict[str, Any]:
     """Return an axis whose numbers are whole where they count, and short where they are large."""
     largest = max((abs(number) for number in numbers), default=0.0)
-    written_as = {"share": "~%", "count": ",.0f"}.get(unit, "~g")
+    written_as = {"share": "~%", "count": ",.0f"}.get(unit, ".6~g")
     if unit != "share" and largest >= 10_000:
         written_as = ".3~s"
     axis = {"format": written_as, "title": title or None, "tickCount": 5, **more}
@@ -89,7 +89,7 @@ def _colours(names: tuple[str, ...]) -> dict[str, Any]:
 def _bars(block: Bars, width: int) -> Specification:
     """Bars lie, whatever their number: their names are read without turning the head."""
     names = tuple(block.series)
-    values = [
+    values: list[dict[str, Any]] = [
         {
             "place": place,
             "series": name,
@@ -191,8 +191,7 @@ def _steps(block: Steps, width: int) -> Specification:
             continue
         ends = [*counts, counts[-1] if counts else 0.0]
         points = [
-            {"from": edge, "value": count}
-            for edge, count in zip(block.edges, ends, strict=False)
+            {"from": edge, "value": count} for edge, count in zip(block.edges, ends, strict=False)
         ]
         mark = {
             "type": "line",
@@ -229,7 +228,7 @@ def _pointer(
 
 
 def _lines(block: Lines, width: int) -> Specification:
-    values = [
+    values: list[dict[str, Any]] = [
         {"series": name, "x": x, "y": y}
         for name, points in block.series.items()
         for x, y in points
@@ -251,9 +250,7 @@ def _lines(block: Lines, width: int) -> Specification:
     colours = _colours(tuple(block.series))
     mark = {"type": "line", "strokeWidth": 2, "point": {"size": 36}}
     encoding = {"x": across, "y": up, "color": colours}
-    layers: list[Specification] = [
-        {"data": {"values": values}, "mark": mark, "encoding": encoding}
-    ]
+    layers: list[Specification] = [{"data": {"values": values}, "mark": mark, "encoding": encoding}]
     if block.marked is not None:
         name, place = block.marked
         x, y = block.series[name][place]

@@ -93,6 +93,8 @@ def _card(block: Block) -> Card:
 
 def _span_of(grid: Grid) -> str:
     """Return how much room a table asks for, by the longest texts of its columns."""
+    if len(grid.columns) == 1:
+        return "two"
     width = 0
     for place, name in enumerate(grid.columns):
         cells = [len(row[place][0]) for row in grid.rows]
