@@ -31,7 +31,7 @@ from incrowd.job import InputOptions, Job
 from incrowd.outputs import Target, file_hash, key_written, target_of
 from incrowd.policies import policy_written
 from incrowd.progress import Progress, silent
-from incrowd.publication import documents_written
+from incrowd.publication import documents_written, with_appraisal
 from incrowd.release import Release, Stages, peak_memory, promise_of, refuse_broken, signed, timed
 from incrowd.set_job import SetJob
 from incrowd.set_pipeline import anonymize_sets, run_sets
@@ -94,14 +94,14 @@ def _run_here(job: Job, target: Target, force: bool, progress: Progress) -> Rele
         audit = timed(audit, stages)
         refuse_broken(audit)
         repeating = searched.repeating(job)
-        told = told_of(repeating, audit, searched, reread)
+        told = with_appraisal(job.release, told_of(repeating, audit, searched, reread))
         with (
             documents_written(job.release, told, force=force),
             policy_written(job, searched.before, reread, force=force),
             key_written(job.release.key, searched.original_row, force=force),
         ):
             publish(temporary, output, force=force)
-    return Release(None, audit, output, repeating)
+    return Release(None, told.audit, output, repeating)
 
 
 def read_input(path: Path, options: InputOptions) -> Table:
@@ -141,12 +141,12 @@ def anonymize(frame: Any, job: Job | SetJob, *, progress: Progress = silent) -> 
         audit = timed(audit, stages)
         refuse_broken(audit)
     repeating = searched.repeating(job)
-    told = told_of(repeating, audit, searched, reread)
+    told = with_appraisal(job.release, told_of(repeating, audit, searched, reread))
     with (
         documents_written(job.release, told, force=False),
         key_written(job.release.key, searched.original_row, force=False),
     ):
-        return Release(handed_out, audit, job=repeating, told=told)
+        return Release(handed_out, told.audit, job=repeating, told=told)
 
 
 def _engine_for(frame: Any, job: Job) -> Any:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from incrowd.appraisal import appraised
 from incrowd.audit.certificate import (
     Reading,
     as_text,
@@ -50,6 +52,17 @@ class _Document:
     path: Path
     content: str | bytes
     is_private: bool
+
+
+def with_appraisal(stated: Documents, told: Told) -> Told:
+    """Return what documents tell with the risk and the use of the release, where they ask for it.
+
+    The audit that is handed out has these findings too: what a page shows is in it.
+    """
+    if told.material is None or not (stated.report or stated.certificate):
+        return told
+    material = told.material()
+    return replace(told, audit=appraised(told.audit, material), material=lambda: material)
 
 
 @contextmanager
@@ -107,12 +120,11 @@ def _owner_page(told: Told) -> str:
 
 
 def _public_page(certificate: dict[str, Any], told: Told) -> str:
-    from dataclasses import replace
-
     from incrowd.figures.public import public_page
     from incrowd.report.render import render
 
-    return render(public_page(certificate, replace(_material(told), own=None)))
+    as_written = json.loads(as_text(certificate))
+    return render(public_page(as_written, replace(_material(told), own=None)))
 
 
 def _material(told: Told) -> Material:

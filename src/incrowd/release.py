@@ -18,7 +18,7 @@ from incrowd.errors import AuditError, InputError
 from incrowd.guarantees.evidence import Finding
 from incrowd.job import Job, parameters
 from incrowd.progress import Progress
-from incrowd.publication import Told, documents_written
+from incrowd.publication import Told, documents_written, with_appraisal
 from incrowd.set_job import SetJob
 
 
@@ -53,7 +53,8 @@ class Release:
                 "what documents are made of was not kept with this release",
                 remedy="Ask for them in the job: release = ReleaseOptions(report=...).",
             )
-        with documents_written(documents, self.told, force=force):
+        told = with_appraisal(documents, self.told)
+        with documents_written(documents, told, force=force):
             pass
 
 

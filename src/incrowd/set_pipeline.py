@@ -49,7 +49,7 @@ from incrowd.methods.sets.vote import shown_by_groups
 from incrowd.metrics.sets import set_losses
 from incrowd.outputs import file_hash, guarded_outputs, key_written
 from incrowd.progress import Progress, silent
-from incrowd.publication import Told, documents_written
+from incrowd.publication import Told, documents_written, with_appraisal
 from incrowd.release import Release, Stages, audit_of, refuse_broken, signed, timed
 from incrowd.rule_pipeline import (
     FoundRules,
@@ -119,8 +119,9 @@ def run_sets(job: SetJob, *, force: bool = False, progress: Progress = silent) -
             if isinstance(found, FoundRules):
                 save_rules(job, found, force=force)
             repeating = _repeating(job, found)
+            told = with_appraisal(job.release, _told(repeating, audit, found, again))
             with (
-                documents_written(job.release, _told(repeating, audit, found, again), force=force),
+                documents_written(job.release, told, force=force),
                 key_written(job.release.key, found.original_row, force=force),
             ):
                 for part in reversed(written):  # what stands beside a release is there before it
@@ -131,7 +132,7 @@ def run_sets(job: SetJob, *, force: bool = False, progress: Progress = silent) -
             f"{output.parent}: writing failed ({os.strerror(error.errno or 0)})",
             remedy="Nothing was published. Make room or choose another folder with -o.",
         ) from None
-    return Release(None, audit, output, repeating)
+    return Release(None, told.audit, output, repeating)
 
 
 def anonymize_sets(data: Any, job: SetJob, *, progress: Progress = silent) -> Release:
@@ -162,12 +163,12 @@ def anonymize_sets(data: Any, job: SetJob, *, progress: Progress = silent) -> Re
         if isinstance(found, FoundRules):
             save_rules(job, found, force=False)
         repeating = _repeating(job, found)
-        told = _told(repeating, audit, found, again)
+        told = with_appraisal(job.release, _told(repeating, audit, found, again))
         with (
             documents_written(job.release, told, force=False),
             key_written(job.release.key, found.original_row, force=False),
         ):
-            return Release(handed_out, audit, job=repeating, told=told)
+            return Release(handed_out, told.audit, job=repeating, told=told)
 
 
 def _told(job: SetJob, audit: Audit, found: _Found | FoundRules, again: Sets) -> Told:

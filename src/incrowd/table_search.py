@@ -34,6 +34,7 @@ from incrowd.preparation import Prepared, notes_on_columns, prepare, without_uns
 from incrowd.progress import Progress
 from incrowd.publication import Told
 from incrowd.release import Stages, peak_memory, promise_of
+from incrowd.risk.finding import risk_finding
 from incrowd.search_conditions import (
     conditions_of,
     refuse_infeasible,
@@ -196,14 +197,16 @@ def _found_on_file(job: Job, searched: Searched, reread: Table) -> list[Finding]
     """Return what anyone finds on the released file alone; nothing where only its owner can."""
     if job.guarantee.needs_owner or job.schema.person:
         return []
-    return examine(
+    schema = searched.prepared.schema
+    found = examine(
         reread,
-        searched.prepared.schema,
+        schema,
         job.guarantee,
         LocalEngine(),
         sensitive_hierarchies=searched.sensitive_hierarchies,
         accepted=job.release.accept_insensitive,
     )
+    return [*found, risk_finding(reread, schema, with_values=False)]
 
 
 def _material_of(searched: Searched, reread: Table) -> TableMaterial:

@@ -147,7 +147,7 @@ def yardsticks(sizes: ScaleSizes) -> dict[str, Task]:
 
 
 def lists(sizes: ScaleSizes) -> dict[str, Task]:
-    """Plan user lists in memory, within a bound, and with their chunks on Spark; many in a bound."""
+    """Plan user lists in memory, in a bound, and with chunks on Spark; many of them in a bound."""
     words = ("--guarantee", "smooth", "--k", "8", "--effort", "quick")
     wanted = Wanted("lists", (sizes.lists, sizes.list_items), words, "cluster")
     found = {

@@ -91,13 +91,15 @@ def _audited(certificate: dict[str, Any], location: Any) -> tuple[Audit | None, 
     promise = certificate["guarantee"]
     try:
         if promise["name"] in SET_GUARANTEES:
+            from incrowd.cli.check_more import More
             from incrowd.cli.check_sets import check_sets_file
 
             mapping = {
                 "guarantee": promise["parameters"],
                 "sets": {"graph": certificate["reading"]["graph"]},
             }
-            audit = check_sets_file(
+            nothing_more = More.stated({}, measures_risk=False, other=None)
+            checked = check_sets_file(
                 Path(location),
                 promise["name"],
                 mapping,
@@ -105,8 +107,9 @@ def _audited(certificate: dict[str, Any], location: Any) -> tuple[Audit | None, 
                 key=None,
                 aligned=False,
                 job=None,
+                more=nothing_more,
             )
-            return audit, ""
+            return checked.audit, ""
         return _audited_table(certificate, location), ""
     except InputError as error:
         return None, error.what

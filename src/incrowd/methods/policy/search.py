@@ -154,7 +154,8 @@ def _spared(
     rows, of_row = rows[order], of_row[order]
     starts = np.flatnonzero(np.append(True, of_row[1:] != of_row[:-1])) if len(rows) else rows
     rank = np.arange(len(rows)) - np.repeat(starts, np.diff(np.append(starts, len(rows))))
-    return rows[rank < sizes[of_row] - k]
+    can_go: NDArray[np.bool_] = rank < sizes[of_row] - k
+    return rows[can_go]
 
 
 def _first_lines(places: NDArray[np.int32], lines: Lines) -> NDArray[np.int64]:
