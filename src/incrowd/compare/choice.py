@@ -70,12 +70,10 @@ def recommended(
     point = points[place]
     if len(least) == 1:
         return Choice(place, f"{point.name} has the least loss ({point.loss:.4f}) at the only k.")
-    above = point.loss - floor
-    costs = f"costs {above:.4f} more loss than" if above > 0 else "costs no more loss than"
     return Choice(
         place,
-        f"{k} is the largest k that {costs} the smallest k compared, {smallest} "
-        f"(allowed: {knee:g}), and {point.name} has the least loss at it ({point.loss:.4f}).",
+        f"{point.name} has the least loss at the largest k that is within the knee: at most "
+        f"{knee:g} above the least loss at k {smallest} ({point.loss:.4f} against {floor:.4f}).",
     )
 
 
