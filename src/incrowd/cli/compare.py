@@ -148,7 +148,7 @@ def compare_command(
 
     Exit status: 0 compared, 2 bad job, data or usage, 130 interrupted (what was measured is kept).
     """
-    from incrowd.compare.comparison import compare
+    from incrowd.compare.comparison import compare, require_other_file
     from incrowd.outputs import default_output
 
     mapping, base = start(source)
@@ -177,6 +177,7 @@ def compare_command(
         released = str(default_output(job.data)).rstrip("/")
         output = Path(released.partition(".release")[0] + ".compare.json")
     if report is not None:
+        require_other_file(job, report)
         _require_writable(report, force)
     kept = "" if output is None else f"; measured points are kept in {output}"
     try:

@@ -218,12 +218,13 @@ def compare(
         )
     if not Path(str(job.data)).exists():
         raise InputError(f"{job.data}: no such file", remedy="Check the path.")
+    target = None if output is None else Path(output)
+    require_other_file(job, target)
     _require_predictable(job, predict)
     by = by or default_loss(job)
     planned = grid(job, ks, methods, metrics, efforts, suppression_limits, by)
     asked = Asked(n_queries=n_queries, predict=predict, seed=job.seed)
     expected = fingerprint(job, asked)
-    target = None if output is None else Path(output)
     kept = {} if target is None or force else read_results(target, expected)
     guarantee = {"name": job.guarantee.name, "claim": job.guarantee.claim}
     found = _Found(name_of(job.data), guarantee, by, expected, at_least_k, knee, planned, kept)
@@ -347,6 +348,16 @@ def _in_process(planned: Planned, folder: Path, asked: Asked) -> dict[str, Any]:
     if answer["status"] == INTERNAL:
         raise RuntimeError(f"the process of {planned.point.key} failed: {answer['reason']}")
     return answer
+
+
+def require_other_file(job: Job | SetJob, path: Path | None) -> None:
+    """Raise where something would be written over the data."""
+    data = Path(str(job.data))
+    if path is not None and path.exists() and data.exists() and path.samefile(data):
+        raise InputError(
+            f"{path}: the output is an input of the job",
+            remedy="Inputs are never modified: name another file.",
+        )
 
 
 def _require_predictable(job: Job | SetJob, predict: str | None) -> None:
