@@ -1,4 +1,4 @@
-"""The workload ``compare``: the front of three methods on Adult, as ``incrowd compare`` finds it."""
+"""The workload ``compare``: the front of three methods on Adult, by ``incrowd compare``."""
 
 from __future__ import annotations
 
