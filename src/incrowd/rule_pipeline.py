@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from incrowd.data.set_order import canonical_order, renamed_rows
 from incrowd.data.sets import Sets
 from incrowd.engines.base import Engine
 from incrowd.errors import JobError
+from incrowd.figures.material import OwnSets, SetMaterial
 from incrowd.guarantees.rules import RuleEvidence, RuleProtection
 from incrowd.job import parameters
 from incrowd.methods.rbat.promise import FoundParts, KmPromise, RulePromise
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from incrowd.data.rules import Rules
+    from incrowd.methods.rbat.promise import SplitTree
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,6 +199,28 @@ def audit_rules(job: SetJob, found: FoundRules, again: Sets, engine: Engine) -> 
         seed=job.seed,
         notes=tuple(found.notes),
     )
+
+
+def material_of_rules(found: FoundRules, again: Sets) -> SetMaterial:
+    """Return what a report of released transactions is made of."""
+    own = OwnSets(
+        found.original,
+        found.original_row,
+        part_of_item=found.parts.part_of_item,
+        is_sensitive=found.is_sensitive,
+        rules=found.rules,
+        splits=tuple(_splits(found.parts.tree)),
+    )
+    return SetMaterial(again, own)
+
+
+def _splits(tree: SplitTree) -> Iterator[dict[str, int]]:
+    """Yield each node's number of items and the place of its parent, parents first."""
+    waiting = [(0, -1)] if len(tree.n_items) else []
+    for place, (node, parent) in enumerate(waiting):
+        yield {"parent": parent, "n_items": int(tree.n_items[node])}
+        if tree.left[node] >= 0:
+            waiting += [(int(tree.left[node]), place), (int(tree.right[node]), place)]
 
 
 def audit_of_rules(guarantee: Any, evidence: RuleEvidence, started: float) -> Audit:

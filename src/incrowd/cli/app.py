@@ -13,6 +13,7 @@ from incrowd.cli.demo import demo_command
 from incrowd.cli.hierarchy import hierarchy_command
 from incrowd.cli.init import init_command
 from incrowd.cli.run import run_command
+from incrowd.cli.verify import verify_command
 from incrowd.version import __version__
 
 app = typer.Typer(
@@ -46,5 +47,6 @@ app.command("init")(init_command)
 app.command("run")(run_command)
 app.command("check")(check_command)
 app.command("compare")(compare_command)
+app.command("verify-certificate")(verify_command)
 app.command("hierarchy")(hierarchy_command)
 app.command("bench")(bench_command)

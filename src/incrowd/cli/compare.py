@@ -20,8 +20,10 @@ from incrowd.cli.options import (
     ShowValues,
     Tops,
 )
-from incrowd.cli.stated_job import FLAGS, apply_columns, start
+from incrowd.cli.run import FILE_FLAGS
+from incrowd.cli.stated_job import FLAGS, apply_columns, from_here, started
 from incrowd.cli.terminal import progress_bar, results, say
+from incrowd.compare.unwritten import NOT_WRITTEN
 from incrowd.errors import InputError, JobError
 from incrowd.guarantees.set_table import SET_GUARANTEES
 from incrowd.guarantees.table import GUARANTEES
@@ -33,10 +35,12 @@ if TYPE_CHECKING:
 VARIED = ("k", "metric", "effort", "suppression_limit")
 """Flags of a job that are lists here."""
 
-NOT_WRITTEN = ("key", "save_rules")
-"""Flags about files that a grid does not write."""
-
-JOB_FLAGS = {name: flag for name, flag in FLAGS.items() if name not in (*VARIED, *NOT_WRITTEN)}
+JOB_FLAGS = {
+    name: flag
+    for name, flag in FLAGS.items()
+    if flag.field not in (*VARIED, *NOT_WRITTEN) and name != "save_rules"
+}
+"""The flags of a job but for those that are lists here, and for files that no grid writes."""
 
 
 @with_flags(JOB_FLAGS)
@@ -151,7 +155,7 @@ def compare_command(
     from incrowd.compare.comparison import compare, require_other_file
     from incrowd.outputs import default_output
 
-    mapping, base = start(source)
+    mapping, base = started(source)
     roles = {
         "quasi": quasi,
         "sensitive": sensitive,
@@ -164,6 +168,9 @@ def compare_command(
     if seed is not None:
         mapping["seed"] = seed
     stated["costs"] = stated_files(stated["costs"], "--costs", base)
+    for name in FILE_FLAGS:
+        if isinstance(stated.get(name), str):
+            stated[name] = from_here(stated[name], base)
     methods = split_names(method)
     own = mapping.get("method", {}).get("name")
     if methods and own not in methods:

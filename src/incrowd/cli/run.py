@@ -26,8 +26,9 @@ from incrowd.cli.options import (
     ShowValues,
     Tops,
 )
-from incrowd.cli.stated_job import FLAGS, apply_columns, from_here, start
+from incrowd.cli.stated_job import FLAGS, apply_columns, from_here, started
 from incrowd.cli.terminal import progress_bar, say
+from incrowd.documents import FILES
 from incrowd.errors import InputError, unknown
 from incrowd.guarantees.set_table import SET_GUARANTEES
 from incrowd.guarantees.table import GUARANTEES
@@ -35,6 +36,19 @@ from incrowd.job import Job
 from incrowd.methods.set_table import SET_METHODS
 from incrowd.methods.table import METHODS
 from incrowd.set_job import SetJob, job_from_mapping
+
+FILE_FLAGS = (
+    "key",
+    "save_policy",
+    "policy_lines",
+    *FILES,
+    "rules",
+    "save_rules",
+    "weights",
+    "row_k",
+    "items",
+)
+"""Flags that name files: as seen from here, also where the job lies elsewhere."""
 
 ON_INTERRUPT = ("abort", "publish")
 ENDING = (
@@ -89,6 +103,12 @@ def run_command(
             help=f"The search: {', '.join({**METHODS, **SET_METHODS})}.", rich_help_panel="Method"
         ),
     ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(
+            help="Show DATA as an earlier release was: the folder that run --save-policy made."
+        ),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Drives searches that draw; default 0.")] = None,
     settings: Annotated[
         list[str] | None,
@@ -118,7 +138,7 @@ def run_command(
     Exit status: 0 published, 2 bad job, data or usage, 3 no release can satisfy it,
     4 the audit refused it, 130 interrupted.
     """
-    mapping, base = start(source)
+    mapping, base = started(source, policy)
     if output is not None:
         mapping["output"] = from_here(output, base)
     roles = {
@@ -135,6 +155,9 @@ def run_command(
     if seed is not None:
         mapping["seed"] = seed
     stated["costs"] = stated_files(stated["costs"], "--costs", base)
+    for flag in FILE_FLAGS:
+        if stated[flag] is not None:
+            stated[flag] = from_here(stated[flag], base)
     apply_flags(mapping, FLAGS, stated)
     apply_settings(mapping, settings or [])
     job = job_from_mapping(mapping, base)

@@ -12,7 +12,7 @@ from incrowd.cli.flags import (
     stated_bins,
     stated_hierarchies,
 )
-from incrowd.data.locations import is_address
+from incrowd.data.locations import is_address, located
 from incrowd.engines.table import EngineChoice
 from incrowd.errors import JobError
 from incrowd.guarantees.set_table import SET_GUARANTEES
@@ -40,8 +40,23 @@ ROLE_FLAGS = {
 }
 
 
-def start(source: str) -> tuple[dict[str, Any], Path]:
-    """Return the nested tables of a job file, or of a job that names its data alone; its folder."""
+def started(source: str, policy: Path | None = None) -> tuple[dict[str, Any], Path]:
+    """Return the nested tables of a job file, or of a job that names its data alone; its folder.
+
+    With a policy they are the policy's, about the data.
+    """
+    if policy is not None:
+        from incrowd.outputs import default_output
+        from incrowd.policies import policy_mapping
+
+        if source.endswith(".toml"):
+            raise JobError(
+                "a policy states the job, and so does a job file",
+                remedy="Name the data: incrowd run DATA --policy FOLDER.",
+            )
+        output = str(default_output(located(source)))
+        files = {"data": from_here(source, policy), "output": from_here(output, policy)}
+        return policy_mapping(policy) | files, policy
     if source.endswith(".toml"):
         return read_mapping(Path(source)), Path(source).parent
     return {"data": source}, Path()

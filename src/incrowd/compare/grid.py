@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from itertools import product
 from typing import Any
 
+from incrowd.compare.unwritten import NOT_WRITTEN
 from incrowd.errors import JobError, unknown
 from incrowd.job import Job
 from incrowd.methods.set_table import SET_METHODS
@@ -143,7 +144,7 @@ def _planned(
 
 def _with(job: Job | SetJob, method: Any, k: int, limit: float | None) -> Job | SetJob:
     """Return the job with another method, k and budget; nothing but its release is written."""
-    kept: dict[str, Any] = {"key": None}
+    kept = {item.name: item.default for item in fields(job.release) if item.name in NOT_WRITTEN}
     if limit is not None:
         kept["suppression_limit"] = limit
     changes: dict[str, Any] = {

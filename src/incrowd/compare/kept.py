@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from incrowd.compare.unwritten import NOT_WRITTEN
 from incrowd.data.locations import is_address
 from incrowd.engines.folders import hash_of_location
 from incrowd.errors import InputError
@@ -45,7 +46,7 @@ def fingerprint(job: Job | SetJob, asked: Asked) -> dict[str, Any]:
     mapping["release"] = {
         name: value
         for name, value in mapping.get("release", {}).items()
-        if name not in ("key", "suppression_limit")
+        if name not in (*NOT_WRITTEN, "suppression_limit")
     }
     text = json.dumps(_with_contents(mapping), sort_keys=True, ensure_ascii=False)
     return {

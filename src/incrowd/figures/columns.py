@@ -13,6 +13,7 @@ from incrowd.data.prices import PRICES, cost_to_root
 from incrowd.figures.blocks import Bars, Block, Facts, Listing, Section, Steps
 from incrowd.figures.material import OwnTable, TableMaterial
 from incrowd.figures.shown import (
+    MOST_VALUES,
     column_block,
     largest_bars,
     number_edges,
@@ -109,9 +110,7 @@ def loss_section(changes: list[ColumnChange], metric: str | None) -> Section:
     metrics = ["loss"]
     if metric in PRICES and metric != "loss":
         metrics.insert(0, str(metric))
-    lost = {
-        change.name: {metric: change.loss(metric) for metric in metrics} for change in changes
-    }
+    lost = {change.name: {metric: change.loss(metric) for metric in metrics} for change in changes}
     order = sorted(changes, key=lambda change: -lost[change.name][metrics[0]])
     rows = tuple(
         (
@@ -125,7 +124,7 @@ def loss_section(changes: list[ColumnChange], metric: str | None) -> Section:
         )
         for change in order
     )
-    columns = ("column", *metrics, "as it was", "nothing shown", "values before", "after")
+    columns = ("column", *metrics, "as it was", "nothing shown", "values before", "values after")
     shares = (*metrics, "as it was", "nothing shown")
     listing = Listing(
         (*columns, "hierarchy"),
@@ -196,20 +195,34 @@ def _before_and_after(change: ColumnChange) -> Bars | Steps:
     after = change.spread
     values = hierarchy.values
     title = "Before and after"
-    if values is not None and np.count_nonzero(~np.isnan(values)) > MOST_COLUMNS:
+    if values is not None and np.count_nonzero(~np.isnan(values)) > MOST_VALUES:
         occurring = values[(before > 0) | (after > 0)]
         edges = number_edges(occurring)
         if len(edges) > 1:
             series = {"before": (values, before), "after": (values, after)}
             return number_steps(title, edges, series, SPREAD)
-    order = np.lexsort((hierarchy.leaf_order, -before))
-    order = order[(before[order] > 0) | (after[order] >= 0.5)]
-    labels = [hierarchy.labels[leaf] or "(missing)" for leaf in order.tolist()]
-    named = {
-        name: list(zip(labels, counts[order].tolist(), strict=True))
+    node_of_leaf = _few_nodes(hierarchy, before)
+    sides = {
+        name: np.bincount(node_of_leaf, weights=counts, minlength=hierarchy.n_nodes)
         for name, counts in (("before", before), ("after", after))
     }
+    order = np.argsort(-sides["before"], kind="stable")
+    order = order[(sides["before"][order] > 0) | (sides["after"][order] >= 0.5)]
+    labels = [hierarchy.labels[node] or "(missing)" for node in order.tolist()]
+    named = {
+        name: list(zip(labels, counts[order].tolist(), strict=True))
+        for name, counts in sides.items()
+    }
     return largest_bars(title, named, "values", SPREAD)
+
+
+def _few_nodes(hierarchy: Hierarchy, before: NDArray[np.float64]) -> NDArray[np.int32]:
+    """Return each leaf's node on the lowest level with few nodes; the leaf where there is none."""
+    ladder = hierarchy.ladder
+    for level in range(len(ladder) - 1):
+        if len(np.unique(ladder[level][before > 0])) <= MOST_VALUES + 1:
+            return np.asarray(ladder[level])
+    return np.asarray(ladder[0])
 
 
 def kept_section(material: TableMaterial) -> Section | None:
@@ -231,9 +244,7 @@ def kept_section(material: TableMaterial) -> Section | None:
         if has_left_out and own is not None and name in own.original.frame.column_names:
             before = own.original.frame.column(name)
         column = released.frame.column(name)
-        blocks.append(
-            column_block(column, f"{name} ({role})", before, released.missing_values)
-        )
+        blocks.append(column_block(column, f"{name} ({role})", before, released.missing_values))
     text = "Released as they are."
     if has_left_out:
         text += " Before and after differ by the rows that were left out."

@@ -112,7 +112,9 @@ def wishes_section(group_of_row: Whole, wish_of_row: NDArray[Any]) -> Section:
         tuple(rows),
         title="What people wished for and got",
     )
-    return Section("wishes", "Achieved against wished", (), (listing, ratio_bars(achieved, wish_of_row)))
+    return Section(
+        "wishes", "Achieved against wished", (), (listing, ratio_bars(achieved, wish_of_row))
+    )
 
 
 def _spread(wishes: Whole) -> Whole:

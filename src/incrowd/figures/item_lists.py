@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -83,13 +84,13 @@ def items_section(material: SetMaterial) -> Section | None:
     """Return the commonest items: in how many rows each is, before and after."""
     released, own = material.released, material.own
     after = item_counts(released.items, released.n_items)
-    if own is None or own.part_of_item is not None:
+    if own is None:
         bars = _commonest(_names(released), after)
         text = "How many rows show each item."
         return Section("items", "Items", (text,), (bars,)) if len(bars.categories) else None
     before = item_counts(own.original.items, own.original.n_items)
-    matched = own.original_item if own.original_item is not None else same_items(
-        released, own.original
+    matched = (
+        own.original_item if own.original_item is not None else same_items(released, own.original)
     )
     of_original = np.zeros(own.original.n_items, dtype=np.int64)
     is_known = matched != NOT_THERE
@@ -107,8 +108,12 @@ def items_section(material: SetMaterial) -> Section | None:
     return Section(
         "items",
         "Items before and after",
-        ("In how many rows each item is.",),
-        (bars, _rare_items(before, of_original), _item_facts(before, of_original)),
+        (
+            "In how many rows each item is. "
+            f"{int((before > 0).sum()):,} items were in some row, "
+            f"{int(((before > 0) & (of_original > 0)).sum()):,} of them still are.",
+        ),
+        (bars, _rare_items(before, of_original)),
     )
 
 
@@ -120,7 +125,7 @@ def _rare_items(before: NDArray[np.int64], after: NDArray[np.int64]) -> Block:
         edges.append(edges[-1] * 4)
     held = before > 0
     rows = []
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in pairwise(edges):
         mine = held & (before >= low) & (before < high)
         if mine.any():
             n_before, n_after = int(before[mine].sum()), int(after[mine].sum())
@@ -138,17 +143,6 @@ def _rare_items(before: NDArray[np.int64], after: NDArray[np.int64]) -> Block:
         title="Rare items and common ones",
         units={"entries after over before": "share"},
         bars=("entries after over before",),
-    )
-
-
-def _item_facts(before: NDArray[np.int64], after: NDArray[np.int64]) -> Block:
-    return Facts(
-        (
-            ("items before", int((before > 0).sum())),
-            ("items still shown", int(((before > 0) & (after > 0)).sum())),
-            ("items of all rows alike", int(((after == before) & (before > 0)).sum())),
-        ),
-        title="In numbers",
     )
 
 
@@ -198,7 +192,7 @@ def parts_section(material: SetMaterial) -> Section | None:
         is_horizontal=True,
         y_title="stands for",
     )
-    blocks: list[Block] = [facts, bars]
+    blocks: list[Block] = [facts, bars, _commonest(_names(released), counts)]
     if several:
         rows = tuple(
             (_listed(members[item]), len(members[item]), int(counts[item]))
@@ -210,7 +204,7 @@ def parts_section(material: SetMaterial) -> Section | None:
             Listing(("set", "items", "rows that show it"), rows, "The largest sets", note=note)
         )
     if material.own is not None and material.own.splits:
-        blocks.insert(2, split_tree(material.own.splits))
+        blocks.insert(0, split_tree(material.own.splits))
     return Section("parts", "Items that stand for several", (), tuple(blocks))
 
 
@@ -240,6 +234,8 @@ def rules_section(own: OwnSets) -> Section | None:
         rows.append((_listed(tuple(public)), _listed(tuple(sensitive))))
     left = rules.n_rules - len(rows)
     note = f"{left:,} further rules are not listed." if left else ""
-    listing = Listing(("who is known to have", "is not to be known to have"), tuple(rows), note=note)
+    listing = Listing(
+        ("who is known to have", "is not to be known to have"), tuple(rows), note=note
+    )
     text = (f"{rules.n_rules:,} rules are protected. They tell what is rare: keep them.",)
     return Section("rules", "Protected rules", text, (listing,))

@@ -112,7 +112,7 @@ def _risk(figures: Figures) -> list[Block]:
     release, original = figures["release"], figures.get("original")
     sides = {BEFORE: original, AFTER: release} if original else {"release": release}
     threshold = figures["threshold"]
-    measures = {
+    measures: dict[str, Callable[[Any], float]] = {
         "found by somebody who knows the row, on average": lambda side: side["prosecutor"]["mean"],
         "at most": lambda side: side["prosecutor"]["highest"],
         f"share of rows above {threshold:g}": lambda side: side["prosecutor"]["share_above"],

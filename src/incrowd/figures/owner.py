@@ -45,6 +45,9 @@ from incrowd.figures.words import assumption, promise_in_words
 GROUPS = ("k-anonymity", "smooth", "majority", "suppression")
 """Guarantees whose crowds are groups of equal rows."""
 
+PARTS = ("rules", "km")
+"""Guarantees that are kept by items that stand for several."""
+
 
 def owner_page(audit: Audit, job_text: str | None, material: Material) -> Page:
     """Return the page of a release for its owner; without ``material.own`` that of any file.
@@ -85,8 +88,13 @@ def owner_page(audit: Audit, job_text: str | None, material: Material) -> Page:
 
 def page_title(guarantee: dict[str, Any]) -> str:
     """Return what a page is called: its promise, in a few words."""
-    claim = str(guarantee.get("claim") or guarantee["name"])
-    return f"{guarantee['name']}: {claim}" if not claim.startswith(guarantee["name"]) else claim
+    parameters = guarantee.get("parameters", {})
+    stated = [
+        f"{name} = {_word(parameters[name])}"
+        for name in ("k", "l", "t", "m", "confidence", "epsilon")
+        if parameters.get(name) is not None
+    ]
+    return ", ".join([f"Report: {guarantee['name']}", *stated])
 
 
 def promise_section(
@@ -94,17 +102,11 @@ def promise_section(
 ) -> Section:
     """Return the promise in plain words; what it rests on comes first, what it leaves open last."""
     promise = promise_in_words(guarantee, has_own_k=has_own_k)
-    facts = Facts(
-        (
-            ("held off", promise.attacker),
-            ("who can check it", promise.who_can_check),
-        ),
-        title="Against whom",
-    )
+    parameters = guarantee.get("parameters", {})
     stated = tuple(
         (name.replace("_", " "), _word(value))
-        for name, value in guarantee.get("parameters", {}).items()
-        if value not in (None, "", (), [], {}, False)
+        for name, value in parameters.items()
+        if value not in (None, "", (), [], {}, False) and _says_something(name, parameters)
     )
     blocks: list[Block] = [
         Listing(
@@ -113,13 +115,30 @@ def promise_section(
             title="What it does not stop",
         ),
         Facts(stated, title="As it was stated"),
-        facts,
     ]
-    text = (assumption(guarantee, quasi), promise.plain)
+    text = (
+        assumption(guarantee, quasi),
+        promise.plain,
+        f"Against whom: {_lower(promise.attacker)}",
+        f"Who can check it: {_lower(promise.who_can_check)}",
+    )
     return Section("promise", "The promise", text, tuple(blocks))
 
 
+def _lower(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
+
+
+def _says_something(name: str, parameters: dict[str, Any]) -> bool:
+    """Return whether a parameter is about something that was asked for."""
+    if name in ("l_kind", "t_kind", "joint"):
+        return parameters.get(name[0]) is not None
+    return name != "c" or parameters.get("l_kind") == "recursive"
+
+
 def _word(value: Any) -> Cell:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
     if isinstance(value, (str, int, float, bool)):
         return value
     if isinstance(value, (list, tuple)):
@@ -138,8 +157,8 @@ def _lead(audit: Audit) -> str:
         return f"The released file does not keep what was promised. {reasons}."
     n_checks = sum(1 for finding in audit.findings if finding.holds)
     return (
-        f"{n_checks} checks were made on the released file itself and all of them hold; what the "
-        "promise does not stop is said below."
+        f"Promised: {audit.guarantee.get('claim', '')}. {n_checks} checks were made on the "
+        "released file itself and all of them hold; what the promise does not stop is said below."
     )
 
 
@@ -225,10 +244,10 @@ def _table_sections(audit: Audit, material: TableMaterial) -> list[Section | Non
 
 def _set_sections(audit: Audit, material: SetMaterial) -> list[Section | None]:
     own = material.own
+    is_of_parts = audit.guarantee["name"] in PARTS
     return [
         entries_section(audit.losses),
         list_sizes_section(material),
-        items_section(material),
-        parts_section(material) if audit.guarantee["name"] in ("rules", "km") else None,
+        parts_section(material) if is_of_parts else items_section(material),
         rules_section(own) if own is not None else None,
     ]

@@ -15,7 +15,7 @@ from incrowd.figures.groups import set_group_of_row, sizes_section, table_group_
 from incrowd.figures.item_lists import items_section, parts_section
 from incrowd.figures.item_lists import sizes_section as list_sizes_section
 from incrowd.figures.material import Material, TableMaterial
-from incrowd.figures.owner import GROUPS, page_title, promise_section
+from incrowd.figures.owner import GROUPS, PARTS, page_title, promise_section
 from incrowd.figures.record import findings_section
 
 SCALARS: dict[str, tuple[str, Unit]] = {
@@ -53,8 +53,7 @@ def public_page(certificate: Mapping[str, Any], material: Material) -> Page:
     else:
         sections += [
             list_sizes_section(material),
-            items_section(material),
-            parts_section(material) if guarantee["name"] in ("rules", "km") else None,
+            parts_section(material) if guarantee["name"] in PARTS else items_section(material),
         ]
     sections.append(_record(certificate))
     return Page(
@@ -70,8 +69,12 @@ def public_page(certificate: Mapping[str, Any], material: Material) -> Page:
 
 def _lead(certificate: Mapping[str, Any]) -> str:
     n_checks = sum(1 for finding in certificate["findings"] if finding["holds"])
-    said = f"{n_checks} of the checks that were made can be made again by anybody who has the file."
-    return said if certificate["holds"] else "The file does not keep what was promised."
+    if not certificate["holds"]:
+        return "The file does not keep what was promised."
+    return (
+        f"Promised: {certificate['guarantee'].get('claim', '')}. {n_checks} of the checks that "
+        "were made can be made again by anybody who has the file."
+    )
 
 
 def _highlights(certificate: Mapping[str, Any], name: str) -> Facts:

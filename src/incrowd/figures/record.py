@@ -43,7 +43,7 @@ def findings_section(findings: Iterable[Mapping[str, Any]]) -> Section:
         "findings",
         "Everything that was checked",
         (text,),
-        (Listing(("finding", "verdict", "what was found"), rows, note=f"{len(rows)} findings."),),
+        (Listing(("finding", "verdict", "what was found"), rows),),
     )
 
 
@@ -67,7 +67,7 @@ def losses_section(losses: Mapping[str, float]) -> Section | None:
         "all-losses",
         "What it cost, by every measure",
         ("The same change is cheap by one measure and dear by another.",),
-        (Listing(("loss", "value", "what it is"), tuple(rows), note="As in the audit."),),
+        (Listing(("loss", "value", "what it is"), tuple(rows)),),
     )
 
 
@@ -130,7 +130,9 @@ def notes_section(notes: tuple[str, ...]) -> Section | None:
     """Return what the run had to say."""
     if not notes:
         return None
-    return Section("notes", "Notes of the run", notes)
+    return Section(
+        "notes", "Notes of the run", (), (Listing(("note",), tuple((note,) for note in notes)),)
+    )
 
 
 def _plain(value: Any) -> Cell:

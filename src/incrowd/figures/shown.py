@@ -42,9 +42,7 @@ def largest_bars(
     shown = len(first) if len(first) <= MOST_VALUES + 1 else MOST_VALUES
     n_left = len(first) - shown
     categories = [name for name, _ in first[:shown]]
-    series = {
-        name: [number for _, number in numbers[:shown]] for name, numbers in named.items()
-    }
+    series = {name: [number for _, number in numbers[:shown]] for name, numbers in named.items()}
     if n_left:
         categories.append(f"{n_left:,} other {what}")
         for name, numbers in named.items():

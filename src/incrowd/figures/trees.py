@@ -14,7 +14,9 @@ from incrowd.figures.blocks import Node, Tree
 MOST_NODES = 120
 """Nodes that are drawn, the heaviest; the others would be thinner than a line."""
 
-LEAST_SHARE = 1 / 150
+LEAST_SHARE, LEAST_SHOWN_SHARE = 1 / 60, 1 / 150
+"""Nodes of less than these shares of all rows are not drawn: where nothing is shown at them or
+below, and where something is."""
 
 Counts = NDArray[np.int64]
 
@@ -32,11 +34,13 @@ def hierarchy_tree(hierarchy: Hierarchy, before: Counts, after: Counts) -> Tree:
         n_beyond = int(after[n_nodes:].sum())
         np.add.at(shown, hierarchy.runs.least_above, after[n_nodes:])
     under = _under(hierarchy, before[:n_nodes])
-    kept = _heaviest(hierarchy, under)
+    kept = _heaviest(hierarchy, under, _under(hierarchy, shown))
     nodes = _in_order(hierarchy, kept, under, shown)
     n_left = int((under > 0).sum()) - len(nodes)
-    note = "A field is as high as the rows that belong to it; the darker, the more of them are "
-    note += "shown just so. The root is *."
+    note = (
+        "A field is as high as the rows that belong to it; the stronger its colour, the more of "
+        "them are shown just so. The root is *."
+    )
     if n_left:
         note += f" {n_left:,} smaller nodes are not drawn."
     if n_beyond:
@@ -60,10 +64,11 @@ def _under(hierarchy: Hierarchy, counts: Counts) -> Counts:
     return under
 
 
-def _heaviest(hierarchy: Hierarchy, under: Counts) -> set[int]:
+def _heaviest(hierarchy: Hierarchy, under: Counts, shown_under: Counts) -> set[int]:
     """Return the nodes to draw: nobody's parent is left out, since it is at least as heavy."""
-    least = max(1, int(under[hierarchy.root] * LEAST_SHARE))
-    found = np.flatnonzero(under >= least)
+    share = np.where(shown_under > 0, LEAST_SHOWN_SHARE, LEAST_SHARE)
+    is_heavy = under >= np.maximum(1, under[hierarchy.root] * share)
+    found = np.flatnonzero(is_heavy)
     order = np.lexsort((found, hierarchy.depth[found], -under[found]))
     return set(found[order][:MOST_NODES].tolist())
 
@@ -128,10 +133,9 @@ def split_tree(splits: Sequence[dict[str, Any]]) -> Tree:
     nodes = []
     for old in kept:
         split = splits[old]
-        several = "1 item" if split["n_items"] == 1 else f"{split['n_items']:,} items"
         nodes.append(
             Node(
-                str(split.get("label") or several),
+                str(split.get("label") or f"{split['n_items']:,}"),
                 place_of.get(split["parent"], -1),
                 float(split["n_items"]) if split["is_part"] else 0.0,
                 bool(split["is_part"]),
@@ -139,8 +143,10 @@ def split_tree(splits: Sequence[dict[str, Any]]) -> Tree:
             )
         )
     n_left = len(splits) - len(nodes)
-    note = "All public items on the left are split, as long as every promise holds, into the parts "
-    note += "that the release shows: the dark fields."
+    note = (
+        "Numbers of items. All public items on the left are split, as long as every promise "
+        "holds, into the parts that the release shows: the coloured fields."
+    )
     if n_left:
         note += f" {n_left:,} smaller nodes are not drawn."
     return Tree(

@@ -69,7 +69,7 @@ def _of_groups(stated: Mapping[str, Any], has_own_k: bool) -> Promise:
     not_stopped = ["The choice of columns: no audit can check what else somebody may know."]
     if stated.get("l"):
         plain += (
-            f" In every such group there are at least {stated['l']} well-represented values of "
+            f" In every such group there are at least {stated['l']:g} well-represented values of "
             "each sensitive column."
         )
         not_stopped.append(_BACKGROUND)

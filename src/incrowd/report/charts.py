@@ -15,12 +15,6 @@ Specification = dict[str, Any]
 NARROW, WIDE = 304, 640
 """Widths in pixels: a telephone or a card among others, and half a desk."""
 
-AXIS_FORMAT: dict[Unit, str] = {
-    "count": "~s",
-    "share": "~%",
-    "number": "~g",
-    "seconds": "~g",
-}
 LONGEST_LABEL = 80
 
 
@@ -69,8 +63,14 @@ def _domain(numbers: list[float], room: float = 1.0) -> list[float]:
     return [low * room, high * room if high > low else 1.0]
 
 
-def _axis(unit: Unit, title: str, **more: Any) -> dict[str, Any]:
-    return {"format": AXIS_FORMAT[unit], "title": title or None, "tickCount": 5, **more}
+def _axis(unit: Unit, title: str, numbers: list[float], **more: Any) -> dict[str, Any]:
+    """Return an axis whose numbers are whole where they count, and short where they are large."""
+    largest = max((abs(number) for number in numbers), default=0.0)
+    written_as = {"share": "~%", "count": ",.0f"}.get(unit, ".6~g")
+    if unit != "share" and largest >= 10_000:
+        written_as = ".3~s"
+    axis = {"format": written_as, "title": title or None, "tickCount": 5, **more}
+    return axis | {"tickMinStep": 1} if unit == "count" else axis
 
 
 def _colours(names: tuple[str, ...]) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def _colours(names: tuple[str, ...]) -> dict[str, Any]:
 def _bars(block: Bars, width: int) -> Specification:
     """Bars lie, whatever their number: their names are read without turning the head."""
     names = tuple(block.series)
-    values = [
+    values: list[dict[str, Any]] = [
         {
             "place": place,
             "series": name,
@@ -106,7 +106,7 @@ def _bars(block: Bars, width: int) -> Specification:
     if len(names) == 1:  # numbers stand at the bars' ends instead of on an axis
         across |= {"axis": None, "scale": {"domain": _domain(numbers, 1.32), "nice": False}}
     else:
-        across |= {"axis": _axis(block.unit, block.x_title or block.y_title, tickCount=4)}
+        across |= {"axis": _axis(block.unit, block.x_title, numbers, tickCount=4)}
     up: dict[str, Any] = {
         "field": "place",
         "type": "ordinal",
@@ -162,14 +162,15 @@ def _steps(block: Steps, width: int) -> Specification:
         "field": "from",
         "type": "quantitative",
         "scale": scale,
-        "axis": _axis("number", block.x_title, format="~s", grid=False),
+        "axis": _axis("number", block.x_title, [low, high], grid=False),
     }
     numbers = [number for of_series in block.series.values() for number in of_series]
+    room = 1.0 if block.mark is None else 1.2  # the mark's words stand above the bars
     up = {
         "field": "value",
         "type": "quantitative",
-        "scale": {"domain": _domain(numbers), "nice": True},
-        "axis": _axis(block.unit, block.y_title, domain=False, tickCount=4),
+        "scale": {"domain": _domain(numbers, room), "nice": block.mark is None},
+        "axis": _axis(block.unit, block.y_title, numbers, domain=False, tickCount=4),
     }
     shown = dict(zip(names, series_colours(names), strict=True))
     layers: list[Specification] = []
@@ -190,8 +191,7 @@ def _steps(block: Steps, width: int) -> Specification:
             continue
         ends = [*counts, counts[-1] if counts else 0.0]
         points = [
-            {"from": edge, "value": count}
-            for edge, count in zip(block.edges, ends, strict=False)
+            {"from": edge, "value": count} for edge, count in zip(block.edges, ends, strict=False)
         ]
         mark = {
             "type": "line",
@@ -228,30 +228,29 @@ def _pointer(
 
 
 def _lines(block: Lines, width: int) -> Specification:
-    values = [
+    values: list[dict[str, Any]] = [
         {"series": name, "x": x, "y": y}
         for name, points in block.series.items()
         for x, y in points
         if (x > 0 or not block.is_log_x) and (y > 0 or not block.is_log_y)
     ]
+    xs, ys = [point["x"] for point in values], [point["y"] for point in values]
     across = {
         "field": "x",
         "type": "quantitative",
         "scale": {"type": "log" if block.is_log_x else "linear", "zero": False, "padding": 10},
-        "axis": _axis(block.x_unit, block.x_title, grid=False, **_ticks(values)),
+        "axis": _axis(block.x_unit, block.x_title, xs, grid=False, **_ticks(xs)),
     }
     up = {
         "field": "y",
         "type": "quantitative",
         "scale": {"type": "log" if block.is_log_y else "linear", "zero": not block.is_log_y},
-        "axis": _axis(block.y_unit, block.y_title, domain=False),
+        "axis": _axis(block.y_unit, block.y_title, ys, domain=False),
     }
     colours = _colours(tuple(block.series))
     mark = {"type": "line", "strokeWidth": 2, "point": {"size": 36}}
     encoding = {"x": across, "y": up, "color": colours}
-    layers: list[Specification] = [
-        {"data": {"values": values}, "mark": mark, "encoding": encoding}
-    ]
+    layers: list[Specification] = [{"data": {"values": values}, "mark": mark, "encoding": encoding}]
     if block.marked is not None:
         name, place = block.marked
         x, y = block.series[name][place]
@@ -267,9 +266,9 @@ def _lines(block: Lines, width: int) -> Specification:
     return {**_inside(width, 260), "layer": layers}
 
 
-def _ticks(points: list[dict[str, Any]]) -> dict[str, Any]:
+def _ticks(numbers: list[float]) -> dict[str, Any]:
     """Return ticks at the very places of points, where these are few."""
-    distinct = sorted({point["x"] for point in points})
+    distinct = sorted(set(numbers))
     return {"values": distinct} if len(distinct) <= 8 else {}
 
 

@@ -80,13 +80,26 @@ def _environment() -> Environment:
 
 def _card(block: Block) -> Card:
     if isinstance(block, Facts):
-        return Card("facts", "one", block, facts=_facts(block))
+        facts = _facts(block)
+        longest = max((len(said) for _, said in facts), default=0)
+        return Card("facts", "one" if longest <= 36 else "two", block, facts=facts)
     if isinstance(block, Listing):
-        span = "two" if len(block.columns) <= 3 and not block.note else "all"
-        return Card("listing", span, block, grid=_grid(block))
+        grid = _grid(block)
+        return Card("listing", _span_of(grid), block, grid=grid)
     if isinstance(block, Code):
         return Card("code", "all", block)
     return _chart(block)
+
+
+def _span_of(grid: Grid) -> str:
+    """Return how much room a table asks for, by the longest texts of its columns."""
+    if len(grid.columns) == 1:
+        return "two"
+    width = 0
+    for place, name in enumerate(grid.columns):
+        cells = [len(row[place][0]) for row in grid.rows]
+        width += 3 + max([min(len(name), 16), *cells])
+    return "one" if width <= 36 else "two" if width <= 105 else "all"
 
 
 def _facts(block: Facts) -> tuple[tuple[str, str], ...]:
