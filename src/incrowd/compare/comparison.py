@@ -169,12 +169,12 @@ class Comparison:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
     def report(self, path: str | Path, *, force: bool = False) -> None:
-        """Write the comparison as a page that opens anywhere, offline."""
+        """Write the comparison as a page that opens anywhere, offline; it is the owner's."""
         from incrowd.compare.page import page_of
         from incrowd.report.render import render
         from incrowd.workspace import write_whole
 
-        write_whole(Path(path), render(page_of(self)), force=force)
+        write_whole(Path(path), render(page_of(self)), force=force, private=True)
 
 
 def are_of(result: Result) -> float | None:

@@ -144,7 +144,9 @@ def _planned(
 
 def _with(job: Job | SetJob, method: Any, k: int, limit: float | None) -> Job | SetJob:
     """Return the job with another method, k and budget; nothing but its release is written."""
-    kept = {item.name: item.default for item in fields(job.release) if item.name in NOT_WRITTEN}
+    kept: dict[str, Any] = {
+        item.name: item.default for item in fields(job.release) if item.name in NOT_WRITTEN
+    }
     if limit is not None:
         kept["suppression_limit"] = limit
     changes: dict[str, Any] = {
