@@ -83,9 +83,11 @@ def held_queries(
 
     Rows with too few items are passed over; no query where all have too few.
     """
-    has_sensitive = n_items > 1 and bool(is_sensitive[sets.items].any())
-    n_before = np.concatenate([[0], np.cumsum(is_sensitive[sets.items])])
-    n_sensitive = np.diff(n_before[sets.starts])
+    n_sensitive = np.zeros(sets.n_rows, dtype=np.int64)
+    if is_sensitive.any():
+        n_before = np.concatenate([[0], np.cumsum(is_sensitive[sets.items])])
+        n_sensitive = np.diff(n_before[sets.starts])
+    has_sensitive = n_items > 1 and bool(n_sensitive.any())
     n_known = n_items - has_sensitive
     is_long = (sets.sizes - n_sensitive >= n_known) & (n_sensitive >= has_sensitive)
     rows = np.flatnonzero(is_long)

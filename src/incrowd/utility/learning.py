@@ -190,7 +190,7 @@ def _models(seed: int) -> dict[str, Any]:
             StandardScaler(), LogisticRegression(max_iter=300, tol=1e-3, C=0.1)
         ),
         "gradient boosting": HistGradientBoostingClassifier(
-            max_iter=60, early_stopping=False, random_state=seed
+            max_iter=50, max_leaf_nodes=15, max_bins=64, early_stopping=False, random_state=seed
         ),
     }
 
@@ -204,6 +204,8 @@ def _finding(
     is_apart: bool,
     seed: int,
 ) -> Finding:
+    from threadpoolctl import threadpool_limits
+
     if not len(test.classes) or not len(original.classes):
         raise JobError(
             "there are no rows to learn from, or none to be tested on",
@@ -213,14 +215,15 @@ def _finding(
     majority = int(np.bincount(original.classes).argmax())
     baseline = _scores(test.classes, np.full(len(test.classes), majority), None, values)
     models: list[dict[str, Any]] = []
-    for name in _models(seed):
-        models.append(
-            {
-                "model": name,
-                "original": _trained(name, columns, original, test, values, seed),
-                "release": _trained(name, columns, released, test, values, seed),
-            }
-        )
+    with threadpool_limits(1):  # the same figures on any machine, and no threads that wait
+        for name in _models(seed):
+            models.append(
+                {
+                    "model": name,
+                    "original": _trained(name, columns, original, test, values, seed),
+                    "release": _trained(name, columns, released, test, values, seed),
+                }
+            )
     best = max(range(len(models)), key=lambda place: models[place]["original"]["accuracy"])
     figures = {
         "column": goal.name,

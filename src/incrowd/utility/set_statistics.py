@@ -9,7 +9,7 @@ import numpy as np
 
 from incrowd.data.read_generalized import SUBSETS, chance
 from incrowd.data.set_names import item_names_of
-from incrowd.data.sets import item_counts
+from incrowd.data.sets import item_counts, row_blocks
 from incrowd.guarantees.evidence import Finding
 from incrowd.metrics.item_queries import item_answers
 from incrowd.utility.cells import Numbers
@@ -91,8 +91,12 @@ def _expected_items(material: SetMaterial, members: list[list[int]]) -> tuple[Nu
             each = chance(len(of_item), SUBSETS)
             shown[of_item] = support[item] * each
             behind[item] = len(of_item) * each
-    running = np.concatenate([[0.0], np.cumsum(behind[after.items])])
-    return shown, running[after.starts[1:]] - running[after.starts[:-1]]
+    size = np.zeros(after.n_rows)
+    for row, end in row_blocks(after.starts):
+        starts = after.starts[row : end + 1]
+        running = np.concatenate([[0.0], np.cumsum(behind[after.items[starts[0] : starts[-1]]])])
+        size[row:end] = np.diff(running[starts - starts[0]])
+    return shown, size
 
 
 def _matrix(

@@ -8,6 +8,7 @@ columns are answered together, from the counts of the combinations that occur in
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -144,12 +145,21 @@ def _combinations(codes: Sequence[Codes]) -> tuple[list[NDArray[np.int64]], NDAr
     key = np.zeros(len(codes[0]), dtype=np.int64)
     for one, size in zip(codes, sizes, strict=True):
         key = key * size + one
-    distinct, counts = np.unique(key, return_counts=True)
+    distinct, counts = _counted(key, math.prod(sizes))
     parts = []
     for size in reversed(sizes):
         distinct, part = np.divmod(distinct, size)
         parts.append(part)
     return parts[::-1], counts
+
+
+def _counted(key: NDArray[np.int64], n_keys: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the distinct keys and how often each occurs; few possible ones are not sorted."""
+    if n_keys > 4 * len(key) + 4096:
+        return np.unique(key, return_counts=True)
+    counts = np.bincount(key, minlength=n_keys)
+    distinct = np.flatnonzero(counts)
+    return distinct, counts[distinct]
 
 
 def _expected(
