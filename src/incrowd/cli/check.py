@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from incrowd.attacks.options import AttackOptions, CompositionOptions
+from incrowd.cli.check_more import More, with_more_of_table
+from incrowd.cli.check_report import refuse_report, write_report
 from incrowd.cli.check_sets import check_sets_file, is_about_sets
+from incrowd.cli.check_tables import TableRequest, check_table
 from incrowd.cli.flags import (
     apply_flags,
     apply_limits,
@@ -23,6 +26,7 @@ from incrowd.cli.options import (
     Bins,
     Bottoms,
     Debug,
+    Force,
     Hierarchies,
     Person,
     Quasi,
@@ -34,18 +38,19 @@ from incrowd.data.coding import Coding
 from incrowd.data.locations import is_folder, located
 from incrowd.data.schema import Schema
 from incrowd.data.specs import HierarchySpec
-from incrowd.engines.table import EngineChoice, make_engine
-from incrowd.errors import InputError, JobError, unknown
+from incrowd.engines.table import EngineChoice
+from incrowd.errors import JobError
 from incrowd.guarantees.k_anonymity import KAnonymity
 from incrowd.guarantees.set_table import SET_GUARANTEES
-from incrowd.guarantees.table import GUARANTEES, Guarantee
+from incrowd.guarantees.table import GUARANTEES
 from incrowd.job import InputOptions, Job, build, build_guarantee
+from incrowd.risk.options import RiskOptions
 from incrowd.set_job import RuleInput, SetInput
 
 if TYPE_CHECKING:
-    from incrowd.audit import Audit, Owner
-    from incrowd.data.hierarchy import Hierarchy
-    from incrowd.data.table import Table
+    from incrowd.audit import Audit
+    from incrowd.cli.check_sets import CheckedSets
+    from incrowd.cli.check_tables import CheckedTable
 
 FLAGS = {
     **flags_of("guarantee", [*GUARANTEES.values(), *SET_GUARANTEES.values()], "Guarantee"),
@@ -53,6 +58,9 @@ FLAGS = {
     **flags_of("rules", [RuleInput], "Rules"),
     **flags_of("engine", [EngineChoice], "Engine"),
     **flags_of("input", [InputOptions], "Input"),
+    **flags_of("risk", [RiskOptions], "Risk"),
+    **flags_of("attacks", [AttackOptions], "Attacks"),
+    **flags_of("composition", [CompositionOptions], "Attacks"),
 }
 HOLDS, DOES_NOT_HOLD = 0, 1
 
@@ -63,6 +71,10 @@ def check_command(
         str,
         typer.Argument(metavar="RELEASE", help="What to check: a file, a folder or an address."),
     ],
+    other: Annotated[
+        str | None,
+        typer.Argument(metavar="[SECOND]", help="A second release, for --composition."),
+    ] = None,
     quasi: Quasi = None,
     sensitive: Sensitive = None,
     person: Person = None,
@@ -117,6 +129,14 @@ def check_command(
             rich_help_panel="Guarantee",
         ),
     ] = False,
+    risk: Annotated[
+        bool,
+        typer.Option(
+            "--risk",
+            help="Also measure how likely people are found, and by which columns and values.",
+            rich_help_panel="Risk",
+        ),
+    ] = False,
     original: Annotated[
         Path | None,
         typer.Option(help="The original data: also what needs them.", rich_help_panel="Owner"),
@@ -137,6 +157,11 @@ def check_command(
             help="Take columns, hierarchies and guarantee from a job.", rich_help_panel="Owner"
         ),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Draw what was found as a page (.html), for the owner's eyes."),
+    ] = None,
+    force: Force = False,
     as_json: AsJson = False,
     show_values: ShowValues = False,  # noqa: ARG001
     debug: Debug = False,  # noqa: ARG001
@@ -152,16 +177,31 @@ def check_command(
 
         incrowd check visits.release.dat --k 5 --rules rules.txt --confidence 0.5
 
+        incrowd check patients.release.csv --k 5 --quasi age,sex,zip --risk --original patients.csv
+
+        incrowd check first.csv second.csv --composition --k 5 --quasi age,sex,zip
+
     Exit status: 0 holds, 1 does not hold (with what is exposed), 2 could not check.
     """
+    refuse_report(report, force)
     mapping: dict[str, Any] = {}
     apply_flags(mapping, FLAGS, stated)
     location = located(released)
+    more = More.stated(mapping, measures_risk=risk, other=other)
     if is_about_sets(Path(released), guarantee, job, mapping):
-        audit = check_sets_file(
-            Path(released), guarantee, mapping, original=original, key=key, aligned=aligned, job=job
+        of_sets = check_sets_file(
+            Path(released),
+            guarantee,
+            mapping,
+            original=original,
+            key=key,
+            aligned=aligned,
+            job=job,
+            more=more,
         )
-        return _told(audit, as_json)
+        if report is not None:
+            write_report(report, of_sets, force)
+        return _told(of_sets, as_json)
     mapping = {}
     specs: dict[str, HierarchySpec] = {}
     coding: dict[str, Any] = {}
@@ -209,6 +249,7 @@ def check_command(
 
         for_files = {
             "--original": original,
+            "--report": report,
             "--key": key,
             "--aligned": aligned,
             "--measure": measure,
@@ -217,6 +258,7 @@ def check_command(
             "limits": coding,
             "hierarchical t": promise.t is not None and promise.t_kind != "equal",
             "personal k": promise.needs_owner,
+            **dict.fromkeys(more.asks, True),
             **{f"--{name.replace('_', '-')}": value for name, value in thresholds.items()},
         }
         refused = [name for name, value in for_files.items() if value]
@@ -227,7 +269,7 @@ def check_command(
             )
         audit = check_spread(location, promise, schema, reading, choice, accepted)
         return _told(audit, as_json)
-    audit = _check(
+    request = TableRequest(
         Path(location),
         promise,
         schema,
@@ -244,11 +286,17 @@ def check_command(
         thresholds=thresholds,
         measures=measure,
     )
-    return _told(audit, as_json)
+    of_table = with_more_of_table(check_table(request), request, more)
+    if report is not None:
+        write_report(report, of_table, force)
+    return _told(of_table, as_json)
 
 
-def _told(audit: Audit, as_json: bool) -> int:
-    """Print an audit and return the exit status that it stands for."""
+def _told(checked: CheckedTable | CheckedSets | Audit, as_json: bool) -> int:
+    """Print what was found and return the exit status that it stands for."""
+    from incrowd.audit import Audit
+
+    audit = checked if isinstance(checked, Audit) else checked.audit
     if as_json:
         print(audit.to_json())
     else:
@@ -256,131 +304,3 @@ def _told(audit: Audit, as_json: bool) -> int:
 
         show_check(audit)
     return HOLDS if audit.holds else DOES_NOT_HOLD
-
-
-def _check(
-    released: Path,
-    guarantee: Guarantee,
-    schema: Schema,
-    specs: dict[str, HierarchySpec],
-    codings: dict[str, Coding],
-    reading: InputOptions,
-    engine: EngineChoice,
-    *,
-    n_bins: dict[str, int],
-    is_bit: bool,
-    original: Path | None,
-    key: Path | None,
-    aligned: bool,
-    accepted: tuple[str, ...],
-    thresholds: dict[str, float | None],
-    measures: bool,
-) -> Audit:
-    from incrowd import pipeline
-    from incrowd.data.wishes import wishes
-    from incrowd.outputs import file_hash
-    from incrowd.preparation import prepared, replace_quasi
-
-    table = pipeline.read_input(released, reading)
-    whole, k_of_row = None, None
-    if original is not None:
-        whole = pipeline.read_input(original, reading)
-        whole.require(schema.quasi, whole.name)
-        if guarantee.k_rules:
-            k_of_row = wishes(whole, guarantee.k, None, guarantee.k_rules)
-        ready = prepared(whole, schema, n_bins, specs, is_bit=is_bit)
-        whole, schema, specs = ready.table, ready.schema, dict(ready.hierarchies)
-        if is_bit:  # bits of values that no row shows are not in the release
-            shown = tuple(name for name in schema.quasi if name in table.columns)
-            schema = replace_quasi(schema, shown)
-            specs = {name: spec for name, spec in specs.items() if name in shown}
-    elif is_bit or any(n_bins.values()):
-        raise JobError(
-            "--bins and --bits are about how the original was cut up",
-            remedy="Name it with --original, or name the released columns with --quasi.",
-        )
-    others = [
-        name
-        for name in table.columns
-        if name not in (*schema.quasi, *schema.sensitive, schema.person, guarantee.k_column)
-    ]
-    schema = Schema(schema.quasi, schema.sensitive, others, person=schema.person)
-    table.require([*schema.quasi, *schema.sensitive], table.name)
-    for column in codings:
-        if column not in schema.quasi:
-            raise unknown("quasi-identifying column", column, schema.quasi, where="coding")
-    owner = None
-    if whole is not None:
-        owner = _owner(whole, table, schema, specs, codings, key, aligned)
-        owner = replace(owner, wishes=k_of_row)
-    elif key is not None or aligned:
-        raise JobError("--key and --aligned speak of an original", remedy="Name it: --original.")
-    working = make_engine(engine)
-    try:
-        audit = pipeline.check(
-            table,
-            guarantee,
-            schema,
-            engine=working,
-            owner=owner,
-            sensitive_hierarchies=_sensitive_hierarchies(guarantee, schema, table, specs),
-            accepted=accepted,
-            thresholds={name: value for name, value in thresholds.items() if value is not None},
-            measures=measures,
-            codings=codings,
-        )
-    finally:
-        working.close()
-    return replace(audit, release_sha256=file_hash(released))
-
-
-def _owner(
-    original: Table,
-    released: Table,
-    schema: Schema,
-    specs: dict[str, HierarchySpec],
-    codings: dict[str, Coding],
-    key: Path | None,
-    aligned: bool,
-) -> Owner:
-    import numpy as np
-
-    from incrowd.audit import Owner
-    from incrowd.cli.key_file import read_key
-    from incrowd.data.encoding import encode
-
-    if key is None and not aligned:
-        return Owner(original)
-    original.require([*schema.quasi, *schema.sensitive], original.name)
-    if aligned:
-        if original.n_rows != released.n_rows:
-            raise InputError(
-                f"--aligned: the original has {original.n_rows} rows, "
-                f"the release {released.n_rows}",
-                remedy="Use --key with the key that run --key wrote.",
-            )
-        original_row = np.arange(released.n_rows, dtype=np.int64)
-    else:
-        assert key is not None
-        original_row = read_key(key, released.n_rows)
-    before, _ = encode(original, schema.quasi, specs, codings)
-    return Owner(
-        original,
-        original_row,
-        dict(zip(before.names, before.hierarchies, strict=True)),
-        keeps_order=aligned,
-    )
-
-
-def _sensitive_hierarchies(
-    guarantee: Guarantee, schema: Schema, table: Table, specs: dict[str, HierarchySpec]
-) -> dict[str, Hierarchy]:
-    from incrowd.data.builders import hierarchy_for
-
-    if guarantee.t is None:
-        return {}
-    return {
-        name: hierarchy_for(name, table, specs[name])[0]
-        for name in schema.sensitive
-        if name in specs
-    }

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from incrowd.cli.check_more import with_more_of_sets
 from incrowd.data.sets import BIPARTITE
 from incrowd.engines.table import EngineChoice
 from incrowd.errors import InputError, JobError, unknown
@@ -17,6 +18,8 @@ from incrowd.job import InputOptions, build, read_mapping
 from incrowd.set_job import OF_SETS, RuleInput, SetInput, SetJob, implied_guarantee
 
 if TYPE_CHECKING:
+    from incrowd.audit import Audit
+    from incrowd.cli.check_more import More
     from incrowd.data.shelf import Shelf
     from incrowd.guarantees.rules import RuleEvidence
     from incrowd.guarantees.sets import SetEvidence
@@ -44,8 +47,9 @@ def check_sets_file(
     key: Path | None,
     aligned: bool,
     job: Path | None,
-) -> Any:
-    """Return the audit of a file of sets, or of a folder of part files.
+    more: More,
+) -> CheckedSets:
+    """Return the check of a file of sets, or of a folder of part files, and of what else is asked.
 
     Entries that ``--memory`` has no room for lie in the system's temporary folder meanwhile.
     """
@@ -56,7 +60,20 @@ def check_sets_file(
     with Workspace(Path(tempfile.gettempdir())) as workspace:
         shelf = shelf_in(workspace.folder, choice.memory_bytes)
         owner = _Owner(original, key, aligned)
-        return _checked(released, guarantee, mapping, owner, job, shelf, choice.memory_bytes)
+        checked = _checked(released, guarantee, mapping, owner, job, shelf, choice.memory_bytes)
+        return with_more_of_sets(checked, more)
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedSets:
+    """Released sets as the check read them with what the owner brought, and the audit.
+
+    ``is_generalized`` says whether a released item may stand for a set of items.
+    """
+
+    audit: Audit
+    evidence: SetEvidence
+    is_generalized: bool
 
 
 @dataclass(frozen=True)
@@ -76,7 +93,7 @@ def _checked(
     job: Path | None,
     shelf: Shelf,
     memory: int | None,
-) -> Any:
+) -> CheckedSets:
     import numpy as np
 
     from incrowd.cli.key_file import read_key
@@ -136,7 +153,8 @@ def _checked(
         audit = audit_of_rules(promise, evidence, started)
     else:
         audit = check_released_sets(promise, evidence, started)
-    return replace(audit, release_sha256=hash_of_location(released))
+    audit = replace(audit, release_sha256=hash_of_location(released))
+    return CheckedSets(audit, evidence, isinstance(evidence, RuleEvidence))
 
 
 def _with_rules(

@@ -53,6 +53,11 @@ def from_frame(frame: Any, *, missing_values: tuple[str, ...] = ()) -> tuple[Tab
     return Table(plain, Format("arrow"), tuple(missing_values), _WHERE), kind
 
 
+def as_table(frame: Any) -> Table:
+    """Return a table as it is, and anything else as ``from_frame`` takes it in."""
+    return frame if isinstance(frame, Table) else from_frame(frame)[0]
+
+
 def to_frame(table: pa.Table, kind: str) -> Any:
     """Hand a table out as a frame of the kind, in memory of its own.
 

@@ -1,0 +1,130 @@
+"""Known items: somebody knows m items of a person's set and looks for the row they are in.
+
+The items are drawn from the person's original set. The attacker takes the rows that hold all of
+them, all rows of the file if there are none, and picks one, each with the same chance. People with
+fewer than m items are not attacked with m.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.attacks.options import AttackOptions
+from incrowd.attacks.rates import sampled, told
+from incrowd.data.set_matching import NOT_THERE, same_items
+from incrowd.data.sets import Sets
+from incrowd.guarantees.evidence import Finding
+
+
+def known_items(
+    released: Sets,
+    original: Sets,
+    original_row: NDArray[np.int64],
+    options: AttackOptions,
+    *,
+    original_item: NDArray[np.int64] | None = None,
+    is_generalized: bool = False,
+) -> Finding:
+    """Attack people by items of their own, on the original as it is and on the release.
+
+    ``original_item[released item]`` is the key of items that were renamed. Where released items
+    stand for sets of items, ``(a,b,f)``, a known item is looked for as what stands for it.
+    """
+    shown_as = _shown_as(released, original, original_item, is_generalized)
+    released_row = np.empty(original.n_rows, dtype=np.int64)
+    released_row[original_row] = np.arange(len(original_row))
+    lists_before, lists_after = _lists(original), _lists(released)
+    by_number: dict[str, Any] = {}
+    for n_known in options.numbers_of_items:
+        draw = np.random.default_rng([options.seed, 2, n_known])
+        people = np.flatnonzero(original.sizes >= n_known).astype(np.int64)
+        n_able = len(people)
+        if n_able > options.sample:
+            people = np.sort(draw.choice(people, options.sample, replace=False))
+        known = _drawn(original, people, n_known, draw)
+        before = _success(lists_before, known, people, original.n_rows)
+        after = _success(lists_after, shown_as[known], released_row[people], released.n_rows)
+        by_number[str(n_known)] = {
+            "n_able": n_able,
+            "before": sampled(before) | {"n_certain": int((before >= 1.0).sum())},
+            "after": sampled(after) | {"n_certain": int((after >= 1.0).sum())},
+        }
+    figures = {"n_rows": original.n_rows, "seed": options.seed, "by_known_items": by_number}
+    return Finding("attack: known items", None, _told(figures), figures, is_public=False)
+
+
+def _shown_as(
+    released: Sets,
+    original: Sets,
+    original_item: NDArray[np.int64] | None,
+    is_generalized: bool,
+) -> NDArray[np.int32]:
+    """Return the released item that shows each original one, −1 where none does."""
+    shown_as = np.full(original.n_items, NOT_THERE, dtype=np.int32)
+    if is_generalized:
+        from incrowd.data.generalized import members_of
+
+        names = _names(original)
+        item_of_name = {name: item for item, name in enumerate(names)}
+        for item, label in enumerate(_names(released)):
+            for member in members_of(label):
+                if member in item_of_name:
+                    shown_as[item_of_name[member]] = item
+        return shown_as
+    stands_for = same_items(released, original) if original_item is None else original_item
+    is_there = stands_for != NOT_THERE
+    shown_as[stands_for[is_there]] = np.flatnonzero(is_there).astype(np.int32)
+    return shown_as
+
+
+def _names(sets: Sets) -> list[str]:
+    if sets.item_names is None:
+        return [str(item) for item in range(sets.n_items)]
+    return [str(name) for name in sets.item_names.to_pylist()]
+
+
+def _lists(sets: Sets) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return the rows that hold each item, item after item."""
+    order = np.argsort(sets.items, kind="stable")
+    row_of_entry = np.repeat(np.arange(sets.n_rows, dtype=np.int32), sets.sizes)
+    counts = np.bincount(sets.items, minlength=sets.n_items)
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), row_of_entry[order]
+
+
+def _drawn(
+    original: Sets, people: NDArray[np.int64], n_known: int, draw: np.random.Generator
+) -> NDArray[np.int32]:
+    """Return ``n_known`` items of each person's set, every choice with the same chance."""
+    own = original.take(people)
+    person_of_entry = np.repeat(np.arange(own.n_rows), own.sizes)
+    order = np.lexsort((draw.random(own.n_entries), person_of_entry))
+    places = own.starts[:-1, None] + np.arange(n_known)[None, :]
+    return np.ascontiguousarray(own.items[order[places]], dtype=np.int32)
+
+
+def _success(
+    lists: tuple[NDArray[np.int64], NDArray[np.int32]],
+    known: NDArray[np.int32],
+    own_row: NDArray[np.int64],
+    n_rows: int,
+) -> NDArray[np.float64]:
+    from incrowd.attacks.item_loops import count_holders
+
+    n_holders = np.zeros(len(known), dtype=np.int64)
+    is_holder = np.zeros(len(known), dtype=np.bool_)
+    count_holders(*lists, np.ascontiguousarray(known), own_row, n_holders, is_holder)
+    is_blind = n_holders == 0
+    return np.where(is_blind, 1.0 / n_rows, is_holder / np.maximum(n_holders, 1))
+
+
+def _told(figures: dict[str, Any]) -> str:
+    parts = [
+        f"knowing {number} item{'s' if number != '1' else ''}, the right row is picked with "
+        f"{told(found['after'])}, of the original with {told(found['before'])}"
+        for number, found in figures["by_known_items"].items()
+        if found["n_able"]
+    ]
+    return "; ".join(parts) or "nobody has so many items"
