@@ -91,6 +91,13 @@ def test_a_job_file_gives_the_rest(census, capsys, monkeypatch, here):
     assert here == ["k=3 method=mondrian metric=loss suppression_limit=0.0"]
 
 
+def test_methods_that_the_job_does_not_name_search_for_what_is_compared(census, monkeypatch, here):
+    monkeypatch.chdir(census.parent)
+    words = ["compare", census.name, *FLAGS, "--k", "9", "--method", "greedy,mondrian"]
+    assert run_with_status([*words, "--by", "ncp"]) == 0
+    assert [key.split()[2] for key in here] == ["metric=ncp", "metric=ncp"]
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -27,6 +27,7 @@ from incrowd.compare.unwritten import NOT_WRITTEN
 from incrowd.errors import InputError, JobError
 from incrowd.guarantees.set_table import SET_GUARANTEES
 from incrowd.guarantees.table import GUARANTEES
+from incrowd.methods.table import METHODS
 from incrowd.set_job import job_from_mapping
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ def compare_command(
     methods = split_names(method)
     own = mapping.get("method", {}).get("name")
     if methods and own not in methods:
-        mapping["method"] = {"name": methods[0]}
+        mapping["method"] = _searching_for(methods[0], by or "loss")
     ks = _numbers(k, int, "--k") or [2, 5, 10]
     mapping.setdefault("guarantee", {})["k"] = ks[0]
     apply_flags(mapping, JOB_FLAGS, stated)
@@ -217,6 +218,14 @@ def compare_command(
     else:
         _show(comparison)
     return 0
+
+
+def _searching_for(method: str, loss: str) -> dict[str, Any]:
+    """Return the section of a method that searches for a loss where it can."""
+    kind = METHODS.get(method)
+    field = None if kind is None else kind.__dataclass_fields__.get("metric")
+    can = field is not None and loss in field.metadata["choices"]
+    return {"name": method, "metric": loss} if can else {"name": method}
 
 
 def _numbers(text: str | None, kind: type[Any], flag: str) -> list[Any]:
