@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import os
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,7 @@ from incrowd.data.sets import Sets
 from incrowd.engines.base import Engine
 from incrowd.errors import JobError
 from incrowd.figures.material import OwnSets, SetMaterial
+from incrowd.figures.trees import splits_of
 from incrowd.guarantees.rules import RuleEvidence, RuleProtection
 from incrowd.job import parameters
 from incrowd.methods.rbat.promise import FoundParts, KmPromise, RulePromise
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from incrowd.data.rules import Rules
-    from incrowd.methods.rbat.promise import SplitTree
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,24 +202,16 @@ def audit_rules(job: SetJob, found: FoundRules, again: Sets, engine: Engine) -> 
 
 def material_of_rules(found: FoundRules, again: Sets) -> SetMaterial:
     """Return what a report of released transactions is made of."""
+    tree = found.parts.tree
     own = OwnSets(
         found.original,
         found.original_row,
         part_of_item=found.parts.part_of_item,
         is_sensitive=found.is_sensitive,
         rules=found.rules,
-        splits=tuple(_splits(found.parts.tree)),
+        splits=splits_of(tree.left, tree.right, tree.n_items),
     )
     return SetMaterial(again, own)
-
-
-def _splits(tree: SplitTree) -> Iterator[dict[str, int]]:
-    """Yield each node's number of items and the place of its parent, parents first."""
-    waiting = [(0, -1)] if len(tree.n_items) else []
-    for place, (node, parent) in enumerate(waiting):
-        yield {"parent": parent, "n_items": int(tree.n_items[node])}
-        if tree.left[node] >= 0:
-            waiting += [(int(tree.left[node]), place), (int(tree.right[node]), place)]
 
 
 def audit_of_rules(guarantee: Any, evidence: RuleEvidence, started: float) -> Audit:

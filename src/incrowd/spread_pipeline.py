@@ -284,7 +284,7 @@ def _in_folder(
 def _told(job: Job, made: _Made, audit: Audit) -> Told:
     """Return what documents may tell of rows that stay away: what was counted of them."""
     job_text = repeating(job, made.trace).to_toml()
-    reading = CertificateReading(job.schema.sensitive, job.input.missing_values)
+    reading = CertificateReading(job.schema.quasi, job.schema.sensitive, job.input.missing_values)
     return Told(audit, job_text, lambda: audit.findings, reading)
 
 

@@ -188,7 +188,7 @@ def told_of(job: Job, audit: Audit, searched: Searched, reread: Table) -> Told:
         audit,
         job.to_toml(),
         lambda: _found_on_file(job, searched, reread),
-        Reading(job.schema.sensitive, job.input.missing_values),
+        Reading(searched.prepared.schema.quasi, job.schema.sensitive, job.input.missing_values),
         lambda: _material_of(searched, reread),
     )
 

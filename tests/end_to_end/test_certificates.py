@@ -60,7 +60,7 @@ def test_the_public_one_is_of_the_release_alone(desk):
     assert certificate["input_commitment"] == ""
     assert certificate["scalars"]["loss"] == two_digits(audit["losses"]["loss"])
     assert [finding["name"] for finding in certificate["findings"]] == [
-        *("k-anonymity", "row numbers", "canonical order")
+        *("k-anonymity", "row numbers", "canonical order", "risk")
     ]
     assert stat.S_IMODE((desk / "public.json").stat().st_mode) == 0o644
 

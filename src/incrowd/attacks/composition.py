@@ -4,8 +4,9 @@ Every pair of a group of the first release and one of the second that may be abo
 is looked at. From the files alone it is known how many people such a pair can have in common at
 most: of each combination of sensitive values, the lesser of the two counts. Somebody who is in
 both groups is exposed if that is fewer than k, or if only one value of a sensitive column is left
-of several. With the originals and both keys it is known who is in which group, and people are
-counted instead. Exposures are found; that there are none is not proven.
+of several. Where both releases are about the same people, some of them are surely there: those
+whom no other pair has room for. With the originals and both keys it is known who is in which
+group, and people are counted instead. Exposures are found; that there are none is not proven.
 """
 
 from __future__ import annotations
@@ -90,8 +91,9 @@ def composition_finding(
 ) -> Finding:
     """Compare every pair of overlapping groups of two releases; broken where one exposes people.
 
-    Pairs overlap if their labels do, in every quasi-identifying column that both have. Public
-    only where the files alone are compared.
+    From files it is broken where anybody may be exposed; where the people are the same, where
+    somebody surely is; with keys, where somebody is. Pairs overlap if their labels do, in every
+    quasi-identifying column that both have. Public only where the files alone are compared.
     """
     options = options or CompositionOptions()
     columns = tuple(name for name in first.quasi if name in second.quasi)
@@ -249,31 +251,41 @@ def _of_files(
         "n_exposed_pairs": int(is_exposed.sum()),
         "fewest_in_common": int(found.n_both.min()) if len(found.n_both) else 0,
     }
+    is_broken = is_exposed
     if options.same_people:
         least = _least_in_common(found, groups.sizes, others.sizes)
         figures["n_sure_pairs"] = int((is_exposed & (least > 0)).sum())
         figures["n_sure_people"] = int(least[is_exposed].sum())
         room = np.bincount(found.first, weights=found.n_both, minlength=len(groups.sizes))
         figures["n_groups_without_room"] = int((room < groups.sizes).sum())
-    rows = np.flatnonzero(np.isin(groups.of_row, found.first[is_exposed]))
-    summary = f"{figures['n_overlapping_pairs']:,} pairs of groups overlap: "
-    if is_exposed.any():
-        summary += (
-            f"whoever is in both groups of {figures['n_exposed_pairs']:,} of them is exposed "
-            f"(fewer than {k} people in common, or one sensitive value left)"
-        )
-        if options.same_people:
-            summary += f"; {figures['n_sure_people']:,} people surely are"
-    else:
-        summary += f"all can have {k} people and several values in common"
-    summary += "; absence of exposures is not proven"
+        is_broken = is_exposed & (least > 0)
+    rows = np.flatnonzero(np.isin(groups.of_row, found.first[is_broken]))
     return Finding(
         NAME,
-        False if is_exposed.any() else None,
-        summary,
+        False if is_broken.any() else None,
+        _told_of_files(figures),
         figures,
         tuple((rows[:MOST_ROWS_NAMED] + 1).tolist()),
     )
+
+
+def _told_of_files(figures: dict[str, Any]) -> str:
+    told = f"{figures['n_overlapping_pairs']:,} pairs of groups overlap: "
+    if figures["n_exposed_pairs"]:
+        told += (
+            f"whoever is in both groups of {figures['n_exposed_pairs']:,} of them is exposed "
+            f"(fewer than {figures['k']} people in common, or one sensitive value left)"
+        )
+        if figures["same_people"]:
+            told += f"; {figures['n_sure_people']:,} people surely are"
+    else:
+        told += f"all can have {figures['k']} people and several values in common"
+    if figures.get("n_groups_without_room"):
+        told += (
+            f"; {figures['n_groups_without_room']:,} groups find no place for all their people in "
+            "the other release, so that the people cannot be the same"
+        )
+    return told + "; absence of exposures is not proven"
 
 
 def _tells_one(
@@ -343,11 +355,11 @@ def _of_people(
     )
     sizes = _people_in(left, "first").rename({"n": "n first"})
     other_sizes = _people_in(right, "second").rename({"n": "n second"})
-    several = [pl.col(_value(name)).n_unique().alias(f"n {name}") for name in sensitive]
+    several = [pl.col(_value(name)).n_unique().alias(f"left: {name}") for name in sensitive]
     pairs = both.group_by("first", "second").agg(pl.col("person").n_unique().alias("n"), *several)
     alone = [
         rows.group_by(side).agg(
-            pl.col(_value(name)).n_unique().alias(f"{side} {name}") for name in sensitive
+            pl.col(_value(name)).n_unique().alias(f"{side}: {name}") for name in sensitive
         )
         for rows, side in ((left, "first"), (right, "second"))
     ]
@@ -359,7 +371,12 @@ def _of_people(
         .join(alone[1], on="second")
     )
     is_few = pl.col("n") < k
-    tells = {name: (pl.col(f"n {name}") == 1) & (pl.col(f"alone {name}") > 1) for name in sensitive}
+    tells = {
+        name: (pl.col(f"left: {name}") == 1)
+        & (pl.col(f"first: {name}") > 1)
+        & (pl.col(f"second: {name}") > 1)
+        for name in sensitive
+    }
     is_exposed = is_few
     for flag in tells.values():
         is_exposed = is_exposed | flag

@@ -4,7 +4,7 @@ With a hierarchy, two of its nodes overlap if they have a leaf in common. A labe
 have, or a column without one, is read as it is written: ``*`` overlaps all; numbers and ranges
 (``20-24``, ``-5 to -1``, ``[0.5, 0.75)``, ``<20``, ``>=90``) if they have a number in common; a
 text whose end is starred (``021**``) with texts of its length that begin as it does; any other
-text with itself alone.
+text with itself alone. Means tell nothing of one person's number: they overlap with all.
 """
 
 from __future__ import annotations
@@ -39,8 +39,10 @@ def overlapping(
             f"{len(first):,} and {len(second):,} labels of one column are too many to compare",
             remedy="Leave the column out of --quasi, or compare coarser releases.",
         )
+    if hierarchy is not None and hierarchy.mean_unit is not None:
+        return np.ones((len(first), len(second)), dtype=np.bool_)
     found = _by_text(first, second)
-    if hierarchy is not None and hierarchy.mean_unit is None:
+    if hierarchy is not None:
         nodes, other_nodes = (
             np.array([hierarchy.node_of_label.get(label, -1) for label in labels], dtype=np.int32)
             for labels in (first, second)

@@ -55,8 +55,12 @@ NOISE = ("edge-dp", "node-dp")
 
 @dataclass(frozen=True)
 class Reading:
-    """What must be known to check a released file again, besides its promise."""
+    """What must be known to check a released file again, besides its promise.
 
+    ``quasi`` are the released columns: bits of them, where the job has bits.
+    """
+
+    quasi: tuple[str, ...] = ()
     sensitive: tuple[str, ...] = ()
     missing_values: tuple[str, ...] = ()
     graph: str = ""

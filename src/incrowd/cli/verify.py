@@ -124,7 +124,7 @@ def _audited_table(certificate: dict[str, Any], location: Any) -> Audit:
     promise = certificate["guarantee"]
     guarantee = build_guarantee(promise["name"], promise["parameters"])
     if is_folder(location):
-        schema = Schema(certificate["quasi"], certificate["reading"]["sensitive"])
+        schema = Schema(certificate["reading"]["quasi"], certificate["reading"]["sensitive"])
         reading = _input_options(certificate)
         return check_spread(location, guarantee, schema, reading, EngineChoice(), ())
     table, schema = _table(certificate, location)
@@ -140,7 +140,7 @@ def _table(certificate: dict[str, Any], location: Any) -> tuple[Table, Schema]:
     from incrowd import pipeline
 
     table = pipeline.read_input(Path(location), _input_options(certificate))
-    quasi, sensitive = certificate["quasi"], certificate["reading"]["sensitive"]
+    quasi, sensitive = certificate["reading"]["quasi"], certificate["reading"]["sensitive"]
     others = [name for name in table.columns if name not in (*quasi, *sensitive)]
     return table, Schema(quasi, sensitive, others)
 
