@@ -18,11 +18,12 @@ def _table(measured: Result) -> str:
     for point in comparison["points"]:
         queries, learning = point["utility"]["queries"], point["utility"]["learning"]
         mark = "front" if point["key"] in comparison["front"] else ""
+        mark = "**recommended**" if point["key"] == best else mark
         rows.append(
             f"| `{point['point']['method']}` | {point['point']['k']} | "
             f"{percent(point['losses']['loss'])} | {percent(queries['are'])} | "
             f"{percent(learning['accuracy'])} | {short_time(point['seconds'])} | "
-            f"{short_time(point['cpu_seconds'])} | {peak_memory(point)} | {'**recommended**' if point['key'] == best else mark} |"
+            f"{short_time(point['cpu_seconds'])} | {peak_memory(point)} | {mark} |"
         )
     head = "| method | k | loss | ARE | accuracy | time | processor time | peak memory | |"
     first = comparison["points"][0]["utility"]
@@ -34,8 +35,8 @@ def _table(measured: Result) -> str:
         f"{queries['bound']:.0f} rows; {learning['column']} predicted by {learning['best_model']} "
         f"for {learning['n_tested']:,} held-back rows, after training on the original "
         f"{percent(learning['accuracy_original'])}, by guessing the most common value "
-        f"{percent(learning['baseline']['accuracy'])}; processor time is that of all threads, which "
-        f"other work on the machine hardly changes; {where})"
+        f"{percent(learning['baseline']['accuracy'])}; processor time is that of all threads, "
+        f"which other work on the machine hardly changes; {where})"
     )
     return f"{table_of(head, rows)}\n\n{said}"
 
