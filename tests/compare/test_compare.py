@@ -17,7 +17,7 @@ from incrowd.pipeline import run
 from incrowd.report.render import render
 from incrowd.set_job import SetJob
 
-TIMES = ("seconds", "stages", "peak_memory_bytes", "front", "fingerprint")
+TIMES = ("seconds", "cpu_seconds", "stages", "peak_memory_bytes", "front", "fingerprint")
 
 
 def without_times(stated):
@@ -39,6 +39,7 @@ def test_a_point_is_what_run_releases(job, tmp_path):
         assert result["holds"] is True
         assert result["status"] == "released"
         assert set(result["stages"]) >= {"search", "audit"}
+        assert result["cpu_seconds"] > 0
         assert result["utility"]["queries"]["n_queries"] == 50
         assert 0 <= result["utility"]["statistics"]["mean_distance"] <= 1
     table = found.table()
