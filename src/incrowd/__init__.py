@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from incrowd.guarantees.sets import Smooth as Smooth
     from incrowd.guarantees.sets import Suppression as Suppression
     from incrowd.job import Job as Job
+    from incrowd.job import ReleaseOptions as ReleaseOptions
     from incrowd.methods.adaptive.method import Adaptive as Adaptive
     from incrowd.methods.cluster.method import Cluster as Cluster
     from incrowd.methods.facility.method import Facility as Facility
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from incrowd.set_job import RuleInput as RuleInput
     from incrowd.set_job import SetInput as SetInput
     from incrowd.set_job import SetJob as SetJob
+    from incrowd.set_job import SetReleaseOptions as SetReleaseOptions
 
 _HOME = {
     "Adaptive": "incrowd.methods.adaptive.method",
@@ -91,6 +93,7 @@ _HOME = {
     "RandomizedResponse": "incrowd.methods.randomized_response.method",
     "Rbat": "incrowd.methods.rbat.method",
     "Release": "incrowd.release",
+    "ReleaseOptions": "incrowd.job",
     "RuleInput": "incrowd.set_job",
     "RuleProtection": "incrowd.guarantees.rules",
     "Schema": "incrowd.data.schema",
@@ -98,6 +101,7 @@ _HOME = {
     "SetInput": "incrowd.set_job",
     "SetJob": "incrowd.set_job",
     "SetMondrian": "incrowd.methods.set_mondrian.method",
+    "SetReleaseOptions": "incrowd.set_job",
     "Smooth": "incrowd.guarantees.sets",
     "Suppression": "incrowd.guarantees.sets",
     "anonymize": "incrowd.pipeline",
@@ -136,6 +140,7 @@ __all__ = [
     "RandomizedResponse",
     "Rbat",
     "Release",
+    "ReleaseOptions",
     "RuleInput",
     "RuleProtection",
     "Schema",
@@ -143,6 +148,7 @@ __all__ = [
     "SetInput",
     "SetJob",
     "SetMondrian",
+    "SetReleaseOptions",
     "Smooth",
     "Suppression",
     "__version__",

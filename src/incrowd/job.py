@@ -14,6 +14,7 @@ from incrowd.data.coding import Coding
 from incrowd.data.locations import Location, is_address, located
 from incrowd.data.schema import Schema
 from incrowd.data.specs import HierarchySpec
+from incrowd.documents import FILES, Documents, resolved_files
 from incrowd.engines.table import EngineChoice
 from incrowd.errors import JobError, unknown
 from incrowd.fields import option
@@ -39,7 +40,7 @@ class InputOptions:
 
 
 @dataclass(frozen=True)
-class ReleaseOptions:
+class ReleaseOptions(Documents):
     """What the release looks like, and what else is written."""
 
     keep_order: bool = option(
@@ -57,6 +58,11 @@ class ReleaseOptions:
         minimum=0,
         maximum=1,
     )
+    save_policy: str | None = option(
+        None,
+        help="Save what was generalized how to this folder (mode 0700), for run --policy on "
+        "another batch.",
+    )
     keep_suppressed: bool = option(
         False,
         help="Write suppressed rows as '*' in every quasi-identifying column, where they are "
@@ -64,6 +70,7 @@ class ReleaseOptions:
     )
 
     def __post_init__(self) -> None:
+        self.refuse_contradictions()
         limit = self.suppression_limit
         is_number = isinstance(limit, (int, float)) and not isinstance(limit, bool)
         if not is_number or not 0 <= limit <= 1:
@@ -168,7 +175,9 @@ class Job:
             engine=build(EngineChoice, mapping.get("engine", {}), "engine"),
             input=build(InputOptions, mapping.get("input", {}), "input"),
             release=build(
-                ReleaseOptions, resolved(mapping.get("release", {}), base, ("key",)), "release"
+                ReleaseOptions,
+                resolved_files(mapping.get("release", {}), base, ("key", "save_policy")),
+                "release",
             ),
             seed=mapping.get("seed", 0),
         )
@@ -194,6 +203,8 @@ class Job:
             mapping["bins"] = dict(self.bins)
         mapping["guarantee"] = {"name": self.guarantee.name, **parameters(self.guarantee)}
         mapping["method"] = {"name": self.method.name, **parameters(self.method)}
+        if mapping["method"].get("lines"):
+            mapping["method"]["lines"] = relative(Path(mapping["method"]["lines"]), base)
         costs = mapping["method"].pop("costs", None)
         if costs:
             mapping["method"]["costs"] = {
@@ -202,8 +213,9 @@ class Job:
         mapping["engine"] = parameters(self.engine)
         for section in ("input", "release"):
             stated = changed(getattr(self, section))
-            if section == "release" and "key" in stated:
-                stated["key"] = relative(Path(stated["key"]), base)
+            for file in ("key", "save_policy", *FILES):
+                if file in stated:
+                    stated[file] = relative(Path(stated[file]), base)
             if stated:
                 mapping[section] = stated
         return mapping
@@ -363,6 +375,8 @@ def resolved(section: Mapping[str, Any], base: Path, files: tuple[str, ...]) -> 
 def _with_paths(method: Mapping[str, Any], base: Path) -> dict[str, Any]:
     """Return a method's settings with its files of costs found from the job's folder."""
     resolved = dict(method)
+    if isinstance(resolved.get("lines"), str):
+        resolved["lines"] = str(base / resolved["lines"])
     costs = resolved.get("costs")
     if isinstance(costs, Mapping):
         resolved["costs"] = {

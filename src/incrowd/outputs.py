@@ -88,6 +88,9 @@ def _guarded(
     data = job.data
     output = job.output if job.output is not None else default_output(data)
     written = [Path(path) for path in (job.release.key, also_written) if path]
+    written += job.release.written_files
+    if isinstance(job, Job) and job.release.save_policy:
+        written.append(Path(job.release.save_policy))
     if not is_address(output):
         path = Path(output)
         if not path.absolute().parent.is_dir():

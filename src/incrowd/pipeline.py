@@ -7,22 +7,14 @@ import os
 import time
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from incrowd.audit import Audit, Owner, examine
-from incrowd.audit.examine import released_rows
-from incrowd.audit.means import losses_of_means
-from incrowd.codes import canonical_order
-from incrowd.data.coding import CodedView, Coding
-from incrowd.data.costs import with_costs
-from incrowd.data.dataset import Rows, Trace
-from incrowd.data.encoding import decode, encode, refuse_stars
+from incrowd.data.coding import Coding
 from incrowd.data.frames import SPARK, from_frame, is_spark_frame, to_frame
 from incrowd.data.hierarchy import Hierarchy
 from incrowd.data.locations import is_folder
@@ -34,25 +26,15 @@ from incrowd.data.write import format_of_path, write_table
 from incrowd.engines.base import Engine
 from incrowd.engines.table import make_engine
 from incrowd.errors import InputError
-from incrowd.guarantees.leaks import insensitive_leaks
 from incrowd.guarantees.table import Guarantee
-from incrowd.job import InputOptions, Job, parameters
-from incrowd.methods.adaptive.search import starred_missing
-from incrowd.methods.conditions import Conditions
-from incrowd.metrics.stated_costs import share_of_stated_costs
-from incrowd.metrics.table import measure
+from incrowd.job import InputOptions, Job
 from incrowd.outputs import Target, file_hash, key_written, target_of
-from incrowd.preparation import Prepared, notes_on_columns, prepare, without_unshown_bits
+from incrowd.policies import policy_written
 from incrowd.progress import Progress, silent
+from incrowd.publication import documents_written, with_appraisal
 from incrowd.release import Release, Stages, peak_memory, promise_of, refuse_broken, signed, timed
-from incrowd.search_conditions import (
-    conditions_of,
-    refuse_infeasible,
-    sensitive_hierarchies_of,
-)
 from incrowd.set_job import SetJob
 from incrowd.set_pipeline import anonymize_sets, run_sets
-from incrowd.spread.assign import assigned_by_content
 from incrowd.spread.eligible import why_not_spread
 from incrowd.spread_check import check_frame
 from incrowd.spread_pipeline import (
@@ -61,33 +43,8 @@ from incrowd.spread_pipeline import (
     goes_spread,
     run_spread,
 )
-from incrowd.suppressed import Settled, settle, suppression_finding
+from incrowd.table_search import audit_table, search_table, told_of
 from incrowd.workspace import Workspace, publish
-
-
-@dataclass(frozen=True)
-class _Searched:
-    """A release that nobody has audited yet, with what its audit will need."""
-
-    prepared: Prepared
-    before: Rows
-    settled: Settled
-    conditions: Conditions
-    frame: pa.Table
-    original_row: NDArray[np.int64]
-    sensitive_hierarchies: dict[str, Hierarchy]
-    notes: list[str]
-    trace: Trace
-
-    def written(self, job: Job) -> _Searched:
-        """Return it without the released rows, which lie elsewhere from now on."""
-        needed = replace(self.prepared, table=_needed(self.prepared, job))
-        return replace(self, frame=self.frame.schema.empty_table(), prepared=needed)
-
-    def repeating(self, job: Job) -> Job:
-        """Return the job that does the same again."""
-        method = replace(job.method, **self.trace.settings)
-        return replace(job, method=method, bins=self.prepared.bins)
 
 
 def run(job: Job | SetJob, *, force: bool = False, progress: Progress = silent) -> Release:
@@ -123,7 +80,7 @@ def _run_here(job: Job, target: Target, force: bool, progress: Progress) -> Rele
             else:
                 table = read_input(Path(target.data), job.input)
                 digest = file_hash(Path(target.data))
-        searched = _search(job, table, engine, stages, progress)
+        searched = search_table(job, table, engine, stages, progress)
         with stages("write"):
             stored = format_of_path(output, table.format)
             temporary = workspace.file("release" + "".join(output.suffixes[-2:]))
@@ -132,13 +89,19 @@ def _run_here(job: Job, target: Target, force: bool, progress: Progress) -> Rele
             del table
         with stages("audit"):
             reread = _reread(temporary, stored, searched.frame, job.input.missing_values)
-            audit = _audit(job, searched, reread, engine)
+            audit = audit_table(job, searched, reread, engine)
             audit = signed(audit, file_hash(temporary), digest)
         audit = timed(audit, stages)
         refuse_broken(audit)
-        with key_written(job.release.key, searched.original_row, force=force):
+        repeating = searched.repeating(job)
+        told = with_appraisal(job.release, told_of(repeating, audit, searched, reread))
+        with (
+            documents_written(job.release, told, force=force),
+            policy_written(job, searched.before, reread, force=force),
+            key_written(job.release.key, searched.original_row, force=force),
+        ):
             publish(temporary, output, force=force)
-    return Release(None, audit, output, searched.repeating(job))
+    return Release(None, told.audit, output, repeating)
 
 
 def read_input(path: Path, options: InputOptions) -> Table:
@@ -167,17 +130,23 @@ def anonymize(frame: Any, job: Job | SetJob, *, progress: Progress = silent) -> 
     with closing(_engine_for(frame, job)) as engine:
         with stages("read"):
             table, kind = _taken(frame, job, engine)
-        searched = _search(job, table, engine, stages, progress)
+        searched = search_table(job, table, engine, stages, progress)
         with stages("write"):
             handed_out = _handed_out(searched.frame, kind, engine)
             searched = searched.written(job)
         with stages("audit"):
             reread, _ = _taken(handed_out, job, engine)
-            audit = _audit(job, searched, reread, engine)
+            audit = audit_table(job, searched, reread, engine)
             audit = signed(audit, _frame_hash(reread.frame), _frame_hash(table.frame))
         audit = timed(audit, stages)
         refuse_broken(audit)
-    return Release(handed_out, audit, job=searched.repeating(job))
+    repeating = searched.repeating(job)
+    told = with_appraisal(job.release, told_of(repeating, audit, searched, reread))
+    with (
+        documents_written(job.release, told, force=False),
+        key_written(job.release.key, searched.original_row, force=False),
+    ):
+        return Release(handed_out, told.audit, job=repeating, told=told)
 
 
 def _engine_for(frame: Any, job: Job) -> Any:
@@ -289,119 +258,6 @@ def check(
         seconds=round(time.perf_counter() - started, 4),
         peak_memory_bytes=peak_memory(),
         release_sha256=digest,
-    )
-
-
-def _search(
-    job: Job, table: Table, engine: Engine, stages: Stages, progress: Progress
-) -> _Searched:
-    stated = job.schema
-    table.require([*stated.roles, *([stated.person] if stated.person else [])], table.name)
-    if job.guarantee.k_column:
-        table.require([job.guarantee.k_column], table.name)
-    refuse_stars(table, (*stated.quasi, *stated.sensitive))
-    prepared = prepare(job, table)
-    notes = notes_on_columns(job, table)
-    original, table, schema = table, prepared.table, prepared.schema
-    for leak in insensitive_leaks(
-        table.frame, schema.quasi, schema.insensitive, accepted=job.release.accept_insensitive
-    ):
-        if leak.holds is False:
-            raise InputError(
-                f"{table.name}: {leak.summary}",
-                remedy="Leave the column out, make it quasi-identifying, or release it all the "
-                "same with --accept-insensitive COLUMN.",
-            )
-    with stages("encode"):
-        before, said = encode(table, schema.quasi, prepared.hierarchies, job.coding)
-        before = replace(before, attribute_of_column=prepared.attribute_of_column)
-        before = with_costs(before, getattr(job.method, "costs", {}))
-        view = CodedView.of(before, job.coding)
-        hierarchies = sensitive_hierarchies_of(job, table)
-        conditions = conditions_of(job, original, hierarchies)
-        refuse_infeasible(job, conditions, table.n_rows)
-    with stages("search"):
-        after = view.restored(job.method.run(view.rows, conditions, engine, job.seed, progress))
-        if conditions.is_size_only and not after.is_suppressed.any():
-            others = [name for name in schema.published if name not in schema.quasi]
-            nodes = assigned_by_content(before.nodes, after.nodes, table.frame.select(others))
-            after = replace(after, nodes=nodes)
-        if getattr(job.method, "missing", "value") == "suppress":
-            after = replace(after, nodes=starred_missing(before, after, table.missing_values))
-        prepared, after = without_unshown_bits(prepared, after)
-    with stages("decode"):
-        schema = prepared.schema
-        settled = settle(after, conditions, job.release)
-        notes += [*prepared.notes, *said, *settled.notes]
-        frame, original_row = decode(settled.rows, table, schema)
-        if not job.release.keep_order:
-            order = canonical_order(frame)
-            frame = frame.take(pa.array(order)).combine_chunks()
-            original_row = original_row[order]
-    notes += after.trace.notes
-    return _Searched(
-        prepared, before, settled, conditions, frame, original_row, hierarchies, notes, after.trace
-    )
-
-
-def _needed(prepared: Prepared, job: Job) -> Table:
-    """Return the columns that an audit holds a release against."""
-    table, schema = prepared.table, prepared.schema
-    needed = {*schema.published, schema.person, job.guarantee.k_column}
-    return replace(table, frame=table.frame.select([c for c in table.columns if c in needed]))
-
-
-def _audit(
-    job: Job,
-    searched: _Searched,
-    reread: Table,
-    engine: Engine,
-) -> Audit:
-    schema, before = searched.prepared.schema, searched.before
-    findings = examine(
-        reread,
-        schema,
-        job.guarantee,
-        engine,
-        owner=Owner(
-            searched.prepared.table,
-            searched.original_row,
-            dict(zip(before.names, before.hierarchies, strict=True)),
-            keeps_order=job.release.keep_order,
-            wishes=searched.conditions.k_of_row,
-        ),
-        sensitive_hierarchies=searched.sensitive_hierarchies,
-        accepted=job.release.accept_insensitive,
-        codings=job.coding,
-    )
-    findings += suppression_finding(searched.settled, searched.conditions, reread.n_rows)
-    holds = all(finding.holds is not False for finding in findings)
-    losses: dict[str, float] = {}
-    if holds:
-        after = released_rows(before, reread, searched.original_row)
-        losses = measure(before, after, job.guarantee.k)
-        losses |= losses_of_means(before, reread, searched.original_row)
-        if getattr(job.method, "costs", {}):
-            losses["costs"] = share_of_stated_costs(before, after, job.method.metric)
-    first = findings[0].figures
-    return Audit(
-        holds=holds,
-        guarantee=promise_of(job.guarantee),
-        findings=tuple(findings),
-        quasi=job.schema.quasi,
-        losses=losses,
-        n_rows=reread.n_rows,
-        n_suppressed=searched.settled.n_suppressed,
-        n_groups=int(first.get("n_groups", 0)),
-        smallest_group=int(first.get("smallest_group", 0)),
-        method={
-            "name": job.method.name,
-            "parameters": {**parameters(job.method), **searched.trace.figures},
-        },
-        engine=engine.describe(),
-        seed=job.seed,
-        peak_memory_bytes=peak_memory(),
-        notes=tuple(searched.notes),
     )
 
 

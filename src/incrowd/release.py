@@ -8,14 +8,17 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from incrowd.audit import Audit
 from incrowd.data.locations import Location
-from incrowd.errors import AuditError
+from incrowd.documents import Documents
+from incrowd.errors import AuditError, InputError
 from incrowd.guarantees.evidence import Finding
 from incrowd.job import Job, parameters
 from incrowd.progress import Progress
+from incrowd.publication import Told, documents_written, with_appraisal
 from incrowd.set_job import SetJob
 
 
@@ -30,6 +33,29 @@ class Release:
     audit: Audit
     path: Location | None = None
     job: Job | SetJob | None = None
+    told: Told | None = field(default=None, repr=False, compare=False)
+
+    def report(self, path: str | Path, *, edition: str = "owner", force: bool = False) -> Path:
+        """Write a page that shows the release and its audit; with values, unless it is public."""
+        self._write(force, report=str(path), report_for=edition)
+        return Path(path)
+
+    def certificate(self, path: str | Path, *, edition: str = "owner", force: bool = False) -> Path:
+        """Write what was promised, found and checked as JSON; hashes too, unless it is public."""
+        self._write(force, certificate=str(path), certificate_for=edition)
+        return Path(path)
+
+    def _write(self, force: bool, **stated: Any) -> None:
+        documents = Documents(**stated)
+        documents.refuse_contradictions()
+        if self.told is None:
+            raise InputError(
+                "what documents are made of was not kept with this release",
+                remedy="Ask for them in the job: release = ReleaseOptions(report=...).",
+            )
+        told = with_appraisal(documents, self.told)
+        with documents_written(documents, told, force=force):
+            pass
 
 
 STAGES = {

@@ -24,6 +24,8 @@ from incrowd.data.set_order import canonical_order, renamed_rows
 from incrowd.data.sets import Sets
 from incrowd.engines.base import Engine
 from incrowd.errors import JobError
+from incrowd.figures.material import OwnSets, SetMaterial
+from incrowd.figures.trees import splits_of
 from incrowd.guarantees.rules import RuleEvidence, RuleProtection
 from incrowd.job import parameters
 from incrowd.methods.rbat.promise import FoundParts, KmPromise, RulePromise
@@ -196,6 +198,20 @@ def audit_rules(job: SetJob, found: FoundRules, again: Sets, engine: Engine) -> 
         seed=job.seed,
         notes=tuple(found.notes),
     )
+
+
+def material_of_rules(found: FoundRules, again: Sets) -> SetMaterial:
+    """Return what a report of released transactions is made of."""
+    tree = found.parts.tree
+    own = OwnSets(
+        found.original,
+        found.original_row,
+        part_of_item=found.parts.part_of_item,
+        is_sensitive=found.is_sensitive,
+        rules=found.rules,
+        splits=splits_of(tree.left, tree.right, tree.n_items),
+    )
+    return SetMaterial(again, own)
 
 
 def audit_of_rules(guarantee: Any, evidence: RuleEvidence, started: float) -> Audit:

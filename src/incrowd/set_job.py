@@ -11,6 +11,7 @@ from incrowd.consistency import require_seed
 from incrowd.data.locations import Location, located
 from incrowd.data.rule_closure import CLOSURES
 from incrowd.data.sets import BIPARTITE, GRAPHS
+from incrowd.documents import FILES, Documents, resolved_files
 from incrowd.engines.table import EngineChoice
 from incrowd.errors import JobError, unknown
 from incrowd.fields import option
@@ -133,7 +134,7 @@ class RuleInput:
 
 
 @dataclass(frozen=True)
-class SetReleaseOptions:
+class SetReleaseOptions(Documents):
     """What a release of sets looks like, and what else is written."""
 
     keep_order: bool = option(
@@ -150,6 +151,7 @@ class SetReleaseOptions:
     )
 
     def __post_init__(self) -> None:
+        self.refuse_contradictions()
         if self.symmetrize not in SYMMETRIES:
             raise unknown("symmetry", self.symmetrize, SYMMETRIES, where="[release] symmetrize")
 
@@ -237,7 +239,9 @@ class SetJob:
             rules=build(RuleInput, rules, "rules"),
             engine=build(EngineChoice, mapping.get("engine", {}), "engine"),
             release=build(
-                SetReleaseOptions, resolved(mapping.get("release", {}), base, ("key",)), "release"
+                SetReleaseOptions,
+                resolved_files(mapping.get("release", {}), base, ("key",)),
+                "release",
             ),
             seed=mapping.get("seed", 0),
         )
@@ -254,7 +258,7 @@ class SetJob:
         mapping["engine"] = parameters(self.engine)
         for section in ("sets", "rules", "input", "release"):
             stated = changed(getattr(self, section))
-            for file in ("row_k", "items", "key", *_files_of_rules(stated, Path())):
+            for file in ("row_k", "items", "key", *FILES, *_files_of_rules(stated, Path())):
                 if file in stated:
                     stated[file] = relative(Path(stated[file]), base)
             if stated:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.audit import Audit
+from incrowd.audit.certificate import Reading
 from incrowd.data.set_files import read_set_file, read_sets, write_sets
 from incrowd.data.set_format import (
     SetFile,
@@ -37,6 +38,7 @@ from incrowd.engines.base import Engine
 from incrowd.engines.folders import hash_of_location
 from incrowd.engines.table import make_engine
 from incrowd.errors import InputError, JobError
+from incrowd.figures.material import OwnSets, SetMaterial
 from incrowd.guarantees.differential_privacy import SEEDED_NOISE, SYSTEM_NOISE, NoiseRecord
 from incrowd.guarantees.evidence import Finding
 from incrowd.guarantees.set_table import RULE_GUARANTEES, is_noise
@@ -47,10 +49,12 @@ from incrowd.methods.sets.vote import shown_by_groups
 from incrowd.metrics.sets import set_losses
 from incrowd.outputs import file_hash, guarded_outputs, key_written
 from incrowd.progress import Progress, silent
+from incrowd.publication import Told, documents_written, with_appraisal
 from incrowd.release import Release, Stages, audit_of, refuse_broken, signed, timed
 from incrowd.rule_pipeline import (
     FoundRules,
     audit_rules,
+    material_of_rules,
     save_rules,
     search_rules,
 )
@@ -114,7 +118,12 @@ def run_sets(job: SetJob, *, force: bool = False, progress: Progress = silent) -
             refuse_broken(audit)
             if isinstance(found, FoundRules):
                 save_rules(job, found, force=force)
-            with key_written(job.release.key, found.original_row, force=force):
+            repeating = _repeating(job, found)
+            told = with_appraisal(job.release, _told(repeating, audit, found, again))
+            with (
+                documents_written(job.release, told, force=force),
+                key_written(job.release.key, found.original_row, force=force),
+            ):
                 for part in reversed(written):  # what stands beside a release is there before it
                     ending = part.name.removeprefix(temporary.name)
                     publish(part, output.with_name(output.name + ending), force=force)
@@ -123,7 +132,7 @@ def run_sets(job: SetJob, *, force: bool = False, progress: Progress = silent) -
             f"{output.parent}: writing failed ({os.strerror(error.errno or 0)})",
             remedy="Nothing was published. Make room or choose another folder with -o.",
         ) from None
-    return Release(None, audit, output, _repeating(job, found))
+    return Release(None, told.audit, output, repeating)
 
 
 def anonymize_sets(data: Any, job: SetJob, *, progress: Progress = silent) -> Release:
@@ -151,7 +160,33 @@ def anonymize_sets(data: Any, job: SetJob, *, progress: Progress = silent) -> Re
             audit = signed(audit, _hash(again), _hash(read.sets))
         audit = timed(audit, stages)
         refuse_broken(audit)
-    return Release(handed_out, audit, job=_repeating(job, found))
+        if isinstance(found, FoundRules):
+            save_rules(job, found, force=False)
+        repeating = _repeating(job, found)
+        told = with_appraisal(job.release, _told(repeating, audit, found, again))
+        with (
+            documents_written(job.release, told, force=False),
+            key_written(job.release.key, found.original_row, force=False),
+        ):
+            return Release(handed_out, told.audit, job=repeating, told=told)
+
+
+def _told(job: SetJob, audit: Audit, found: _Found | FoundRules, again: Sets) -> Told:
+    """Return what documents may tell of released sets.
+
+    Rules are the owner's, and so is what proves noise: of those nothing is found on a file alone.
+    """
+    reading = Reading(graph=released_graph(job.sets.graph))
+    if isinstance(found, FoundRules):
+        return Told(audit, job.to_toml(), tuple, reading, lambda: material_of_rules(found, again))
+    own = OwnSets(found.original, found.original_row, found.original_item, found.k_of_row)
+
+    def on_file() -> list[Finding]:
+        evidence = SetEvidence(again, columns_are_people=job.sets.graph != BIPARTITE)
+        is_checkable = found.record is None and found.k_of_row is None
+        return job.guarantee.check(evidence) if is_checkable else []
+
+    return Told(audit, job.to_toml(), on_file, reading, lambda: SetMaterial(again, own))
 
 
 def check_released_sets(guarantee: Any, evidence: SetEvidence, started: float) -> Audit:

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.audit import Audit
+from incrowd.audit.certificate import Reading as CertificateReading
 from incrowd.audit.spread import Expected, Fingerprint, examine_spread, fingerprint
 from incrowd.data.dataset import Trace
 from incrowd.data.locations import Location, is_address, is_folder, name_of
@@ -30,6 +31,7 @@ from incrowd.methods.fragments import Fragments
 from incrowd.outputs import Target, file_hash
 from incrowd.preparation import notes_on_removed
 from incrowd.progress import Progress, silent
+from incrowd.publication import Told, documents_written
 from incrowd.release import (
     Release,
     Stages,
@@ -142,7 +144,9 @@ def anonymize_spread(frame: Any, job: Job, *, progress: Progress = silent) -> Re
             audit = _audit(job, engine, made, again, None)
         audit = timed(audit, stages)
         refuse_broken(audit)
-    return Release(handed_out, audit, job=repeating(job, made.trace))
+    told = _told(job, made, audit)
+    with documents_written(job.release, told, force=False):
+        return Release(handed_out, audit, job=repeating(job, made.trace), told=told)
 
 
 def repeating(job: Job, trace: Trace) -> Job:
@@ -235,7 +239,8 @@ def _in_file(
         audit = signed(audit, file_hash(temporary), engine.hash_of(str(target.data)))
     audit = timed(audit, stages)
     refuse_broken(audit)
-    publish(temporary, output, force=force)
+    with documents_written(job.release, _told(job, made, audit), force=force):
+        publish(temporary, output, force=force)
     return audit
 
 
@@ -271,8 +276,16 @@ def _in_folder(
             audit = signed(audit, digest, engine.hash_of(str(target.data)))
         audit = timed(audit, stages)
         refuse_broken(audit)
-        folder.publish(manifest)
+        with documents_written(job.release, _told(job, made, audit), force=force):
+            folder.publish(manifest)
     return audit
+
+
+def _told(job: Job, made: _Made, audit: Audit) -> Told:
+    """Return what documents may tell of rows that stay away: what was counted of them."""
+    job_text = repeating(job, made.trace).to_toml()
+    reading = CertificateReading(job.schema.quasi, job.schema.sensitive, job.input.missing_values)
+    return Told(audit, job_text, lambda: audit.findings, reading)
 
 
 def _as_written(stored: Format, missing_values: tuple[str, ...]) -> Reading:

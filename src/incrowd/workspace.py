@@ -142,9 +142,9 @@ def exists(path: Path) -> InputError:
     )
 
 
-def write_whole(path: Path, text: str, *, force: bool, private: bool = False) -> None:
-    """Write a small text file that appears whole or not at all; a private one for the owner."""
+def write_whole(path: Path, content: str | bytes, *, force: bool, private: bool = False) -> None:
+    """Write a small file that appears whole or not at all; a private one for the owner."""
     with Workspace(path.absolute().parent) as workspace:
-        temporary = workspace.file("text")
-        temporary.write_text(text, encoding="utf-8")
+        temporary = workspace.file("content")
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
         publish(temporary, path, force=force, private=private)

@@ -133,12 +133,14 @@ class Child:
 
 
 @contextlib.contextmanager
-def spark_in_child(master, folder):
+def spark_in_child(master, folder, *, is_shipped=True):
     """Yield a child whose engine is on that master; functions must be of importable modules."""
     # Few rows: to interpret a plan costs less than to compile it, on every executor anew.
     settings = {"spark.sql.codegen.wholeStage": "false"}
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(1, context, _start_engine, (master, str(folder), settings))
+    pool = ProcessPoolExecutor(
+        1, context, _start_engine, (master, str(folder), settings, is_shipped)
+    )
     try:
         yield Child(pool)
         pool.submit(_stop_engine).result(60)
@@ -151,12 +153,18 @@ def spark_in_child(master, folder):
 _engine = None
 
 
-def _start_engine(master, folder, settings):
+def _start_engine(master, folder, settings, is_shipped):
     global _engine
     from incrowd.engines.spark import SparkEngine
 
     os.environ["JDK_JAVA_OPTIONS"] = "-XX:TieredStopAtLevel=1"
-    _engine = SparkEngine(master, memory=1 << 30, directory=Path(folder), settings=settings)
+    _engine = SparkEngine(
+        master,
+        memory=1 << 30,
+        directory=Path(folder),
+        settings=settings,
+        is_shipped=is_shipped,
+    )
 
 
 def _stop_engine():

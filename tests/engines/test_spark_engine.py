@@ -322,15 +322,15 @@ def test_secrets_do_not_stand_in_a_job(key):
 
 
 def test_a_standalone_cluster_has_its_own_secret(tmp_path):
-    on_cluster = spark_session._settings("spark://host:7077", 1 << 30, tmp_path)
+    on_cluster = spark_session._settings("spark://host:7077", 1 << 30, tmp_path, True)
     assert "spark.authenticate" not in on_cluster
     assert "spark.network.crypto.enabled" not in on_cluster
     assert on_cluster["spark.io.encryption.enabled"] == "true"
     assert "spark.driver.bindAddress" not in on_cluster
-    on_loopback = spark_session._settings("spark://127.0.0.1:7077", 1 << 30, tmp_path)
+    on_loopback = spark_session._settings("spark://127.0.0.1:7077", 1 << 30, tmp_path, True)
     assert on_loopback["spark.driver.bindAddress"] == "127.0.0.1"
     for master in ("yarn", "local-cluster[2,1,1024]"):
-        assert spark_session._settings(master, None, tmp_path)["spark.authenticate"] == "true"
+        assert spark_session._settings(master, None, tmp_path, True)["spark.authenticate"] == "true"
 
 
 @pytest.mark.spark

@@ -13,7 +13,7 @@ from incrowd.data.set_samples import user_lists
 pytestmark = pytest.mark.spark
 
 LOST = {"mondrian": "executor"}
-"""What a method loses; the others lose a worker. A new executor would compile their loops anew."""
+"""What a method loses; the others lose a worker."""
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def data(tmp_path_factory):
 
 def test_jobs_on_a_cluster_that_loses_workers_and_executors(standalone_cluster, data, tmp_path):
     folder, expected = data
-    with spark_in_child(standalone_cluster, tmp_path) as child:
+    with spark_in_child(standalone_cluster, tmp_path, is_shipped=False) as child:
         for name in cluster_jobs.JOBS:
             lost = LOST.get(name, "worker")
             content, has_lost = child(cluster_jobs.on_cluster, str(folder), name, lost, seconds=240)

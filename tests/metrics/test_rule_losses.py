@@ -21,7 +21,7 @@ from guarantees.small_transactions import (
     transactions,
 )
 from incrowd.data.sets import Sets
-from incrowd.metrics import rules as metrics
+from incrowd.metrics import item_queries
 from incrowd.metrics.rules import rule_losses
 from oracles import rules as oracle
 
@@ -86,8 +86,8 @@ def test_relative_errors_are_means_over_answered_queries(rows, parts, has_sensit
     names = before.item_names.to_pylist()
     draw = np.random.default_rng(seed)
     is_held = np.ones(before.n_items, dtype=np.bool_)
-    drawn = metrics._queries(is_held, is_sensitive, 20, draw)
-    of_rows = metrics._held_queries(before, is_sensitive, 20, draw)
+    drawn = item_queries.random_queries(is_held, is_sensitive, 20, draw)
+    of_rows = item_queries.held_queries(before, is_sensitive, 20, draw)
     for queries, found in (
         (drawn, (losses.n_answered, losses.are_subsets, losses.are_share)),
         (of_rows, (losses.n_held_queries, losses.are_held_subsets, losses.are_held_share)),
@@ -104,13 +104,14 @@ def test_relative_errors_are_means_over_answered_queries(rows, parts, has_sensit
 def test_queries_have_two_public_items_and_a_sensitive_one():
     is_sensitive = np.array([False] * 7 + [True] * 2 + [False])
     is_held = np.array([True] * 9 + [False])
-    queries = metrics._queries(is_held, is_sensitive, 200, np.random.default_rng(1))
+    queries = item_queries.random_queries(is_held, is_sensitive, 200, np.random.default_rng(1))
     assert len(queries) == 200
     for known, other, told in queries:
         assert known != other
         assert {known, other} <= set(range(7))
         assert told in (7, 8)
-    three = metrics._queries(is_held, np.zeros(10, dtype=np.bool_), 50, np.random.default_rng(1))
+    none = np.zeros(10, dtype=np.bool_)
+    three = item_queries.random_queries(is_held, none, 50, np.random.default_rng(1))
     assert {len(set(query)) for query in three} == {3}
 
 

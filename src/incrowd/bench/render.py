@@ -11,6 +11,7 @@ from typing import Any
 
 from incrowd.bench.paper_tables import ADULT_LOSS, GKAA, PGPKAA, K
 from incrowd.bench.render_adaptive import ADAPTIVE_TABLES
+from incrowd.bench.render_compare import COMPARE_DRAWINGS, COMPARE_TABLES
 from incrowd.bench.render_greedy import GREEDY_DRAWINGS, GREEDY_TABLES
 from incrowd.bench.render_rules import RULES_DRAWINGS, RULES_TABLES
 from incrowd.bench.render_scale import SCALE_TABLES
@@ -115,10 +116,12 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     **{name: ("sets", make) for name, make in SETS_TABLES.items()},
     **{name: ("rules", make) for name, make in RULES_TABLES.items()},
     **{name: ("scale", make) for name, make in SCALE_TABLES.items()},
+    **{name: ("compare", make) for name, make in COMPARE_TABLES.items()},
 }
 
 DRAWINGS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     **{name: ("greedy", make) for name, make in GREEDY_DRAWINGS.items()},
     **{name: ("sets", make) for name, make in SETS_DRAWINGS.items()},
     **{name: ("rules", make) for name, make in RULES_DRAWINGS.items()},
+    **{name: ("compare", make) for name, make in COMPARE_DRAWINGS.items()},
 }

@@ -140,15 +140,14 @@ def yardsticks(sizes: ScaleSizes) -> dict[str, Task]:
     """Plan the other methods on the same voters, in memory, on disk and on Spark."""
     planned = {}
     for method, more in (("mondrian", ()), ("cluster", ("--effort", "quick"))):
-        partitions = 0 if method == "mondrian" else sizes.partitions[-1]
-        wanted = voters(sizes.voters, method, sizes.k, partitions, *more)
+        wanted = voters(sizes.voters, method, sizes.k, 0, *more)
         for place in (MEMORY, DISK, SPARK):
             planned[f"{place}-{method}-{sizes.voters}"] = _task(wanted, place_of(place, sizes))
     return planned
 
 
 def lists(sizes: ScaleSizes) -> dict[str, Task]:
-    """Plan user lists in memory, within a bound, and with their chunks on Spark."""
+    """Plan user lists in memory, in a bound, and with chunks on Spark; many of them in a bound."""
     words = ("--guarantee", "smooth", "--k", "8", "--effort", "quick")
     wanted = Wanted("lists", (sizes.lists, sizes.list_items), words, "cluster")
     found = {
@@ -156,7 +155,10 @@ def lists(sizes: ScaleSizes) -> dict[str, Task]:
         DISK: Place(DISK, sizes.list_memory),
         SPARK: Place(SPARK, master="local[2]"),
     }
-    return {f"{name}-lists-{sizes.lists}": _task(wanted, place) for name, place in found.items()}
+    planned = {f"{name}-lists-{sizes.lists}": _task(wanted, place) for name, place in found.items()}
+    wanted = Wanted("lists", (sizes.many_lists, sizes.list_items), words, "cluster")
+    place = Place(DISK, sizes.many_list_memory)
+    return planned | {f"{DISK}-lists-{sizes.many_lists}": _task(wanted, place)}
 
 
 def adaptive(sizes: ScaleSizes) -> dict[str, Task]:

@@ -27,6 +27,8 @@ class ScaleSizes:
     lists: int = 1_000_000
     list_items: int = 100_000
     list_memory: str = "2GB"
+    many_lists: int = 10_000_000
+    many_list_memory: str = "4GB"
     payments: int = 20_000
     baskets: tuple[int, int, int, int] = (515_597, 1_657, 164, 4_000)
     round_baskets: tuple[int, int, int, int] = (100_000, 100, 60, 100)
@@ -47,6 +49,8 @@ SMALL = ScaleSizes(
     lists=1_000,
     list_items=200,
     list_memory="300MB",
+    many_lists=1_500,
+    many_list_memory="400MB",
     payments=300,
     baskets=(900, 100, 30, 20),
     round_baskets=(800, 100, 30, 20),

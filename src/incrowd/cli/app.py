@@ -8,10 +8,12 @@ import typer
 
 from incrowd.cli.bench import bench_command
 from incrowd.cli.check import check_command
+from incrowd.cli.compare import compare_command
 from incrowd.cli.demo import demo_command
 from incrowd.cli.hierarchy import hierarchy_command
 from incrowd.cli.init import init_command
 from incrowd.cli.run import run_command
+from incrowd.cli.verify import verify_command
 from incrowd.version import __version__
 
 app = typer.Typer(
@@ -44,5 +46,7 @@ app.command("demo")(demo_command)
 app.command("init")(init_command)
 app.command("run")(run_command)
 app.command("check")(check_command)
+app.command("compare")(compare_command)
+app.command("verify-certificate")(verify_command)
 app.command("hierarchy")(hierarchy_command)
 app.command("bench")(bench_command)

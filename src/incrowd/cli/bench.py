@@ -27,6 +27,7 @@ class Workload:
 
 WORKLOADS = {
     "tables": Workload(),
+    "compare": Workload(),
     "greedy": Workload(("index", "growth", "paper", "boundary", "peers", "curve"), has_peers=True),
     "adaptive": Workload(("exact", "large", "memory", "searches"), has_cases=True),
     "sets": Workload(

@@ -9,6 +9,7 @@ import typer
 
 from incrowd.attacks.options import AttackOptions, CompositionOptions
 from incrowd.cli.check_more import More, with_more_of_table
+from incrowd.cli.check_report import refuse_report, write_report
 from incrowd.cli.check_sets import check_sets_file, is_about_sets
 from incrowd.cli.check_tables import TableRequest, check_table
 from incrowd.cli.flags import (
@@ -25,6 +26,7 @@ from incrowd.cli.options import (
     Bins,
     Bottoms,
     Debug,
+    Force,
     Hierarchies,
     Person,
     Quasi,
@@ -44,6 +46,7 @@ from incrowd.guarantees.table import GUARANTEES
 from incrowd.job import InputOptions, Job, build, build_guarantee
 from incrowd.risk.options import RiskOptions
 from incrowd.set_job import RuleInput, SetInput
+from incrowd.utility.options import UtilityOptions
 
 if TYPE_CHECKING:
     from incrowd.audit import Audit
@@ -59,6 +62,7 @@ FLAGS = {
     **flags_of("risk", [RiskOptions], "Risk"),
     **flags_of("attacks", [AttackOptions], "Attacks"),
     **flags_of("composition", [CompositionOptions], "Attacks"),
+    **flags_of("utility", [UtilityOptions], "Utility"),
 }
 HOLDS, DOES_NOT_HOLD = 0, 1
 
@@ -155,6 +159,11 @@ def check_command(
             help="Take columns, hierarchies and guarantee from a job.", rich_help_panel="Owner"
         ),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Draw what was found as a page (.html), for the owner's eyes."),
+    ] = None,
+    force: Force = False,
     as_json: AsJson = False,
     show_values: ShowValues = False,  # noqa: ARG001
     debug: Debug = False,  # noqa: ARG001
@@ -176,6 +185,7 @@ def check_command(
 
     Exit status: 0 holds, 1 does not hold (with what is exposed), 2 could not check.
     """
+    refuse_report(report, force)
     mapping: dict[str, Any] = {}
     apply_flags(mapping, FLAGS, stated)
     location = located(released)
@@ -191,6 +201,8 @@ def check_command(
             job=job,
             more=more,
         )
+        if report is not None:
+            write_report(report, of_sets, force)
         return _told(of_sets, as_json)
     mapping = {}
     specs: dict[str, HierarchySpec] = {}
@@ -239,6 +251,7 @@ def check_command(
 
         for_files = {
             "--original": original,
+            "--report": report,
             "--key": key,
             "--aligned": aligned,
             "--measure": measure,
@@ -276,6 +289,8 @@ def check_command(
         measures=measure,
     )
     of_table = with_more_of_table(check_table(request), request, more)
+    if report is not None:
+        write_report(report, of_table, force)
     return _told(of_table, as_json)
 
 

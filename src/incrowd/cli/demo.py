@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -73,6 +74,9 @@ def demo_command(
     show_release(release)
     console.rule("4. What it looks like")
     _show_rows(console, release)
+    console.print(
+        f"All of it as a page, with what became of each column: [bold]{folder / 'report.html'}[/]"
+    )
     console.rule("5. Can the audit say no?")
     _tamper(console, job, release)
     console.rule("Next")
@@ -118,7 +122,8 @@ def _prepare(folder: Path, rows: int, seed: int, force: bool) -> Job:
     }
     job = Job.from_mapping(mapping, folder)
     write_whole(job_file, job.to_toml(folder), force=force)
-    return job
+    shown = replace(job.release, report=str(folder / "report.html"))
+    return replace(job, release=shown)
 
 
 def _show_exposure(console: Console, job: Job) -> None:

@@ -53,13 +53,16 @@ def _help(item: Field[Any], having: list[type[Any]]) -> str:
     text = text[0].upper() + text[1:]
     if item.metadata.get("choices"):
         text += f" One of: {', '.join(item.metadata['choices'])}."
-    defaults = {
-        part.name if len(having) > 1 else "default": other.default
+    defaults = [
+        (part, other.default)
         for part in having
         for other in fields(part)
         if other.name == item.name and other.default not in (None, (), "", False, MISSING)
-    }
-    shown = ", ".join(f"{name}: {value}" for name, value in defaults.items())
+    ]
+    if len(defaults) == len(having) and len({default for _, default in defaults}) == 1:
+        shown = f"default: {defaults[0][1]}"
+    else:
+        shown = ", ".join(f"{part.name}: {default}" for part, default in defaults)
     return f"{text} [dim]({shown})[/dim]" if shown else text
 
 

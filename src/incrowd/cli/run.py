@@ -9,13 +9,8 @@ import typer
 
 from incrowd.cli.flags import (
     apply_flags,
-    apply_limits,
     apply_settings,
-    flags_of,
-    split_names,
-    stated_bins,
     stated_files,
-    stated_hierarchies,
     with_flags,
 )
 from incrowd.cli.options import (
@@ -31,38 +26,36 @@ from incrowd.cli.options import (
     ShowValues,
     Tops,
 )
+from incrowd.cli.stated_job import FLAGS, apply_columns, from_here, started
 from incrowd.cli.terminal import progress_bar, say
-from incrowd.data.locations import is_address
-from incrowd.engines.table import EngineChoice
-from incrowd.errors import InputError, JobError, unknown
+from incrowd.documents import FILES
+from incrowd.errors import InputError, unknown
 from incrowd.guarantees.set_table import SET_GUARANTEES
 from incrowd.guarantees.table import GUARANTEES
-from incrowd.job import InputOptions, Job, ReleaseOptions, read_mapping
+from incrowd.job import Job
 from incrowd.methods.set_table import SET_METHODS
 from incrowd.methods.table import METHODS
-from incrowd.set_job import RuleInput, SetInput, SetJob, SetReleaseOptions, job_from_mapping
+from incrowd.set_job import SetJob, job_from_mapping
 
-FLAGS = {
-    **flags_of("guarantee", [*GUARANTEES.values(), *SET_GUARANTEES.values()], "Guarantee"),
-    **flags_of("method", [*METHODS.values(), *SET_METHODS.values()], "Method"),
-    **flags_of("sets", [SetInput], "Sets"),
-    **flags_of("rules", [RuleInput], "Rules"),
-    **flags_of("engine", [EngineChoice], "Engine"),
-    **flags_of("input", [InputOptions], "Input"),
-    **flags_of("release", [ReleaseOptions, SetReleaseOptions], "Release"),
-}
+FILE_FLAGS = (
+    "key",
+    "save_policy",
+    "policy_lines",
+    *FILES,
+    "rules",
+    "save_rules",
+    "weights",
+    "row_k",
+    "items",
+)
+"""Flags that name files: as seen from here, also where the job lies elsewhere."""
+
 ON_INTERRUPT = ("abort", "publish")
 ENDING = (
     "interrupted: the search ends as soon as its groups are valid (cluster: at once; other "
     "methods: at their end), then the release is audited and published. "
     "Ctrl-C again aborts: nothing is published"
 )
-ROLE_FLAGS = {
-    "quasi": "quasi-identifying",
-    "sensitive": "sensitive",
-    "insensitive": "insensitive",
-    "identifying": "identifying",
-}
 
 
 @with_flags(FLAGS)
@@ -110,6 +103,12 @@ def run_command(
             help=f"The search: {', '.join({**METHODS, **SET_METHODS})}.", rich_help_panel="Method"
         ),
     ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(
+            help="Show DATA as an earlier release was: the folder that run --save-policy made."
+        ),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Drives searches that draw; default 0.")] = None,
     settings: Annotated[
         list[str] | None,
@@ -139,26 +138,16 @@ def run_command(
     Exit status: 0 published, 2 bad job, data or usage, 3 no release can satisfy it,
     4 the audit refused it, 130 interrupted.
     """
-    mapping, base = _start(source)
+    mapping, base = started(source, policy)
     if output is not None:
-        mapping["output"] = _from_here(output, base)
-    _apply_roles(
-        mapping,
-        {
-            "quasi": quasi,
-            "sensitive": sensitive,
-            "insensitive": insensitive,
-            "identifying": identifying,
-        },
-    )
-    if person is not None:
-        mapping["person"] = person
-    if hierarchy:
-        mapping.setdefault("hierarchies", {}).update(stated_hierarchies(hierarchy))
-    if bottom or top:
-        apply_limits(_section(mapping, "coding"), bottom, top)
-    if bins:
-        _section(mapping, "bins").update(stated_bins(bins))
+        mapping["output"] = from_here(output, base)
+    roles = {
+        "quasi": quasi,
+        "sensitive": sensitive,
+        "insensitive": insensitive,
+        "identifying": identifying,
+    }
+    apply_columns(mapping, roles, person, hierarchy, bottom, top, bins)
     if guarantee is not None and mapping.get("guarantee", {}).get("name") != guarantee:
         mapping["guarantee"] = {"name": guarantee}  # another promise's settings do not carry over
     if method is not None and mapping.get("method", {}).get("name") != method:
@@ -166,6 +155,9 @@ def run_command(
     if seed is not None:
         mapping["seed"] = seed
     stated["costs"] = stated_files(stated["costs"], "--costs", base)
+    for flag in FILE_FLAGS:
+        if stated[flag] is not None:
+            stated[flag] = from_here(stated[flag], base)
     apply_flags(mapping, FLAGS, stated)
     apply_settings(mapping, settings or [])
     job = job_from_mapping(mapping, base)
@@ -212,41 +204,3 @@ def execute(
     else:
         show_release(release)
     return 0
-
-
-def _start(source: str) -> tuple[dict[str, Any], Path]:
-    if source.endswith(".toml"):
-        return read_mapping(Path(source)), Path(source).parent
-    return {"data": source}, Path()
-
-
-def _section(mapping: dict[str, Any], name: str) -> dict[str, Any]:
-    section = mapping.setdefault(name, {})
-    if not isinstance(section, dict):
-        raise JobError(f"job: [{name}] is not a table", remedy=f"Write [{name}] key = value.")
-    return section
-
-
-def _from_here(text: str, base: Path) -> str:
-    if base == Path() or is_address(text):
-        return text
-    return str(Path(text).absolute()) + ("/" if text.endswith("/") else "")
-
-
-def _apply_roles(mapping: dict[str, Any], stated: dict[str, str | None]) -> None:
-    if all(text is None for text in stated.values()):
-        return
-    roles = dict(mapping.get("roles", {}))
-    named: dict[str, str] = {}
-    for flag, text in stated.items():
-        role = ROLE_FLAGS[flag]
-        if text is not None:
-            roles = {column: other for column, other in roles.items() if other != role}
-        for column in split_names(text):
-            if column in named:
-                both = role if named[column] == role else f"both {named[column]} and {role}"
-                raise JobError(
-                    f"column {column!r} is stated {both}", remedy="Give each column one role, once."
-                )
-            named[column] = role
-    mapping["roles"] = {**roles, **named}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -119,6 +120,17 @@ def hash_of_location(location: Path) -> str:
     if location.is_dir():
         return hash_of_parts(_part(path) for path in data_files(location))
     return _sha256(location)
+
+
+def hash_of_release(folder: Path) -> str:
+    """Return the SHA-256 of a released folder's manifest, its parts being those that it lists.
+
+    Parts that differ from it make the hash that of no release at all.
+    """
+    manifest = (folder / MANIFEST).read_bytes()
+    listed = {part["name"]: part["sha256"] for part in json.loads(manifest)["parts"]}
+    found = {part.name: part.sha256 for part in map(_part, data_files(folder))}
+    return hashlib.sha256(manifest if listed == found else b"").hexdigest()
 
 
 def new_file(path: Path) -> Path:

@@ -88,6 +88,7 @@ class SparkEngine:
         directory: Path | None = None,
         working_memory: int = DEFAULT_MEMORY,
         settings: Mapping[str, str] | None = None,
+        is_shipped: bool = True,
     ) -> None:
         self.memory_bytes = working_memory
         given = session or (None if master.startswith(CONNECT) else active_session())
@@ -98,7 +99,7 @@ class SparkEngine:
             )
         self._started: StartedSession | RemoteSession | None = None
         if given is None:
-            self._started = _start(master, memory, directory, settings or {})
+            self._started = _start(master, memory, directory, settings or {}, is_shipped)
         self.session = self._started.session if self._started else private_copy(given)
         self._link = (
             ConnectLink(self.session) if is_remote(self.session) else DriverLink(self.session)
@@ -383,11 +384,15 @@ class SparkEngine:
 
 
 def _start(
-    master: str, memory: int | None, directory: Path | None, settings: Mapping[str, str]
+    master: str,
+    memory: int | None,
+    directory: Path | None,
+    settings: Mapping[str, str],
+    is_shipped: bool,
 ) -> StartedSession | RemoteSession:
     if master.startswith(CONNECT):
-        return start_remote(master, {**SQL_SETTINGS, **settings}, directory)
-    return start_session(master, memory, directory, settings)
+        return start_remote(master, {**SQL_SETTINGS, **settings}, directory, is_shipped=is_shipped)
+    return start_session(master, memory, directory, settings, is_shipped=is_shipped)
 
 
 def _is_parquet(path: Path) -> bool:

@@ -36,9 +36,13 @@ class RemoteSession:
 
 
 def start_remote(
-    address: str, settings: Mapping[str, str], directory: Path | None = None
+    address: str,
+    settings: Mapping[str, str],
+    directory: Path | None = None,
+    *,
+    is_shipped: bool = True,
 ) -> RemoteSession:
-    """Start a session on a server; the workers get this very version of incrowd."""
+    """Start a session on a server; the workers get this very version unless they have it."""
     missing = missing_connect()
     if missing:
         raise missing
@@ -50,7 +54,8 @@ def start_remote(
         session = SparkSession(connection=address)
         for key, value in settings.items():
             session.conf.set(key, value)
-        session.addArtifacts(str(write_package(private)), pyfile=True)
+        if is_shipped:
+            session.addArtifacts(str(write_package(private)), pyfile=True)
         return RemoteSession(session, private)
     except BaseException as error:
         if session is not None:

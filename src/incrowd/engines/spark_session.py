@@ -122,11 +122,14 @@ def start_session(
     memory: int | None = None,
     directory: Path | None = None,
     further: Mapping[str, str] | None = None,
+    *,
+    is_shipped: bool = True,
 ) -> StartedSession:
     """Start a session whose files, messages and processes are closed to others.
 
     ``memory`` is the Java heap in bytes, by default half of what the machine has; ``directory``
-    is where the session's private directory is made; ``further`` settings win over ours.
+    is where the session's private directory is made; ``further`` settings win over ours. Workers
+    of other masters than local ones get the package unless it is not ``is_shipped``.
     """
     missing = unavailable()
     if missing:
@@ -134,7 +137,7 @@ def start_session(
     private = Path(tempfile.mkdtemp(prefix="incrowd-spark-", dir=directory))
     try:
         with _interrupt_handler_kept(), _environment(_environment_of(master, private)):
-            return _start(master, memory, private, further or {})
+            return _start(master, memory, private, further or {}, is_shipped)
     except BaseException as error:
         told = _tail_of_log(private)
         shutil.rmtree(private, ignore_errors=True)
@@ -166,7 +169,7 @@ def privacy_notes(session: Any) -> list[str]:
 
 
 def _start(
-    master: str, memory: int | None, private: Path, further: Mapping[str, str]
+    master: str, memory: int | None, private: Path, further: Mapping[str, str], is_shipped: bool
 ) -> StartedSession:
     from pyspark import SparkConf, SparkContext, java_gateway
     from pyspark.sql import SparkSession
@@ -176,7 +179,7 @@ def _start(
             "a Java process of an earlier Spark session is still part of this program",
             remedy="Start a session in it again, or run incrowd in a new process.",
         )
-    settings = _settings(master, memory, private) | dict(further)
+    settings = _settings(master, memory, private, is_shipped) | dict(further)
     visible = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     with _log_path(private).open("wb") as log:
         launch: Any = java_gateway.launch_gateway
@@ -187,7 +190,7 @@ def _start(
             # Set only now: what is launched with shows in the list of processes.
             conf.set("spark.authenticate.secret", secrets.token_hex(32))
         context = SparkContext(conf=conf, gateway=gateway)
-        if not is_local(master):
+        if is_shipped and not is_local(master):
             context.addPyFile(str(write_package(private)))
         return StartedSession(SparkSession(context), gateway, private)
     except BaseException as error:
@@ -209,7 +212,7 @@ def _not_started(master: str, told: str) -> EngineError:
     )
 
 
-def _settings(master: str, memory: int | None, private: Path) -> dict[str, str]:
+def _settings(master: str, memory: int | None, private: Path, is_shipped: bool) -> dict[str, str]:
     files = {"java.io.tmpdir": private, "log4j2.configurationFile": _write_log_settings(private)}
     java_options = " ".join(f'"-D{key}={path}"' for key, path in files.items())
     settings = {
@@ -235,7 +238,7 @@ def _settings(master: str, memory: int | None, private: Path) -> dict[str, str]:
         settings["spark.executorEnv.PYTHONPATH"] = os.pathsep.join(filter(None, paths))
         settings["spark.sql.shuffle.partitions"] = str(4 * (os.cpu_count() or 1))
     numba_cache = os.environ.get("NUMBA_CACHE_DIR", "")
-    if not numba_cache and not is_local(master):
+    if not numba_cache and is_shipped and not is_local(master):
         # Below an executor's own working directory: a worker may have no home to cache in.
         numba_cache = "numba-cache"
     if numba_cache:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 LEAST_MEMORY = 1 << 20
 _SECRET = re.compile(r"secret|password|token|access[.]?key|private[.]?key|credential", re.I)
+PACKAGES = ("shipped", "installed")
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -43,6 +44,12 @@ class EngineChoice:
         help="A setting of Spark for the session that is started, as key=value; repeats.",
         repeats=True,
     )
+    spark_package: str = option(
+        "shipped",
+        help="How workers come by incrowd: sent to them by this program, or installed there in "
+        "this version, where compiled loops are kept from run to run.",
+        choices=PACKAGES,
+    )
     memory: str | None = option(
         None,
         help="How much memory may be used (4GB); tables and sets beyond it lie on disk. Not "
@@ -56,6 +63,8 @@ class EngineChoice:
             memory_of(self.memory)
         if self.name not in ENGINES:
             raise unknown("engine", self.name, ENGINES, where="engine")
+        if self.spark_package not in PACKAGES:
+            raise unknown("way", self.spark_package, PACKAGES, where="engine: spark_package")
         if self.threads < 0:
             raise JobError(
                 "engine: the number of threads is negative", remedy="0 is one per processor."
@@ -131,6 +140,7 @@ def _spark(choice: EngineChoice, directory: Path | None) -> Engine:
         directory=directory,
         working_memory=choice.memory_bytes or DEFAULT_MEMORY,
         settings=choice.spark_settings,
+        is_shipped=choice.spark_package == "shipped",
     )
 
 

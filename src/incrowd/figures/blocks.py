@@ -60,7 +60,10 @@ class Bars:
 
 @dataclass(frozen=True)
 class Steps:
-    """A number for every range between two neighbouring ``edges``, in each series."""
+    """A number for every range between two neighbouring ``edges``, in each series.
+
+    ``mark`` is a place on the axis and what it is called.
+    """
 
     title: str
     edges: tuple[float, ...]
@@ -69,6 +72,7 @@ class Steps:
     x_title: str = ""
     y_title: str = ""
     is_log_x: bool = False
+    mark: tuple[float, str] | None = None
     note: str = ""
 
 
@@ -106,12 +110,15 @@ class Node:
     """A node of a tree: ``parent`` is its place in the list, -1 at the root.
 
     ``weight`` is how much lies at the node itself; ``is_shown`` whether a release shows it.
+    ``span``, where given for all nodes, is how much of the whole belongs to the node and all below
+    it, and its size in the drawing; without it that is the weight of the node and all below it.
     """
 
     label: str
     parent: int
     weight: float = 0.0
     is_shown: bool = False
+    span: float | None = None
 
 
 @dataclass(frozen=True)
@@ -121,6 +128,8 @@ class Tree:
     title: str
     nodes: tuple[Node, ...]
     unit: Unit = "count"
+    weight_title: str = "at the node itself"
+    span_title: str = "at it and below"
     note: str = ""
 
 
@@ -148,13 +157,17 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A whole page. ``verdict`` is None where nothing is judged; ``data`` is told as JSON in it."""
+    """A whole page. ``verdict`` is None where nothing is judged; ``data`` is told as JSON in it.
+
+    ``highlights`` stand beside the verdict, the few numbers that everybody asks for.
+    """
 
     title: str
     lead: str
     sections: tuple[Section, ...]
     edition: Literal["owner", "public"] = "owner"
     verdict: bool | None = None
+    highlights: Facts | None = None
     data: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from incrowd.methods.full_domain.method import FullDomain
 from incrowd.methods.greedy.method import Greedy
 from incrowd.methods.microaggregate.method import Microaggregate
 from incrowd.methods.mondrian.method import Mondrian
+from incrowd.methods.policy.method import Policy
 
 METHODS: dict[str, type[Any]] = {
     Greedy.name: Greedy,
@@ -18,6 +19,7 @@ METHODS: dict[str, type[Any]] = {
     FullDomain.name: FullDomain,
     Microaggregate.name: Microaggregate,
     Adaptive.name: Adaptive,
+    Policy.name: Policy,
 }
 
 DEFAULT_METHOD = Cluster.name

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.data.generalized import members_of
-from incrowd.data.itemsets import Itemset, supports
-from incrowd.data.read_generalized import SHARE, SUBSETS, chance
+from incrowd.data.itemsets import Itemset
+from incrowd.data.read_generalized import SHARE, SUBSETS
 from incrowd.data.set_names import item_names_of
 from incrowd.data.sets import Sets
+from incrowd.metrics.item_queries import held_queries, item_answers, random_queries
 
 N_QUERIES = 1000
 
@@ -98,9 +99,9 @@ def rule_losses(
     draw = np.random.default_rng(seed)
     is_held = np.zeros(before.n_items, dtype=np.bool_)
     is_held[before.items] = True
-    queries = _queries(is_held, is_sensitive, n_queries, draw)
+    queries = random_queries(is_held, is_sensitive, n_queries, draw)
     n_answered, are_subsets, are_share = _relative_errors(before, after, members, queries)
-    queries = _held_queries(before, is_sensitive, n_queries, draw)
+    queries = held_queries(before, is_sensitive, n_queries, draw)
     n_held, held_subsets, held_share = _relative_errors(before, after, members, queries)
     return RuleLosses(
         log2_utility_loss=_log2(loss / ((1 << n_public) - 1)) if loss else None,
@@ -142,69 +143,13 @@ def _relative_errors(
     queries: list[Itemset],
 ) -> tuple[int, float | None, float | None]:
     """Return how many queries have an answer, and the mean error by either reading."""
-    part_of_item = np.full(before.n_items, -1, dtype=np.int64)
-    size_of_item = np.ones(before.n_items, dtype=np.int64)
-    for part, of_part in enumerate(members):
-        part_of_item[of_part] = part
-        size_of_item[of_part] = len(of_part)
-    answers = supports(before, queries)
-    asked = [query for query, answer in zip(queries, answers, strict=True) if answer]
-    shown = supports(after, [tuple(sorted(set(part_of_item[list(one)].tolist()))) for one in asked])
-    answers = answers[answers > 0]
-    if not asked:
+    found = item_answers(before, after, members, queries)
+    has_answer = found.true > 0
+    if not has_answer.any():
         return 0, None, None
-    sizes = size_of_item[np.array(asked)]
+    true = found.true[has_answer]
     errors = []
     for reading in (SUBSETS, SHARE):
-        chances = np.array([[chance(size, reading) for size in one] for one in sizes.tolist()])
-        expected = shown * chances.prod(axis=1)
-        errors.append(float(np.mean(np.abs(answers - expected) / answers)))
-    return len(asked), errors[0], errors[1]
-
-
-def _queries(
-    is_held: NDArray[np.bool_],
-    is_sensitive: NDArray[np.bool_],
-    n_queries: int,
-    draw: np.random.Generator,
-) -> list[Itemset]:
-    """Draw queries of two public items and a sensitive one, or of three public ones.
-
-    Fewer items where there are no more; none where there is no public item.
-    """
-    public = np.flatnonzero(is_held & ~is_sensitive)
-    sensitive = np.flatnonzero(is_held & is_sensitive)
-    n_known = min(len(public), 2 if len(sensitive) else 3)
-    if not n_known:
-        return []
-    queries = []
-    for _ in range(n_queries):
-        items = draw.choice(public, n_known, replace=False).tolist()
-        if len(sensitive):
-            items.append(int(draw.choice(sensitive)))
-        queries.append(tuple(items))
-    return queries
-
-
-def _held_queries(
-    sets: Sets, is_sensitive: NDArray[np.bool_], n_queries: int, draw: np.random.Generator
-) -> list[Itemset]:
-    """Draw transactions, and of each two public items and a sensitive one, or three public ones.
-
-    Transactions with too few items are passed over; no query where all have too few.
-    """
-    has_sensitive = bool(is_sensitive[sets.items].any())
-    n_before = np.concatenate([[0], np.cumsum(is_sensitive[sets.items])])
-    n_sensitive = np.diff(n_before[sets.starts])
-    n_known = 2 if has_sensitive else 3
-    is_long = (sets.sizes - n_sensitive >= n_known) & (n_sensitive >= has_sensitive)
-    rows = np.flatnonzero(is_long)
-    queries = []
-    for row in draw.choice(rows, n_queries).tolist() if len(rows) else []:
-        held = sets.items[sets.starts[row] : sets.starts[row + 1]]
-        of_row = is_sensitive[held]
-        items = draw.choice(held[~of_row], n_known, replace=False).tolist()
-        if has_sensitive:
-            items.append(int(draw.choice(held[of_row])))
-        queries.append(tuple(items))
-    return queries
+        expected = found.expected(reading)[has_answer]
+        errors.append(float(np.mean(np.abs(true - expected) / true)))
+    return int(has_answer.sum()), errors[0], errors[1]

@@ -22,6 +22,8 @@ def why_not_spread(job: Job) -> str:
         "groups count people": job.schema.person is not None,
         "stars are wildcards": guarantee.stars != "as-value",
         "a key numbers the rows": release.key is not None,
+        "a report shows all rows together": release.report is not None,
+        "a policy is saved with its release": release.save_policy is not None,
         "rows keep their order": release.keep_order,
         "rows may be suppressed": release.suppression_limit > 0,
         "values are coded or binned": bool(job.coding or job.bins) or means,

@@ -1,0 +1,67 @@
+"""The page of a check, and what figures of a checked release are made of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from incrowd.errors import InputError
+
+if TYPE_CHECKING:
+    from incrowd.cli.check_sets import CheckedSets
+    from incrowd.cli.check_tables import CheckedTable
+    from incrowd.figures.material import Material
+
+
+def refuse_report(path: Path | None, force: bool) -> None:
+    """Raise before anything is read where a report cannot be written."""
+    from incrowd.workspace import exists
+
+    if path is None:
+        return
+    if path.suffix != ".html":
+        raise InputError(f"{path}: does not end in .html", remedy="State --report report.html.")
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"{path.parent}: no such folder", remedy="Make it first.")
+    if path.exists() and not force:
+        raise exists(path)
+
+
+def write_report(path: Path, checked: CheckedTable | CheckedSets, force: bool) -> None:
+    """Write the owner's page of a check, for the owner's eyes: it may show values."""
+    from incrowd.figures.owner import owner_page
+    from incrowd.report.render import render
+    from incrowd.workspace import write_whole
+
+    page = owner_page(checked.audit, None, material_of(checked))
+    write_whole(path, render(page), force=force, private=True)
+
+
+def material_of(checked: CheckedTable | CheckedSets) -> Material:
+    """Return what figures are made of, with the original where its owner brought it and the key."""
+    from incrowd.cli.check_sets import CheckedSets
+    from incrowd.figures.material import OwnSets, SetMaterial
+
+    if not isinstance(checked, CheckedSets):
+        return _of_table(checked)
+    evidence = checked.evidence
+    own = None
+    if evidence.original is not None and evidence.original_row is not None:
+        own = OwnSets(
+            evidence.original, evidence.original_row, evidence.original_item, evidence.k_of_row
+        )
+    return SetMaterial(evidence.released, own)
+
+
+def _of_table(checked: CheckedTable) -> Material:
+    from incrowd.audit.examine import released_rows
+    from incrowd.data.encoding import encode
+    from incrowd.figures.material import OwnTable, TableMaterial
+
+    owner, released, schema = checked.owner, checked.released, checked.schema
+    if owner is None or owner.original_row is None or checked.has_broken_key:
+        return TableMaterial(released, schema)
+    before, _ = encode(owner.original, schema.quasi, checked.specs)
+    after = released_rows(before, released, owner.original_row)
+    own = OwnTable(owner.original, owner.original_row, before, after, owner.wishes)
+    return TableMaterial(released, schema, own)

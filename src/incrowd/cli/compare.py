@@ -1,0 +1,302 @@
+"""``incrowd compare``: a grid of releases of one data set, and the front of loss, k and time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from incrowd.cli.flags import apply_flags, apply_settings, split_names, stated_files, with_flags
+from incrowd.cli.options import (
+    AsJson,
+    Bins,
+    Bottoms,
+    Debug,
+    Hierarchies,
+    Person,
+    Quasi,
+    Sensitive,
+    ShowValues,
+    Tops,
+)
+from incrowd.cli.run import FILE_FLAGS
+from incrowd.cli.stated_job import FLAGS, apply_columns, from_here, started
+from incrowd.cli.terminal import progress_bar, results, say
+from incrowd.compare.unwritten import NOT_WRITTEN
+from incrowd.errors import InputError, JobError
+from incrowd.guarantees.set_table import SET_GUARANTEES
+from incrowd.guarantees.table import GUARANTEES
+from incrowd.set_job import job_from_mapping
+
+if TYPE_CHECKING:
+    from incrowd.compare.comparison import Comparison
+    from incrowd.job import Job
+    from incrowd.set_job import SetJob
+
+VARIED = ("k", "metric", "effort", "suppression_limit")
+"""Flags of a job that are lists here."""
+
+JOB_FLAGS = {
+    name: flag
+    for name, flag in FLAGS.items()
+    if flag.field not in (*VARIED, *NOT_WRITTEN) and name != "save_rules"
+}
+"""The flags of a job but for those that are lists here, and for files that no grid writes."""
+
+
+@with_flags(JOB_FLAGS)
+def compare_command(
+    source: Annotated[
+        str,
+        typer.Argument(metavar="JOB.toml | DATA", help="A job, or data: a file or a folder."),
+    ],
+    k: Annotated[
+        str | None,
+        typer.Option(
+            "--k", help="Every k to compare: 2,5,10. Default: 2,5,10.", show_default=False
+        ),
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(help="Every method to compare: greedy,mondrian. Default: the job's."),
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="Every loss that searches keep low: loss,ncp.")
+    ] = None,
+    effort: Annotated[
+        str | None, typer.Option(help="Every effort of searches that have one: quick,auto,10s.")
+    ] = None,
+    suppression_limit: Annotated[
+        str | None, typer.Option(help="Every share of rows that may be left out: 0,0.02.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Where measured points are kept, as JSON, and found again; default: "
+            "DATA.compare.json beside DATA.",
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write the comparison as a page that opens offline.")
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            help="The loss to compare by: any of the audit, or are. Default: loss of tables, "
+            "jaccard of sets, are of transactions with rules."
+        ),
+    ] = None,
+    at_least_k: Annotated[
+        int | None, typer.Option(help="Recommend the least loss with this k or a larger one.")
+    ] = None,
+    knee: Annotated[
+        float,
+        typer.Option(
+            help="Without --at-least-k: recommend the largest k that costs at most so much more "
+            "loss than the smallest."
+        ),
+    ] = 0.1,
+    predict: Annotated[
+        str | None,
+        typer.Option(
+            help="A published column to predict: models learn it from each release, and are "
+            "tested on rows that were held back."
+        ),
+    ] = None,
+    queries: Annotated[
+        int, typer.Option(help="How many random counts are asked of each release.")
+    ] = 1_000,
+    force: Annotated[
+        bool, typer.Option("--force", help="Begin anew, over results and a page that are there.")
+    ] = False,
+    quasi: Quasi = None,
+    sensitive: Sensitive = None,
+    insensitive: Annotated[
+        str | None, typer.Option(help="Columns kept as they are.", rich_help_panel="Columns")
+    ] = None,
+    identifying: Annotated[
+        str | None, typer.Option(help="Columns removed.", rich_help_panel="Columns")
+    ] = None,
+    person: Person = None,
+    hierarchy: Hierarchies = None,
+    bottom: Bottoms = None,
+    top: Tops = None,
+    bins: Bins = None,
+    guarantee: Annotated[
+        str | None,
+        typer.Option(
+            help=f"The promise of a table: {', '.join(GUARANTEES)}; of sets: "
+            f"{', '.join(SET_GUARANTEES)}.",
+            rich_help_panel="Guarantee",
+        ),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Drives searches that draw; default 0.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Any field of the job: engine.threads=2. Several times."),
+    ] = None,
+    as_json: AsJson = False,
+    show_values: ShowValues = False,  # noqa: ARG001
+    debug: Debug = False,  # noqa: ARG001
+    **stated: Any,
+) -> int:
+    """Compare releases of one data set over k, methods, metrics, efforts and budgets.
+
+    Each is made and audited in a process of its own and removed: nothing is published. What was
+    measured is kept, and the same command goes on where it stopped.
+
+    [bold]Example[/bold]
+
+        incrowd compare patients.csv --quasi age,sex,zip --k 2,5,10 --method cluster,mondrian
+
+    Exit status: 0 compared, 2 bad job, data or usage, 130 interrupted (what was measured is kept).
+    """
+    from incrowd.compare.comparison import compare, require_other_file
+    from incrowd.outputs import default_output
+
+    mapping, base = started(source)
+    roles = {
+        "quasi": quasi,
+        "sensitive": sensitive,
+        "insensitive": insensitive,
+        "identifying": identifying,
+    }
+    apply_columns(mapping, roles, person, hierarchy, bottom, top, bins)
+    if guarantee is not None and mapping.get("guarantee", {}).get("name") != guarantee:
+        mapping["guarantee"] = {"name": guarantee}  # another promise's settings do not carry over
+    if seed is not None:
+        mapping["seed"] = seed
+    stated["costs"] = stated_files(stated["costs"], "--costs", base)
+    for name in FILE_FLAGS:
+        if isinstance(stated.get(name), str):
+            stated[name] = from_here(stated[name], base)
+    methods = split_names(method)
+    own = mapping.get("method", {}).get("name")
+    is_own = own in methods if methods else own is not None
+    if methods and not is_own:
+        mapping["method"] = {"name": methods[0]}  # the job's own settings do not carry over
+    ks = _numbers(k, int, "--k") or [2, 5, 10]
+    mapping.setdefault("guarantee", {})["k"] = ks[0]
+    apply_flags(mapping, JOB_FLAGS, stated)
+    apply_settings(mapping, settings or [])
+    job = job_from_mapping(mapping, base)
+    if not is_own and "metric" not in mapping.get("method", {}):
+        job = _searching_for(job, by or "loss")
+    if output is None and job.data is not None:
+        released = str(default_output(job.data)).rstrip("/")
+        output = Path(released.partition(".release")[0] + ".compare.json")
+    if report is not None:
+        require_other_file(job, report)
+        _require_writable(report, force)
+    kept = "" if output is None else f"; measured points are kept in {output}"
+    try:
+        with progress_bar() as progress:
+            comparison = compare(
+                job,
+                ks,
+                methods,
+                split_names(metric),
+                split_names(effort),
+                _numbers(suppression_limit, float, "--suppression-limit"),
+                by=by,
+                predict=predict,
+                n_queries=queries,
+                at_least_k=at_least_k,
+                knee=knee,
+                output=output,
+                force=force,
+                progress=progress,
+            )
+    except KeyboardInterrupt:
+        say(f"incrowd: interrupted{kept}. The same command goes on from there", style="bold red")
+        raise
+    if report is not None:
+        comparison.report(report, force=force)
+        say(f"page written: {report}")
+    say(f"results: {output}")
+    if as_json:
+        print(comparison.to_json())
+    else:
+        _show(comparison)
+    return 0
+
+
+def _searching_for(job: Job | SetJob, loss: str) -> Job | SetJob:
+    """Return a job whose method searches for a loss where it can."""
+    field = job.method.__dataclass_fields__.get("metric")
+    if field is None or loss not in field.metadata["choices"]:
+        return job
+    return replace(job, method=replace(job.method, metric=loss))
+
+
+def _numbers(text: str | None, kind: type[Any], flag: str) -> list[Any]:
+    """Return the numbers of a comma-separated flag."""
+    try:
+        return [kind(part) for part in split_names(text)]
+    except ValueError:
+        raise JobError(f"{flag}: not a list of numbers", remedy=f"Write {flag} 2,5.") from None
+
+
+def _require_writable(path: Path, force: bool) -> None:
+    from incrowd.workspace import exists
+
+    if path.exists() and not force:
+        raise exists(path)
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"{path.parent}: no such folder", remedy="Make it first.")
+
+
+def _show(comparison: Comparison) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from incrowd.compare.comparison import ONE_ONLY, are_of
+    from incrowd.compare.page import STATUS, loss_title
+
+    console = results()
+    labels, on_front, choice = comparison.labels(), set(comparison.front), comparison.choice
+    has_learning = any("learning" in one.get("utility", {}) for one in comparison.points)
+    table = Table(box=None, padding=(0, 1))
+    table.add_column("")
+    table.add_column("release", overflow="fold")
+    names = ["k", loss_title(comparison.by), "ARE", "seconds", "MB", "smallest"]
+    names += ["suppressed", *(["accuracy"] if has_learning else [])]
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    for place, result in enumerate(comparison.points):
+        mark = "" if place not in on_front else "front"
+        if choice is not None and choice.place == place:
+            mark = "[bold green]best[/bold green]"
+        k = str(result["point"]["k"])
+        if result["status"] != "released":
+            word = f"[red]{STATUS[result['status']]}[/red]"
+            table.add_row("", f"{escape(labels[place])}: {word}", k)
+            continue
+        loss, are = comparison.loss(result), are_of(result)
+        cells = [
+            k,
+            "–" if loss is None else f"{loss:.4f}",
+            "–" if are is None else f"{are:.1%}",
+            f"{result['seconds']:.2f}",
+            f"{result['peak_memory_bytes'] / 2**20:.0f}",
+            f"{result['smallest_group']:,}",
+            f"{result['n_suppressed']:,}",
+        ]
+        learning = result["utility"].get("learning")
+        if has_learning:
+            cells.append(f"{learning['accuracy']:.1%}" if learning else "–")
+        table.add_row(mark, escape(labels[place]), *cells)
+    console.print(table)
+    if choice is None:
+        console.print("no point can be recommended", markup=False)
+    else:
+        console.print(f"recommended: {choice.reason}", markup=False)
+    for place, result in enumerate(comparison.points):
+        if result["status"] != "released":
+            what = f"{labels[place]} at k {result['point']['k']}"
+            say(f"note: {what}: {result['reason']}")
+    say(ONE_ONLY)

@@ -1,0 +1,375 @@
+"""``compare``: measure a grid of releases of one data set, and choose among them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from incrowd.compare.choice import KNEE, Choice, Measured, front, recommended
+from incrowd.compare.grid import (
+    Planned,
+    Point,
+    default_loss,
+    grid,
+    loss_of,
+    varying,
+)
+from incrowd.compare.kept import (
+    KIND,
+    Result,
+    fingerprint,
+    method_fingerprint,
+    read_results,
+    write_results,
+)
+from incrowd.compare.measure import FAILED, INTERNAL, RELEASED, UNFIT, Asked, request_of
+from incrowd.data.locations import is_address, name_of
+from incrowd.errors import InputError, JobError
+from incrowd.progress import Progress, silent
+from incrowd.set_job import SetJob
+from incrowd.version import __version__
+from incrowd.workspace import Workspace
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from incrowd.job import Job
+
+ONE_ONLY = (
+    "Publish one point of a grid, never two: the intersection of two releases of the same people "
+    "exposes them although each release alone keeps its promise."
+)
+ENDING_SECONDS = 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The points of a grid as they were measured, and which one is recommended.
+
+    ``points`` are plain data, in the grid's order: key, point, status (released, infeasible,
+    refused, unfit, failed), reason, losses, seconds, memory, utility. ``by`` names the loss that
+    they are compared by; of a loss of which more is better, what lacks to 1 is compared.
+    """
+
+    data: str
+    guarantee: dict[str, Any]
+    by: str
+    points: list[Result]
+    fingerprint: dict[str, Any]
+    at_least_k: int | None = None
+    knee: float = KNEE
+    further: list[Result] = field(default_factory=list)
+
+    @property
+    def released(self) -> list[int]:
+        """The places of points that have a release and the loss that is compared by."""
+        return [
+            place
+            for place, result in enumerate(self.points)
+            if result["status"] == RELEASED and self.loss(result) is not None
+        ]
+
+    def loss(self, result: Result) -> float | None:
+        """Return a point's loss, lower being better."""
+        return loss_of(result.get("losses", {}), are_of(result), self.by)
+
+    def labels(self) -> list[str]:
+        """Return the names of points without their k: method, and what else varies."""
+        points = [Point(**result["point"]) for result in self.points]
+        names = varying(points)
+        return [point.label(names) for point in points]
+
+    def _measured(self) -> list[Measured]:
+        labels = self.labels()
+        found = []
+        for place in self.released:
+            result = self.points[place]
+            loss = self.loss(result)
+            assert loss is not None
+            name = f"{labels[place]} at k {result['point']['k']}"
+            found.append(Measured(name, result["point"]["k"], loss, result["seconds"]))
+        return found
+
+    @property
+    def front(self) -> list[int]:
+        """The places of points that no other is better than in k, loss and time at once."""
+        on_front = front(self._measured())
+        return [place for place, is_on in zip(self.released, on_front, strict=True) if is_on]
+
+    @property
+    def choice(self) -> Choice | None:
+        """The place of the recommended point, and why; None where none can be."""
+        found = recommended(self._measured(), self.at_least_k, self.knee)
+        return None if found is None else Choice(self.released[found.place], found.reason)
+
+    @property
+    def recommended(self) -> Result | None:
+        """The recommended point."""
+        choice = self.choice
+        return None if choice is None else self.points[choice.place]
+
+    def table(self) -> pa.Table:
+        """Return a row per point, as an Arrow table."""
+        import pyarrow as pa
+
+        choice, on_front, labels = self.choice, set(self.front), self.labels()
+        rows = []
+        for place, result in enumerate(self.points):
+            learning = result.get("utility", {}).get("learning", {})
+            rows.append(
+                {
+                    "name": labels[place],
+                    **result["point"],
+                    "effort": None
+                    if result["point"]["effort"] is None
+                    else str(result["point"]["effort"]),
+                    "status": result["status"],
+                    "loss": self.loss(result),
+                    "are": are_of(result),
+                    "accuracy": learning.get("accuracy"),
+                    "seconds": result.get("seconds"),
+                    "peak_memory_bytes": result.get("peak_memory_bytes"),
+                    "n_suppressed": result.get("n_suppressed"),
+                    "smallest_group": result.get("smallest_group"),
+                    "is_on_front": place in on_front,
+                    "is_recommended": choice is not None and choice.place == place,
+                    "reason": result["reason"],
+                }
+            )
+        return pa.Table.from_pylist(rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON; the owner's: losses and hashes tell of the original."""
+        choice = self.choice
+        return {
+            "kind": KIND,
+            "incrowd_version": __version__,
+            "data": self.data,
+            "guarantee": self.guarantee,
+            "by": self.by,
+            "fingerprint": self.fingerprint,
+            "front": [self.points[place]["key"] for place in self.front],
+            "recommended": None
+            if choice is None
+            else {"key": self.points[choice.place]["key"], "reason": choice.reason},
+            "warning": ONE_ONLY,
+            "asked": [result["key"] for result in self.points],
+            "points": [*self.points, *self.further],
+        }
+
+    def to_json(self) -> str:
+        """Return the comparison as indented JSON."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+
+    def report(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the comparison as a page that opens anywhere, offline; it is the owner's."""
+        from incrowd.compare.page import page_of
+        from incrowd.report.render import render
+        from incrowd.workspace import write_whole
+
+        write_whole(Path(path), render(page_of(self)), force=force, private=True)
+
+
+def are_of(result: Result) -> float | None:
+    """Return a point's average relative error of count queries, where it was asked."""
+    queries = result.get("utility", {}).get("queries", {})
+    are = queries.get("are")
+    return None if are is None else float(are)
+
+
+def compare(
+    job: Job | SetJob,
+    ks: Sequence[int] = (2, 5, 10),
+    methods: Sequence[str] = (),
+    metrics: Sequence[str] = (),
+    efforts: Sequence[int | str] = (),
+    suppression_limits: Sequence[float] = (),
+    *,
+    by: str | None = None,
+    predict: str | None = None,
+    n_queries: int = 1_000,
+    at_least_k: int | None = None,
+    knee: float = KNEE,
+    output: str | Path | None = None,
+    force: bool = False,
+    progress: Progress = silent,
+) -> Comparison:
+    """Measure a release for every k, method, metric, effort and budget, and choose one.
+
+    Each is made and audited in a process of its own, in a private folder, and removed: nothing is
+    published. With ``output`` every measured point is kept in that file at once, and points that
+    it has already, of the same data, job and version, are not measured again; ``force`` begins
+    anew. A point that no release can satisfy is kept with the reason. Raises InputError where the
+    data or every point of the grid cannot be used.
+    """
+    if job.data is None:
+        raise JobError("the job names no data", remedy='Write data = "file.csv" in it.')
+    if is_address(job.data):
+        raise InputError(
+            f"{job.data}: a grid is measured on files and folders of this machine",
+            remedy="Fetch it, and name the file or the folder.",
+        )
+    if not Path(str(job.data)).exists():
+        raise InputError(f"{job.data}: no such file", remedy="Check the path.")
+    target = None if output is None else Path(output)
+    require_other_file(job, target)
+    _require_predictable(job, predict)
+    by = by or default_loss(job)
+    planned = grid(job, ks, methods, metrics, efforts, suppression_limits, by)
+    asked = Asked(n_queries=n_queries, predict=predict, seed=job.seed)
+    expected = fingerprint(job, asked)
+    kept = {} if target is None or force else read_results(target, expected)
+    guarantee = {"name": job.guarantee.name, "claim": job.guarantee.claim}
+    found = _Found(name_of(job.data), guarantee, by, expected, at_least_k, knee, planned, kept)
+    _measure(found, asked, target, progress)
+    comparison = found.comparison()
+    if not comparison.released and all(one["status"] == RELEASED for one in comparison.points):
+        losses = comparison.points[0]["losses"]
+        raise JobError(
+            f"no point has the loss {by!r}", remedy=f"Known: {', '.join([*losses, 'are'])}."
+        )
+    return comparison
+
+
+@dataclass(eq=False)
+class _Found:
+    """What is planned and what is measured so far."""
+
+    data: str
+    guarantee: dict[str, Any]
+    by: str
+    expected: dict[str, Any]
+    at_least_k: int | None
+    knee: float
+    planned: list[Planned]
+    kept: dict[str, Result]
+    loose: dict[str, Result] = field(default_factory=dict)
+
+    def key_of(self, planned: Planned) -> str:
+        """Return the key of a point: its settings, and the fingerprint of its method's others."""
+        if planned.job is None:
+            return planned.point.key
+        return f"{planned.point.key} ({method_fingerprint(planned.job)})"
+
+    def comparison(self) -> Comparison:
+        """Return the points that were asked for and are there, and further ones that were kept."""
+        keys = [self.key_of(planned) for planned in self.planned]
+        known = {**self.loose, **self.kept}
+        further = [result for key, result in self.kept.items() if key not in keys]
+        return Comparison(
+            self.data,
+            self.guarantee,
+            self.by,
+            [known[key] for key in keys if key in known],
+            self.expected,
+            self.at_least_k,
+            self.knee,
+            further,
+        )
+
+
+def _measure(found: _Found, asked: Asked, target: Path | None, progress: Progress) -> None:
+    """Measure what lacks, and keep each point as soon as it is there."""
+    for planned in found.planned:
+        if planned.job is None:
+            key = found.key_of(planned)
+            found.loose[key] = _result(key, planned.point, {"status": UNFIT}, planned.reason)
+    lacking = [
+        planned
+        for planned in found.planned
+        if planned.job is not None and found.key_of(planned) not in found.kept
+    ]
+    n_all = len(found.planned)
+    beside = Path.cwd() if target is None else target.absolute().parent
+    if target is not None and not beside.is_dir():
+        raise InputError(f"{beside}: no such folder", remedy="Make it, or change -o.")
+    if lacking:
+        with Workspace(beside) as workspace:
+            for number, planned in enumerate(lacking):
+                progress("comparing", n_all - len(lacking) + number, n_all)
+                key = found.key_of(planned)
+                answer = _in_process(planned, workspace.folder / str(number), asked)
+                reason = answer.pop("reason", "")
+                remedy = answer.pop("remedy", "")
+                if answer["status"] in (UNFIT, FAILED):
+                    if not any(one["status"] == RELEASED for one in found.kept.values()):
+                        raise InputError(reason, remedy=remedy)
+                    found.loose[key] = _result(key, planned.point, answer, reason)
+                    continue
+                found.kept[key] = _result(key, planned.point, answer, reason)
+                if target is not None:
+                    write_results(target, found.comparison().to_dict())
+        progress("comparing", n_all, n_all)
+    if target is not None:
+        write_results(target, found.comparison().to_dict())
+
+
+def _result(key: str, point: Point, answer: dict[str, Any], reason: str) -> Result:
+    return {"key": key, "point": asdict(point), **answer, "reason": reason}
+
+
+def _in_process(planned: Planned, folder: Path, asked: Asked) -> dict[str, Any]:
+    """Measure a point in a process of its own; its folder is gone afterwards."""
+    assert planned.job is not None
+    folder.mkdir(mode=0o700)
+    command = [sys.executable, "-m", "incrowd.compare.measure"]
+    try:
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as process:
+            try:
+                text, _ = process.communicate(request_of(planned.job, folder, asked))
+            except BaseException:
+                process.send_signal(signal.SIGINT)
+                try:
+                    process.wait(ENDING_SECONDS)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                raise
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    if process.returncode < 0:
+        ended = signal.Signals(-process.returncode).name
+        return {
+            "status": FAILED,
+            "reason": f"the process of {planned.point.key} was ended by {ended}",
+            "remedy": "Most likely memory ran out: state --memory, or leave the point out.",
+        }
+    if process.returncode or not text.strip():
+        raise RuntimeError(f"the process of {planned.point.key} ended without an answer")
+    answer: dict[str, Any] = json.loads(text)
+    if answer["status"] == INTERNAL:
+        raise RuntimeError(f"the process of {planned.point.key} failed: {answer['reason']}")
+    return answer
+
+
+def require_other_file(job: Job | SetJob, path: Path | None) -> None:
+    """Raise where something would be written over the data."""
+    data = Path(str(job.data))
+    if path is not None and path.exists() and data.exists() and path.samefile(data):
+        raise InputError(
+            f"{path}: the output is an input of the job",
+            remedy="Inputs are never modified: name another file.",
+        )
+
+
+def _require_predictable(job: Job | SetJob, predict: str | None) -> None:
+    if predict is None:
+        return
+    from incrowd.errors import unknown
+    from incrowd.utility.learning import require_learning
+
+    if isinstance(job, SetJob):
+        raise JobError(
+            "a column is predicted of a table, and these are sets", remedy="Leave --predict out."
+        )
+    if predict not in job.schema.published:
+        raise unknown("published column", predict, job.schema.published, where="--predict")
+    require_learning()

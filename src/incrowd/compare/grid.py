@@ -1,0 +1,191 @@
+"""The points of a grid: one job for every k, method, metric, effort and budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from itertools import product
+from typing import Any
+
+from incrowd.compare.unwritten import NOT_WRITTEN
+from incrowd.errors import JobError, unknown
+from incrowd.job import Job
+from incrowd.methods.set_table import SET_METHODS
+from incrowd.methods.table import METHODS
+from incrowd.metrics.table import HIGHER, METRICS
+from incrowd.set_job import SetJob
+
+ARE = "are"
+"""The average relative error of count queries, as a loss to compare by."""
+
+BETTER_HIGHER = {"jaccard", "share_ungeneralized"} | {
+    name for name, metric in METRICS.items() if metric.direction == HIGHER
+}
+"""Losses, all from 0 to 1, of which more is better: they are compared by what lacks to 1."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """What differs from one release of a grid to another; None where a method has no such field."""
+
+    k: int
+    method: str
+    metric: str | None = None
+    effort: int | str | None = None
+    suppression_limit: float | None = None
+
+    @property
+    def key(self) -> str:
+        """The point in words that tell it from every other."""
+        stated = {name: value for name, value in asdict(self).items() if value is not None}
+        return " ".join(f"{name}={value}" for name, value in stated.items())
+
+    def label(self, varying: Sequence[str]) -> str:
+        """Return the point without its k, by its method and the fields that vary in the grid."""
+        words = [self.method]
+        for name in varying:
+            value = getattr(self, name)
+            if value is not None:
+                words.append(f"{name.replace('_', ' ')} {value}")
+        return ", ".join(words)
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """A point and its job, or why there is none."""
+
+    point: Point
+    job: Job | SetJob | None
+    reason: str = ""
+
+
+def grid(
+    job: Job | SetJob,
+    ks: Sequence[int],
+    methods: Sequence[str] = (),
+    metrics: Sequence[str] = (),
+    efforts: Sequence[int | str] = (),
+    suppression_limits: Sequence[float] = (),
+    by: str = "loss",
+) -> list[Planned]:
+    """Return a planned release per point; equal points are one.
+
+    Another method's settings do not carry over: it has its defaults, and searches for the loss
+    that is compared by where it can and no metric is stated. A combination that no job can have
+    is planned without one; where all are such, JobError is raised.
+    """
+    if not hasattr(job.guarantee, "k"):
+        raise JobError(
+            f"a grid is over k, and {job.guarantee.name} has none",
+            remedy="Compare releases under another guarantee.",
+        )
+    known = SET_METHODS if isinstance(job, SetJob) else METHODS
+    for name in methods:
+        if name not in known:
+            raise unknown("method", name, known)
+    if not ks:
+        raise JobError("no k is stated", remedy="State --k 2,5,10.")
+    if suppression_limits and isinstance(job, SetJob):
+        raise JobError("no set is left out of a release", remedy="Leave --suppression-limit out.")
+    named = list(methods) or [job.method.name]
+    for field, stated in (("metric", metrics), ("effort", efforts)):
+        if stated and not any(_has(known[name], field) for name in named):
+            able = [name for name, kind in known.items() if _has(kind, field)]
+            raise JobError(
+                f"no compared method has a field {field}",
+                remedy=f"Leave --{field} out, or compare {', '.join(able) or 'others'}.",
+            )
+    searched: list[str | None] = list(metrics) or [None]
+    worked: list[int | str | None] = list(efforts) or [None]
+    limits: list[float | None] = list(suppression_limits) or [None]
+    planned: dict[str, Planned] = {}
+    for k, name, metric, effort, limit in product(ks, named, searched, worked, limits):
+        one = _planned(job, known[name], k, metric, effort, limit, by)
+        planned.setdefault(one.point.key, one)
+    if all(one.job is None for one in planned.values()):
+        raise JobError(next(one.reason for one in planned.values()), remedy="Change the grid.")
+    return list(planned.values())
+
+
+def _planned(
+    job: Job | SetJob,
+    kind: type[Any],
+    k: int,
+    metric: str | None,
+    effort: int | str | None,
+    limit: float | None,
+    by: str,
+) -> Planned:
+    settings: dict[str, Any] = {}
+    is_own = kind is type(job.method)
+    if _has(kind, "metric"):
+        choices = kind.__dataclass_fields__["metric"].metadata.get("choices") or ()
+        if metric is not None:
+            settings["metric"] = metric
+        elif not is_own and by in choices:
+            settings["metric"] = by
+    if effort is not None and _has(kind, "effort"):
+        settings["effort"] = effort
+    shown = {name: value for name, value in settings.items() if name in ("metric", "effort")}
+    point = Point(k, kind.name, **shown, suppression_limit=limit)
+    try:
+        method = replace(job.method, **settings) if is_own else kind(**settings)
+        point = Point(
+            k,
+            kind.name,
+            getattr(method, "metric", None),
+            getattr(method, "effort", None),
+            limit if limit is not None else getattr(job.release, "suppression_limit", None),
+        )
+        return Planned(point, _with(job, method, k, limit))
+    except JobError as error:
+        return Planned(point, None, error.what)
+
+
+def _with(job: Job | SetJob, method: Any, k: int, limit: float | None) -> Job | SetJob:
+    """Return the job with another method, k and budget; nothing but its release is written."""
+    kept: dict[str, Any] = {
+        item.name: item.default for item in fields(job.release) if item.name in NOT_WRITTEN
+    }
+    if limit is not None:
+        kept["suppression_limit"] = limit
+    changes: dict[str, Any] = {
+        "guarantee": replace(job.guarantee, k=k),
+        "method": method,
+        "output": None,
+        "release": replace(job.release, **kept),
+    }
+    if isinstance(job, SetJob):
+        changes["rules"] = replace(job.rules, save=None)
+    return replace(job, **changes)
+
+
+def _has(kind: type[Any], field: str) -> bool:
+    return field in {item.name for item in fields(kind)}
+
+
+def varying(points: Sequence[Point]) -> list[str]:
+    """Return the fields besides k and method that are not alike in all points of some method."""
+    found = []
+    for name in ("metric", "effort", "suppression_limit"):
+        of_method: dict[str, set[Any]] = {}
+        for point in points:
+            of_method.setdefault(point.method, set()).add(getattr(point, name))
+        if any(len(values) > 1 for values in of_method.values()):
+            found.append(name)
+    return found
+
+
+def loss_of(losses: dict[str, Any], are: float | None, by: str) -> float | None:
+    """Return the loss that points are compared by, lower being better."""
+    value = are if by == ARE else losses.get(by)
+    if value is None:
+        return None
+    return 1 - float(value) if by in BETTER_HIGHER else float(value)
+
+
+def default_loss(job: Job | SetJob) -> str:
+    """Return the loss that a job's releases are compared by where none is stated."""
+    if isinstance(job, Job):
+        return "loss"
+    return ARE if job.guarantee.name in ("rules", "km") else "jaccard"

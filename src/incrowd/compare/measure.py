@@ -1,0 +1,264 @@
+"""One point of a grid, measured in a process of its own: ``python -m incrowd.compare.measure``.
+
+The loops are compiled, or loaded, on a few rows first. Then the job runs as ``incrowd run`` does,
+into a private folder; its audit's seconds, from the first byte read to the audit's end, are the
+point's time, and the most memory that the process has held until then is its memory. What a
+release is good for is computed after that, and counts for neither.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from incrowd.errors import AuditError, IncrowdError, InfeasibleError, InputError
+
+if TYPE_CHECKING:
+    from incrowd.figures.material import Material, TableMaterial
+    from incrowd.job import Job
+    from incrowd.release import Release
+    from incrowd.set_job import SetJob
+    from incrowd.utility.table_queries import Workload
+
+RELEASED, INFEASIBLE, REFUSED, UNFIT = "released", "infeasible", "refused", "unfit"
+FAILED = "failed"
+INTERNAL = "internal"
+
+FEW = 200
+"""Loops are compiled on this many rows, or on four times k of them."""
+
+BRIEF = 20
+"""The effort of a search that only compiles."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is computed of every release besides its losses."""
+
+    n_queries: int = 1_000
+    n_predicates: int = 2
+    selectivity: float = 0.1
+    predict: str | None = None
+    seed: int = 0
+
+    def workload(self) -> Workload:
+        """Return the queries that are asked."""
+        from incrowd.utility.table_queries import Workload
+
+        return Workload(self.n_queries, self.n_predicates, self.selectivity, seed=self.seed)
+
+
+def measured(job: Job | SetJob, folder: Path, asked: Asked) -> dict[str, Any]:
+    """Run a job into a private folder; return its figures, or why there is no release."""
+    try:
+        return _released(job, folder, asked)
+    except InfeasibleError as error:
+        return {"status": INFEASIBLE, "reason": f"{error.what}. {error.remedy}".strip()}
+    except AuditError as error:
+        return {"status": REFUSED, "reason": error.what}
+    except InputError as error:
+        return {"status": UNFIT, "reason": error.what, "remedy": error.remedy}
+
+
+def _released(job: Job | SetJob, folder: Path, asked: Asked) -> dict[str, Any]:
+    from incrowd.pipeline import run
+
+    placed = _placed(job, folder / "release")
+    is_here = placed.release.key is not None
+    if is_here:
+        _compile(placed, folder / "few")
+    used = _cpu_seconds()
+    release = run(placed)
+    used = _cpu_seconds() - used
+    audit = release.audit
+    figures: dict[str, Any] = {
+        "status": RELEASED,
+        "reason": "",
+        "holds": audit.holds,
+        "losses": audit.losses,
+        "seconds": audit.seconds,
+        "cpu_seconds": round(used, 4),
+        "stages": audit.stages,
+        "peak_memory_bytes": audit.peak_memory_bytes,
+        "n_rows": audit.n_rows,
+        "n_suppressed": audit.n_suppressed,
+        "n_groups": audit.n_groups,
+        "smallest_group": audit.smallest_group,
+        "method": audit.method,
+        "utility": {},
+    }
+    if is_here:
+        figures["utility"] = _utility(_repeated(release, placed), folder, asked)
+    return figures
+
+
+def _cpu_seconds() -> float:
+    """Return the processor time that this process and its children have taken."""
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system
+
+
+def _placed(job: Job | SetJob, folder: Path) -> Job | SetJob:
+    """Return the job with its release, and a key where rows lie here, in the private folder."""
+    from incrowd.data.locations import is_folder
+    from incrowd.job import Job
+    from incrowd.outputs import default_output, target_of
+    from incrowd.spread_pipeline import goes_spread
+
+    assert job.data is not None
+    folder.mkdir(mode=0o700, exist_ok=True)
+    name = Path(str(default_output(job.data)).rstrip("/")).name
+    output = folder / ("release" + name.partition(".release")[2])
+    if is_folder(job.data):
+        return replace(job, output=f"{folder}/release/" if isinstance(job, Job) else output)
+    placed = replace(job, output=output)
+    if isinstance(placed, Job) and goes_spread(placed, target_of(placed, False)):
+        return placed
+    keys = folder.parent / "key"
+    keys.mkdir(mode=0o700, exist_ok=True)
+    return _with_key(placed, str(keys / "key.csv"))
+
+
+def _compile(job: Job | SetJob, folder: Path) -> None:
+    """Run the job on its first few rows, so that all its loops are there; what fails is told
+    later, by the whole data."""
+    from incrowd.data.set_files import read_set_file, write_sets
+    from incrowd.data.shelf import IN_MEMORY
+    from incrowd.data.write import write_table
+    from incrowd.pipeline import read_input, run
+    from incrowd.set_job import SetJob
+    from incrowd.set_pipeline import options_of
+
+    folder.mkdir(mode=0o700)
+    source = Path(str(job.data))
+    few = folder / ("few" + "".join(Path(str(job.output)).suffixes))
+    n_rows = max(FEW, 4 * job.guarantee.k)
+    try:
+        if isinstance(job, SetJob):
+            import numpy as np
+
+            read = read_set_file(source, options_of(job.sets, job.input), IN_MEMORY)
+            write_sets(read.sets.take(np.arange(min(n_rows, read.sets.n_rows))), few, read.format)
+        else:
+            table = read_input(source, job.input)
+            write_table(table.frame.slice(0, n_rows), few, table.format)
+        output = folder / ("release" + "".join(Path(str(job.output)).suffixes))
+        brief = replace(job, data=few, output=output, method=_brief(job.method))
+        run(_with_key(brief, None))
+    except IncrowdError:
+        return
+
+
+def _brief(method: Any) -> Any:
+    """Return a method with the same loops and hardly any effort."""
+    changes = {
+        item.name: BRIEF
+        for item in fields(method)
+        if item.name in ("effort", "polish", "improve")
+        and getattr(method, item.name) not in (None, "none")
+    }
+    return replace(method, **changes)
+
+
+def _utility(job: Job | SetJob, folder: Path, asked: Asked) -> dict[str, Any]:
+    from incrowd.set_job import SetJob
+    from incrowd.utility.queries import queries_finding
+    from incrowd.utility.statistics import statistics_finding
+
+    material = material_of(job)
+    queries = queries_finding(material, asked.workload()).figures
+    statistics = statistics_finding(material).figures
+    found: dict[str, Any] = {"queries": queries}
+    if isinstance(job, SetJob):
+        found["statistics"] = {
+            name: statistics[name] for name in ("mean_item_error", "mean_pair_error")
+        }
+    else:
+        found["statistics"] = {
+            "mean_distance": statistics["mean_distance"],
+            "mean_change": statistics["pairs"]["mean_change"],
+        }
+        if asked.predict is not None:
+            of_table: Any = material
+            found["learning"] = _learning(job, of_table, folder, asked)
+    return found
+
+
+def material_of(job: Job | SetJob) -> Material:
+    """Return a job's release, as it lies in the private folder, beside its original."""
+    from incrowd.compare.material import set_material, table_material
+    from incrowd.job import Job
+
+    released, key = Path(str(job.output)), Path(str(job.release.key))
+    if isinstance(job, Job):
+        return table_material(job, released, key)
+    return set_material(job, released, key)
+
+
+def _learning(job: Job, material: TableMaterial, folder: Path, asked: Asked) -> dict[str, Any]:
+    """Hold rows back, anonymize the others alone, and learn from that release.
+
+    Where columns are released as bits, rows are held back from learning alone.
+    """
+    from incrowd.data.write import write_table
+    from incrowd.pipeline import read_input, run
+    from incrowd.utility.learning import HELD_SHARE, held_rows, learning_finding
+
+    target = str(asked.predict)
+    if getattr(job.method, "mask", "") == "bit":
+        return learning_finding(material, target, seed=asked.seed).figures
+    table = read_input(Path(str(job.data)), job.input)
+    is_held = held_rows(table, job.schema.person, HELD_SHARE, asked.seed)
+    part = folder / "part"
+    part.mkdir(mode=0o700)
+    rest = part / ("rest" + "".join(Path(str(job.output)).suffixes))
+    write_table(table.frame.filter(~is_held), rest, table.format)
+    placed = _placed(_with_key(replace(job, data=rest), None), part / "release")
+    repeated = _repeated(run(placed), placed)
+    held_back = replace(table, frame=table.frame.filter(is_held))
+    of_rest: Any = material_of(repeated)
+    return learning_finding(of_rest, target, seed=asked.seed, held_back=held_back).figures
+
+
+def _repeated(release: Release, placed: Job | SetJob) -> Job | SetJob:
+    """Return the job that repeats a release, with its release and key where they lie."""
+    settled = replace(release.job or placed, output=placed.output)
+    return _with_key(settled, placed.release.key)
+
+
+def _with_key(job: Job | SetJob, key: str | None) -> Job | SetJob:
+    changes: dict[str, Any] = {"release": replace(job.release, key=key)}
+    return replace(job, **changes)
+
+
+def request_of(job: Job | SetJob, folder: Path, asked: Asked) -> str:
+    """Return what the process of a point is told."""
+    stated = {"job": job.to_mapping(), "folder": str(folder), "asked": asdict(asked)}
+    return json.dumps(stated)
+
+
+def _main() -> None:
+    from incrowd.set_job import job_from_mapping
+
+    request = json.load(sys.stdin)
+    job = job_from_mapping(request["job"])
+    try:
+        answer = measured(job, Path(request["folder"]), Asked(**request["asked"]))
+    except KeyboardInterrupt:
+        return
+    except Exception as error:
+        trace = error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        line = "" if trace is None else f" at line {trace.tb_lineno} of "
+        line += "" if trace is None else Path(trace.tb_frame.f_code.co_filename).name
+        answer = {"status": INTERNAL, "reason": f"{type(error).__name__}{line}"}
+    print(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,270 @@
+"""Columns before and after: what each lost, how its values are spread, where rows ended."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.data.hierarchy import STAR, Hierarchy
+from incrowd.data.prices import PRICES, cost_to_root
+from incrowd.figures.blocks import Bars, Block, Facts, Listing, Section, Steps
+from incrowd.figures.material import OwnTable, TableMaterial
+from incrowd.figures.shown import (
+    MOST_VALUES,
+    column_block,
+    largest_bars,
+    number_edges,
+    number_steps,
+    shown_bars,
+)
+from incrowd.figures.trees import hierarchy_tree
+from incrowd.metrics.tally import Tally, tally, weighed
+
+MOST_COLUMNS = 12
+"""Columns that are drawn, those that lost most; all of them are listed."""
+
+SPREAD = "A generalized cell counts evenly for the values it stands for."
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnChange:
+    """A quasi-identifying column's cells by node, before and after.
+
+    ``released`` leaves suppressed rows out, ``after`` has them at the root.
+    """
+
+    name: str
+    hierarchy: Hierarchy
+    before: NDArray[np.int64]
+    after: NDArray[np.int64]
+    released: NDArray[np.int64]
+
+    def loss(self, metric: str) -> float:
+        """Return the price of the released cells, over the price of losing all of them."""
+        price = cost_to_root(self.hierarchy, metric)
+        dearest = weighed(self.before, price)
+        return weighed(self.before - self.after, price) / dearest if dearest > 0 else 0.0
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows the original has."""
+        return int(self.before.sum())
+
+    @property
+    def n_released(self) -> int:
+        """How many rows are released."""
+        return int(self.released.sum())
+
+    @property
+    def share_whole(self) -> float:
+        """The share of released cells that show their value as it was."""
+        return int(self.released[: self.hierarchy.n_leaves].sum()) / max(1, self.n_released)
+
+    @property
+    def share_starred(self) -> float:
+        """The share of released cells that show nothing."""
+        return int(self.released[self.hierarchy.root]) / max(1, self.n_released)
+
+    @property
+    def spread(self) -> NDArray[np.float64]:
+        """How many released rows each leaf has, if a node's rows are spread evenly below it."""
+        hierarchy = self.hierarchy
+        density = self.released[: hierarchy.n_nodes] / np.maximum(hierarchy.leaf_count, 1)
+        leaves = slice(0, hierarchy.n_leaves)
+        found = hierarchy.sum_to_root(density)[leaves] + density[hierarchy.root]
+        runs = hierarchy.runs
+        if runs is not None and len(self.released) > hierarchy.n_nodes:
+            further = slice(hierarchy.n_nodes, None)
+            n_below = runs.under_further(np.ones(hierarchy.n_leaves, dtype=np.int64))
+            of_run = self.released[further] / np.maximum(n_below, 1)
+            steps = np.zeros(runs.n_cells + 1)
+            np.add.at(steps, runs.first[further], of_run)
+            np.add.at(steps, runs.last[further] + 1, -of_run)
+            is_number = runs.cell_of_leaf >= 0
+            found[is_number] += np.cumsum(steps)[runs.cell_of_leaf[is_number]]
+        return np.asarray(found)
+
+
+def changes_of(own: OwnTable) -> list[ColumnChange]:
+    """Return every quasi-identifying column's cells, counted once."""
+    if not own.before.n_rows:
+        return []
+    counted: Tally = tally(own.before, own.after)
+    found = []
+    for place, (name, hierarchy) in enumerate(
+        zip(own.before.names, own.before.hierarchies, strict=True)
+    ):
+        released = counted.after[place].copy()
+        released[hierarchy.root] -= counted.n_suppressed
+        found.append(
+            ColumnChange(name, hierarchy, counted.before[place], counted.after[place], released)
+        )
+    return found
+
+
+def loss_section(changes: list[ColumnChange], metric: str | None) -> Section:
+    """Return what each column lost, by the metric that the search minded and by plain loss."""
+    metrics = ["loss"]
+    if metric in PRICES and metric != "loss":
+        metrics.insert(0, str(metric))
+    lost = {change.name: {metric: change.loss(metric) for metric in metrics} for change in changes}
+    order = sorted(changes, key=lambda change: -lost[change.name][metrics[0]])
+    rows = tuple(
+        (
+            change.name,
+            *(lost[change.name][metric] for metric in metrics),
+            change.share_whole,
+            change.share_starred,
+            int(np.count_nonzero(change.before[: change.hierarchy.n_leaves])),
+            int(np.count_nonzero(change.released)),
+            change.hierarchy.origin or None,
+        )
+        for change in order
+    )
+    columns = ("column", *metrics, "as it was", "nothing shown", "values before", "values after")
+    shares = (*metrics, "as it was", "nothing shown")
+    listing = Listing(
+        (*columns, "hierarchy"),
+        rows,
+        title="Each column",
+        units=dict.fromkeys(shares, "share"),
+        bars=tuple(metrics),
+        note="“As it was” and “nothing shown” are shares of the released cells. Rows that were "
+        "left out count in the loss as all cells lost.",
+    )
+    return Section(
+        "losses",
+        "What each column lost",
+        ("0 % means that nothing was lost, 100 % that the column is gone.",),
+        (listing,),
+    )
+
+
+def column_sections(changes: list[ColumnChange], material: TableMaterial) -> list[Section]:
+    """Return a section per quasi-identifying column, of the ones that lost most."""
+    dearest = sorted(changes, key=lambda change: -change.loss("loss"))[:MOST_COLUMNS]
+    drawn = {change.name for change in dearest}
+    return [
+        _column_section(place, change, material)
+        for place, change in enumerate(changes)
+        if change.name in drawn
+    ]
+
+
+def _column_section(place: int, change: ColumnChange, material: TableMaterial) -> Section:
+    tree = hierarchy_tree(change.hierarchy, change.before, change.released)
+    blocks: list[Block] = [tree]
+    both = _before_and_after(change)
+    if isinstance(both, Steps):
+        if change.name in material.released.frame.column_names:
+            column = material.released.frame.column(change.name)
+            blocks.append(shown_bars(column, "What the file shows"))
+        blocks += [both, _facts(change)]
+    else:
+        blocks.append(both)
+    text = (
+        f"Quasi-identifying. {_percent(change.share_whole)} of the released cells are as they "
+        f"were, {_percent(change.share_starred)} show nothing ({STAR})."
+    )
+    return Section(f"column-{place + 1}", f"Column: {change.name}", (text,), tuple(blocks))
+
+
+def _facts(change: ColumnChange) -> Facts:
+    values = change.hierarchy.values
+    assert values is not None
+    numbers = np.where(np.isnan(values), 0.0, values)
+    is_number = ~np.isnan(values)
+    before = change.before[: change.hierarchy.n_leaves] * is_number
+    after = change.spread * is_number
+    facts = []
+    for name, counts in (("before", before), ("after", after)):
+        total = float(counts.sum())
+        mean = float((counts * numbers).sum()) / total if total else math.nan
+        spread = float((counts * (numbers - mean) ** 2).sum()) / total if total else math.nan
+        facts += [(f"mean, {name}", mean), (f"standard deviation, {name}", math.sqrt(spread))]
+    return Facts(tuple(facts), title="In numbers", note=SPREAD)
+
+
+def _before_and_after(change: ColumnChange) -> Bars | Steps:
+    """Return values before and after, as a histogram where they are many numbers."""
+    hierarchy = change.hierarchy
+    before = change.before[: hierarchy.n_leaves].astype(np.float64)
+    after = change.spread
+    values = hierarchy.values
+    title = "Before and after"
+    if values is not None and np.count_nonzero(~np.isnan(values)) > MOST_VALUES:
+        occurring = values[(before > 0) | (after > 0)]
+        edges = number_edges(occurring)
+        if len(edges) > 1:
+            series = {"before": (values, before), "after": (values, after)}
+            return number_steps(title, edges, series, SPREAD)
+    node_of_leaf = _few_nodes(hierarchy, before)
+    sides = {
+        name: np.bincount(node_of_leaf, weights=counts, minlength=hierarchy.n_nodes)
+        for name, counts in (("before", before), ("after", after))
+    }
+    order = np.argsort(-sides["before"], kind="stable")
+    order = order[(sides["before"][order] > 0) | (sides["after"][order] >= 0.5)]
+    labels = [hierarchy.labels[node] or "(missing)" for node in order.tolist()]
+    named = {
+        name: list(zip(labels, counts[order].tolist(), strict=True))
+        for name, counts in sides.items()
+    }
+    return largest_bars(title, named, "values", SPREAD)
+
+
+def _few_nodes(hierarchy: Hierarchy, before: NDArray[np.float64]) -> NDArray[np.int32]:
+    """Return each leaf's node on the lowest level with few nodes; the leaf where there is none."""
+    ladder = hierarchy.ladder
+    for level in range(len(ladder) - 1):
+        if len(np.unique(ladder[level][before > 0])) <= MOST_VALUES + 1:
+            return np.asarray(ladder[level])
+    return np.asarray(ladder[0])
+
+
+def kept_section(material: TableMaterial) -> Section | None:
+    """Return the columns that are released as they are, beside the original where it is known."""
+    released = material.released
+    schema, own = material.schema, material.own
+    names = [
+        name
+        for name in (*schema.sensitive, *schema.insensitive)
+        if name in released.frame.column_names
+    ]
+    if not names:
+        return None
+    has_left_out = own is not None and own.original.n_rows != released.n_rows
+    blocks = []
+    for name in names[:MOST_COLUMNS]:
+        role = "sensitive" if name in schema.sensitive else "insensitive"
+        before = None
+        if has_left_out and own is not None and name in own.original.frame.column_names:
+            before = own.original.frame.column(name)
+        column = released.frame.column(name)
+        blocks.append(column_block(column, f"{name} ({role})", before, released.missing_values))
+    text = "Released as they are."
+    if has_left_out:
+        text += " Before and after differ by the rows that were left out."
+    if len(names) > MOST_COLUMNS:
+        text += f" {len(names) - MOST_COLUMNS:,} further columns are not drawn."
+    return Section("kept", "Columns kept as they are", (text,), tuple(blocks))
+
+
+def shown_section(material: TableMaterial) -> Section | None:
+    """Return what the file shows in the columns by which people can be known: no “before”."""
+    released = material.released
+    names = [name for name in material.schema.quasi if name in released.frame.column_names]
+    if not names:
+        return None
+    blocks = tuple(shown_bars(released.frame.column(name), name) for name in names[:MOST_COLUMNS])
+    text = "How many rows show each value or range; * shows nothing."
+    if len(names) > MOST_COLUMNS:
+        text += f" {len(names) - MOST_COLUMNS:,} further columns are not drawn."
+    return Section("shown", "What the file shows", (text,), blocks)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share in (0.0, 1.0) else f"{100 * share:.1f} %"

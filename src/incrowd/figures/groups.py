@@ -1,0 +1,146 @@
+"""Sizes of groups: how many there are of each, and what each person got of what they wished."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.codes import RowKey, numbered
+from incrowd.data.schema import Schema
+from incrowd.data.sets import Sets
+from incrowd.data.table import Table
+from incrowd.figures.blocks import Bars, Facts, Listing, Section, Steps
+from incrowd.figures.histograms import as_floats, counted, edges_of
+from incrowd.guarantees.achieved import histogram
+from incrowd.guarantees.set_groups import equal_rows
+
+Whole = NDArray[np.int64]
+MOST_WISHES = 12
+
+
+def table_group_of_row(released: Table, schema: Schema) -> Whole:
+    """Return the group of each released row: rows that are alike in the columns people know."""
+    key = RowKey(released.n_rows)
+    for name in schema.quasi:
+        if name in released.frame.column_names:
+            cells = numbered(released.frame.column(name))
+            key.add(cells.codes, cells.n_codes)
+    return np.asarray(np.unique(key.numbers, return_inverse=True)[1], dtype=np.int64)
+
+
+def set_group_of_row(released: Sets) -> Whole:
+    """Return the group of each released row: rows with equal sets."""
+    return equal_rows(released).group_of_row
+
+
+def sizes_section(group_of_row: Whole, k: int | None, alike: str) -> Section:
+    """Return how large the groups are; ``alike`` says in what the rows of a group agree."""
+    sizes = np.bincount(group_of_row)
+    n_rows, n_groups = len(group_of_row), len(sizes)
+    if not n_groups:
+        return Section("groups", "Sizes of groups", ("The release has no rows.",))
+    of_person = np.sort(sizes[group_of_row])
+    facts = Facts(
+        (
+            ("groups", n_groups),
+            ("smallest group", int(sizes.min())),
+            ("group of the person in the middle", int(of_person[n_rows // 2])),
+            ("largest group", int(sizes.max())),
+            ("rows in groups of less than 2 k", _below(sizes, 2 * k)) if k else ("rows", n_rows),
+        ),
+        title="Groups",
+        note=f"A group is rows that are alike in {alike}.",
+    )
+    return Section("groups", "Sizes of groups", (), (facts, _histogram(sizes, k)))
+
+
+def _below(sizes: Whole, bound: int) -> int:
+    return int(sizes[sizes < bound].sum())
+
+
+def _histogram(sizes: Whole, k: int | None) -> Steps:
+    """Return rows, not groups, by the size of their group: what it is like to be somebody."""
+    least = min(int(sizes.min()), k or int(sizes.min()))
+    edges, is_log = edges_of(int(sizes.max()), max(1, least - 1))
+    return Steps(
+        "People by the size of their group",
+        tuple(float(edge) for edge in edges),
+        {"rows": as_floats(counted(sizes, edges, sizes))},
+        x_title="size of the group",
+        y_title="rows",
+        is_log_x=is_log,
+        mark=(float(k), f"promised: {k}") if k else None,
+        note="Each row is counted at the size of the group that it stands in.",
+    )
+
+
+def wishes_section(group_of_row: Whole, wish_of_row: NDArray[Any]) -> Section:
+    """Return what everybody wished for and how large the group is that they stand in.
+
+    Both are by released row. Where crowds are no groups, the findings tell what was achieved.
+    """
+    achieved = np.bincount(group_of_row)[group_of_row]
+    wishes = np.unique(wish_of_row)
+    shown = wishes[:MOST_WISHES] if len(wishes) <= MOST_WISHES else _spread(wishes)
+    rows = []
+    for low, high in _ranges(shown, int(wishes.max(initial=0))):
+        mine = (wish_of_row >= low) & (wish_of_row <= high)
+        got = np.sort(achieved[mine])
+        if len(got):
+            says = str(low) if low == high else f"{low} to {high}"
+            rows.append(
+                (
+                    says,
+                    len(got),
+                    int(got[0]),
+                    int(got[len(got) // 2]),
+                    int(got[-1]),
+                    int((achieved[mine] < wish_of_row[mine]).sum()),
+                )
+            )
+    listing = Listing(
+        (
+            "wished k",
+            "people",
+            "smallest group",
+            "middle group",
+            "largest group",
+            "groups below the wish",
+        ),
+        tuple(rows),
+        title="What people wished for and got",
+    )
+    return Section(
+        "wishes", "Achieved against wished", (), (listing, ratio_bars(achieved, wish_of_row))
+    )
+
+
+def _spread(wishes: Whole) -> Whole:
+    places = np.unique(np.linspace(0, len(wishes) - 1, MOST_WISHES).astype(int))
+    return np.asarray(wishes[places])
+
+
+def _ranges(starts: Whole, largest: int) -> list[tuple[int, int]]:
+    firsts = [int(start) for start in starts]
+    ends = [*(first - 1 for first in firsts[1:]), largest]
+    return list(zip(firsts, ends, strict=True))
+
+
+def ratio_bars(achieved: NDArray[Any], wished: NDArray[Any]) -> Bars:
+    """Return people by how many times their wish the group is that they stand in."""
+    shares = histogram(achieved / np.maximum(wished, 1))
+    return ratio_shares("How many times the wish everybody got", shares)
+
+
+def ratio_shares(title: str, shares: dict[str, float]) -> Bars:
+    """Return shares of people by achieved over wished, as audits tell them."""
+    return Bars(
+        title,
+        tuple(shares),
+        {"people": tuple(shares.values())},
+        unit="share",
+        y_title="achieved over wished",
+        is_horizontal=True,
+    )

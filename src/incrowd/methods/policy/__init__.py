@@ -1,0 +1,1 @@
+"""A generalization that was learnt before, put on other rows."""

@@ -1,0 +1,64 @@
+"""The method that applies a saved policy: its settings, and the way from rows to released rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from incrowd.errors import JobError, unknown
+from incrowd.fields import option
+from incrowd.methods.options import KEEPS
+
+if TYPE_CHECKING:
+    from incrowd.data.dataset import Rows
+    from incrowd.engines.base import Engine
+    from incrowd.methods.conditions import Conditions
+    from incrowd.progress import Progress
+
+UNFIT = ("refuse", "search")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Show every row as the cheapest line of an earlier release that it fits.
+
+    Beyond the papers. Groups that would not be valid among the new rows alone are not shown; their
+    rows go to another line that is valid, as far as they fit one, and groups give rows they can
+    spare to lines that lack some. What is left is suppressed where
+    the job allows so many rows, else refused, or searched by ``cluster`` together with as few
+    groups as make it valid. O(distinct rows · lines) in the worst case, and the cheapest lines
+    come first.
+    """
+
+    name: ClassVar[str] = "policy"
+    keeps: ClassVar[frozenset[str]] = KEEPS
+
+    lines: str = option(
+        "",
+        flag="--policy-lines",
+        help="The file of lines that a policy shows; run --policy names it.",
+    )
+    unfit: str = option(
+        "refuse",
+        flag="--policy-unfit",
+        help="What becomes of rows that fit no valid line: the run ends (exit 3), or they are "
+        "searched anew.",
+        choices=UNFIT,
+    )
+
+    def __post_init__(self) -> None:
+        if self.unfit not in UNFIT:
+            raise unknown("answer to unfit rows", str(self.unfit), UNFIT, where="[method] unfit")
+        if not isinstance(self.lines, str) or not self.lines:
+            raise JobError(
+                "a policy is a folder that an earlier run saved",
+                remedy="Name it with --policy FOLDER; run --save-policy FOLDER makes one.",
+            )
+
+    def run(
+        self, rows: Rows, conditions: Conditions, engine: Engine, seed: int, progress: Progress
+    ) -> Rows:
+        """Return the rows as the policy shows them; raises InfeasibleError where it cannot."""
+        from incrowd.methods.policy.search import applied
+
+        return applied(self, rows, conditions, engine, seed, progress)

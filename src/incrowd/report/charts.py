@@ -1,0 +1,415 @@
+"""What each kind of block looks like, as a specification of Vega-Lite for a width."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from incrowd.figures.blocks import Bars, Heat, Lines, Steps, Tree, Unit
+from incrowd.report.colours import N_SHADES, colour, series_colours
+from incrowd.report.icicle import places
+from incrowd.report.numbers import shortened, written
+
+Chart = Bars | Steps | Lines | Heat | Tree
+Specification = dict[str, Any]
+
+NARROW, WIDE = 304, 640
+"""Widths in pixels: a telephone or a card among others, and half a desk."""
+
+LONGEST_LABEL = 80
+
+
+def specification(block: Chart, width: int) -> Specification:
+    """Return how a block is drawn in a width, axes and labels included."""
+    if isinstance(block, Bars):
+        return _bars(block, width)
+    if isinstance(block, Steps):
+        return _steps(block, width)
+    if isinstance(block, Lines):
+        return _lines(block, width)
+    if isinstance(block, Heat):
+        return _heat(block, width)
+    return _tree(block, width)
+
+
+def is_wide(block: Chart) -> bool:
+    """Return whether a block is drawn for two widths, since it gains by room."""
+    if isinstance(block, Bars):
+        return False
+    if isinstance(block, Heat):
+        return len(block.columns) > 5
+    return True
+
+
+def is_drawn(block: Chart) -> bool:
+    """Return whether there is anything to draw."""
+    if isinstance(block, Bars):
+        return bool(block.categories) and bool(block.series)
+    if isinstance(block, Steps):
+        return len(block.edges) > 1 and bool(block.series)
+    if isinstance(block, Lines):
+        return any(block.series.values())
+    if isinstance(block, Heat):
+        return bool(block.rows) and bool(block.columns)
+    return bool(places(block))
+
+
+def _inside(width: int, height: int) -> Specification:
+    """Return a drawing that is so wide with its labels, and so high without them."""
+    return {"width": width, "height": height, "autosize": {"type": "fit-x", "contains": "padding"}}
+
+
+def _domain(numbers: list[float], room: float = 1.0) -> list[float]:
+    low, high = min([0.0, *numbers]), max([0.0, *numbers])
+    return [low * room, high * room if high > low else 1.0]
+
+
+def _axis(unit: Unit, title: str, numbers: list[float], **more: Any) -> dict[str, Any]:
+    """Return an axis whose numbers are whole where they count, and short where they are large."""
+    largest = max((abs(number) for number in numbers), default=0.0)
+    written_as = {"share": "~%", "count": ",.0f"}.get(unit, ".6~g")
+    if unit != "share" and largest >= 10_000:
+        written_as = ".3~s"
+    axis = {"format": written_as, "title": _label(title) or None, "tickCount": 5, **more}
+    return axis | {"tickMinStep": 1} if unit == "count" else axis
+
+
+def _colours(names: tuple[str, ...]) -> dict[str, Any]:
+    """Return the colour of each series; a series goes by its number, whatever it is called."""
+    shown = [colour(name) for name in series_colours(names)]
+    return {
+        "field": "series",
+        "type": "ordinal",
+        "scale": {"domain": list(range(len(names))), "range": shown},
+        "legend": None,
+    }
+
+
+def _label(text: str) -> str:
+    """Return a label as it is drawn: of one line, and not too long."""
+    cut = shortened(text, LONGEST_LABEL)
+    return "".join(character if character.isprintable() else " " for character in cut)
+
+
+# ── bars ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _bars(block: Bars, width: int) -> Specification:
+    """Bars lie, whatever their number: their names are read without turning the head."""
+    names = tuple(block.series)
+    values: list[dict[str, Any]] = [
+        {
+            "place": place,
+            "series": series,
+            "value": number,
+            "said": written(number, block.unit),
+        }
+        for series, numbers in enumerate(block.series.values())
+        for place, number in enumerate(numbers)
+    ]
+    thick = 18 if len(names) == 1 else max(15, 9 * len(names) + 3)
+    labels = [_label(category) or "(empty)" for category in block.categories]
+    across: dict[str, Any] = {"field": "value", "type": "quantitative"}
+    numbers = [value["value"] for value in values]
+    if len(names) == 1:  # numbers stand at the bars' ends instead of on an axis
+        across |= {"axis": None, "scale": {"domain": _domain(numbers, 1.32), "nice": False}}
+    else:
+        across |= {"axis": _axis(block.unit, block.x_title, numbers, tickCount=4)}
+    up: dict[str, Any] = {
+        "field": "place",
+        "type": "ordinal",
+        "sort": None,
+        "scale": {"domain": list(range(len(labels))), "paddingInner": 0.22, "paddingOuter": 0.1},
+        "axis": {
+            "title": None,
+            "domain": False,
+            "labelExpr": _looked_up(labels),
+            "labelLimit": round(0.42 * width),
+            "labelOverlap": False,
+            "labelColor": colour("ink"),
+        },
+    }
+    encoding: dict[str, Any] = {"x": across, "y": up, "color": _colours(names)}
+    if len(names) > 1:
+        each = {"domain": list(range(len(names)))}
+        encoding["yOffset"] = {"field": "series", "type": "ordinal", "sort": None, "scale": each}
+    layers: list[Specification] = [{"mark": {"type": "bar"}, "encoding": encoding}]
+    if len(names) == 1:
+        layers.append(
+            {
+                "mark": {"type": "text", "align": "left", "dx": 4, "color": colour("muted")},
+                "encoding": {"x": across, "y": up, "text": {"field": "said"}},
+            }
+        )
+    drawing = _inside(width, thick * len(labels))
+    return {**drawing, "data": {"values": values}, "layer": layers}
+
+
+def _looked_up(labels: list[str]) -> str:
+    """Return the expression that gives each place its label: two places may share a label."""
+    listed = ",".join(_quoted(label) for label in labels)
+    return f"[{listed}][datum.value]"
+
+
+def _quoted(text: str) -> str:
+    import json
+
+    return json.dumps(text)
+
+
+# ── histograms and curves ────────────────────────────────────────────────────────────────────
+
+
+def _steps(block: Steps, width: int) -> Specification:
+    """The first series is filled; further ones run over it as lines."""
+    names = tuple(block.series)
+    low, high = block.edges[0], block.edges[-1]
+    scale: dict[str, Any] = {"domain": [low, high], "nice": False, "zero": False}
+    if block.is_log_x:
+        scale["type"] = "log"
+    across = {
+        "field": "from",
+        "type": "quantitative",
+        "scale": scale,
+        "axis": _axis("number", block.x_title, [low, high], grid=False),
+    }
+    numbers = [number for of_series in block.series.values() for number in of_series]
+    room = 1.0 if block.mark is None else 1.2  # the mark's words stand above the bars
+    up = {
+        "field": "value",
+        "type": "quantitative",
+        "scale": {"domain": _domain(numbers, room), "nice": block.mark is None},
+        "axis": _axis(block.unit, block.y_title, numbers, domain=False, tickCount=4),
+    }
+    shown = dict(zip(names, series_colours(names), strict=True))
+    layers: list[Specification] = []
+    for number, (name, counts) in enumerate(block.series.items()):
+        if number == 0:
+            bars = [
+                {"from": start, "to": end, "value": count}
+                for start, end, count in zip(block.edges, block.edges[1:], counts, strict=False)
+            ]
+            mark = {
+                "type": "rect",
+                "color": colour(shown[name]),
+                "stroke": colour("card"),
+                "strokeWidth": 0.5 if len(counts) < 60 else 0,
+            }
+            encoding = {"x": across, "x2": {"field": "to"}, "y": up, "y2": {"datum": 0}}
+            layers.append({"data": {"values": bars}, "mark": mark, "encoding": encoding})
+            continue
+        ends = [*counts, counts[-1] if counts else 0.0]
+        points = [
+            {"from": edge, "value": count} for edge, count in zip(block.edges, ends, strict=False)
+        ]
+        mark = {
+            "type": "line",
+            "interpolate": "step-after",
+            "color": colour(shown[name]),
+            "strokeWidth": 2,
+        }
+        encoding = {"x": across, "y": up}
+        layers.append({"data": {"values": points}, "mark": mark, "encoding": encoding})
+    if block.mark is not None and low <= block.mark[0] <= high:
+        layers += _pointer(block.mark, scale, low, high)
+    return {**_inside(width, 190), "layer": layers}
+
+
+def _pointer(
+    mark: tuple[float, str], scale: dict[str, Any], low: float, high: float
+) -> list[Specification]:
+    data = {"values": [{"from": mark[0], "said": _label(mark[1])[:40]}]}
+    across = {"field": "from", "type": "quantitative", "scale": scale}
+    is_left = mark[0] <= (low + high) / 2 or scale.get("type") == "log"
+    rule = {"type": "rule", "color": colour("pointer"), "strokeWidth": 1.5, "strokeDash": [4, 3]}
+    text = {
+        "type": "text",
+        "align": "left" if is_left else "right",
+        "dx": 5 if is_left else -5,
+        "baseline": "top",
+        "y": 2,
+        "color": colour("pointer"),
+    }
+    return [
+        {"data": data, "mark": rule, "encoding": {"x": across}},
+        {"data": data, "mark": text, "encoding": {"x": across, "text": {"field": "said"}}},
+    ]
+
+
+def _lines(block: Lines, width: int) -> Specification:
+    values: list[dict[str, Any]] = [
+        {"series": series, "x": x, "y": y}
+        for series, points in enumerate(block.series.values())
+        for x, y in points
+        if (x > 0 or not block.is_log_x) and (y > 0 or not block.is_log_y)
+    ]
+    xs, ys = [point["x"] for point in values], [point["y"] for point in values]
+    across = {
+        "field": "x",
+        "type": "quantitative",
+        "scale": {"type": "log" if block.is_log_x else "linear", "zero": False, "padding": 10},
+        "axis": _axis(block.x_unit, block.x_title, xs, grid=False, **_ticks(xs)),
+    }
+    up = {
+        "field": "y",
+        "type": "quantitative",
+        "scale": {"type": "log" if block.is_log_y else "linear", "zero": not block.is_log_y},
+        "axis": _axis(block.y_unit, block.y_title, ys, domain=False),
+    }
+    colours = _colours(tuple(block.series))
+    mark = {"type": "line", "strokeWidth": 2, "point": {"size": 36}}
+    encoding = {"x": across, "y": up, "color": colours}
+    layers: list[Specification] = [{"data": {"values": values}, "mark": mark, "encoding": encoding}]
+    if block.marked is not None:
+        name, place = block.marked
+        x, y = block.series[name][place]
+        ring = {
+            "type": "point",
+            "size": 220,
+            "strokeWidth": 2.5,
+            "filled": False,
+            "color": colour("pointer"),
+        }
+        here = {"values": [{"x": x, "y": y}]}
+        layers.append({"data": here, "mark": ring, "encoding": {"x": across, "y": up}})
+    return {**_inside(width, 260), "layer": layers}
+
+
+def _ticks(numbers: list[float]) -> dict[str, Any]:
+    """Return ticks at the very places of points, where these are few."""
+    distinct = sorted(set(numbers))
+    return {"values": distinct} if len(distinct) <= 8 else {}
+
+
+# ── pairs and trees ──────────────────────────────────────────────────────────────────────────
+
+
+def _shade(share: float) -> int:
+    """Return the step of a share: 0 for nothing at all, the last for nearly all."""
+    if share <= 0:
+        return 0
+    return min(N_SHADES - 1, 1 + int(share * (N_SHADES - 1)))
+
+
+def _shades(name: str) -> dict[str, Any]:
+    steps = list(range(N_SHADES))
+    shown = [colour(f"{name}-{step}") for step in steps]
+    return {
+        "field": "shade",
+        "type": "ordinal",
+        "scale": {"domain": steps, "range": shown},
+        "legend": None,
+    }
+
+
+def _heat(block: Heat, width: int) -> Specification:
+    room = block.high - block.low
+    values = []
+    for row, numbers in enumerate(block.values):
+        for column, number in enumerate(numbers):
+            share = 0.0 if number is None or not room else (number - block.low) / room
+            said = "" if number is None else f"{number:.2f}"
+            values.append({"row": row, "column": column, "shade": _shade(share), "said": said})
+    row_labels = [_label(name) for name in block.rows]
+    column_labels = [_label(name) for name in block.columns]
+    room_of_cell = 0.72 * width / max(1, len(block.columns))
+    across = {
+        "field": "column",
+        "type": "ordinal",
+        "scale": {"domain": list(range(len(column_labels))), "padding": 0.04},
+        "axis": {
+            "title": None,
+            "orient": "top",
+            "domain": False,
+            "labelExpr": _looked_up(column_labels),
+            "labelAngle": -90 if room_of_cell < 90 else 0,
+            "labelLimit": 90,
+            "labelOverlap": False,
+            "labelColor": colour("ink"),
+        },
+    }
+    up = {
+        "field": "row",
+        "type": "ordinal",
+        "scale": {"domain": list(range(len(row_labels))), "padding": 0.04},
+        "axis": {
+            "title": None,
+            "domain": False,
+            "labelExpr": _looked_up(row_labels),
+            "labelLimit": round(0.28 * width),
+            "labelOverlap": False,
+            "labelColor": colour("ink"),
+        },
+    }
+    cells = {
+        "mark": {"type": "rect"},
+        "encoding": {"x": across, "y": up, "color": _shades("shade")},
+    }
+    layers: list[Specification] = [cells]
+    if room_of_cell >= 30:
+        text = {"type": "text", "fontSize": 10}
+        colours = _shades("on-shade")
+        layers.append(
+            {
+                "mark": text,
+                "encoding": {"x": across, "y": up, "text": {"field": "said"}, "color": colours},
+            }
+        )
+    drawing = _inside(width, 26 * len(block.rows))
+    return {**drawing, "data": {"values": values}, "layer": layers, **OWN_COLOURS}
+
+
+OWN_COLOURS = {"resolve": {"scale": {"color": "independent"}}}
+"""Each layer has its own scale of colours: what lies behind a text, and the text."""
+
+LEAST_LABELLED = 13
+"""Nodes of fewer pixels in height bear no label: the table below the drawing has it."""
+
+
+def _tree(block: Tree, width: int) -> Specification:
+    found = places(block)
+    n_columns = 1 + max(place.column for place in found)
+    n_deep = sum(1 for place in found if place.column == n_columns - 1)
+    height = max(150, min(460, 16 * n_deep, 60 + 4 * len(found)))
+    step = width / n_columns
+    values = [
+        {
+            "left": place.column * step,
+            "right": (place.column + 1) * step,
+            "top": place.top * height,
+            "bottom": place.bottom * height,
+            "middle": (place.top + place.bottom) / 2 * height,
+            "shade": _shade(place.share) if place.is_shown else 0,
+            "said": _label(place.label)
+            if (place.bottom - place.top) * height >= LEAST_LABELLED
+            else "",
+        }
+        for place in found
+    ]
+    across = {"type": "quantitative", "axis": None, "scale": {"domain": [0, width], "nice": False}}
+    up = {
+        "type": "quantitative",
+        "axis": None,
+        "scale": {"domain": [0, height], "nice": False, "reverse": True},
+    }
+    rects = {
+        "mark": {"type": "rect", "stroke": colour("card"), "strokeWidth": 1},
+        "encoding": {
+            "x": {"field": "left", **across},
+            "x2": {"field": "right"},
+            "y": {"field": "top", **up},
+            "y2": {"field": "bottom"},
+            "color": _shades("shade"),
+        },
+    }
+    said = {
+        "transform": [{"filter": "datum.said != ''"}],
+        "mark": {"type": "text", "align": "left", "dx": 5, "limit": round(step - 9)},
+        "encoding": {
+            "x": {"field": "left", **across},
+            "y": {"field": "middle", **up},
+            "text": {"field": "said"},
+            "color": _shades("on-shade"),
+        },
+    }
+    data = {"data": {"values": values}}
+    return {**_inside(width, height), **data, "layer": [rects, said], **OWN_COLOURS}

@@ -1,0 +1,133 @@
+"""``incrowd compare`` as people call it, each point in a process of its own."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from incrowd.cli import run_with_status
+from incrowd.data.set_files import write_sets
+from incrowd.data.set_samples import user_lists
+
+FLAGS = ["--quasi", "age,sex", "--sensitive", "diagnosis", "--queries", "50"]
+
+
+def command(*words):
+    return [sys.executable, "-m", "incrowd", "compare", *words]
+
+
+def test_a_killed_grid_keeps_what_it_has_and_goes_on(census):
+    """Ctrl-C after the first point: it is kept, and the same command measures the others."""
+    kept = census.with_name("census.compare.json")
+    words = [census.name, *FLAGS, "--k", "2,5,400", "--method", "mondrian"]
+    started = subprocess.Popen(
+        command(*words),
+        cwd=census.parent,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 100
+    while not kept.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.killpg(started.pid, signal.SIGINT)
+    _, said = started.communicate(timeout=60)
+    assert started.returncode == 130, said
+    assert "goes on from there" in said
+    first = json.loads(kept.read_text("utf-8"))["points"]
+    assert 1 <= len(first) < 3
+    assert not list(census.parent.glob(".incrowd-*"))
+    page = census.with_name("page.html")
+    finished = subprocess.run(
+        command(*words, "--report", page.name, "--json"),
+        cwd=census.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr
+    told = json.loads(finished.stdout)
+    assert told["points"][: len(first)] == first
+    assert [one["status"] for one in told["points"]] == ["released", "released", "infeasible"]
+    assert told["recommended"]["reason"]
+    assert "Publish one point of a grid, never two" in finished.stderr + told["warning"]
+    assert json.loads(kept.read_text("utf-8")) == told
+    html = page.read_text("utf-8")
+    assert html.count("mondrian") >= 2
+    assert sorted(path.name for path in census.parent.iterdir()) == [
+        "census.compare.json",
+        "census.csv",
+        "hierarchies",
+        "page.html",
+    ]
+
+
+def test_the_table_names_the_best_and_warns(census, capsys, monkeypatch):
+    monkeypatch.chdir(census.parent)
+    words = ["compare", census.name, *FLAGS, "--k", "2,301", "--method", "mondrian"]
+    assert run_with_status([*words, "-o", "kept.json", "--at-least-k", "2"]) == 0
+    said = capsys.readouterr()
+    assert "best" in said.out
+    assert "no release can keep the promise" in said.out
+    assert "least loss" in said.out
+    assert "The largest k that can be kept is 300" in said.err
+    assert "never two" in said.err
+
+
+def test_a_job_file_gives_the_rest(census, capsys, monkeypatch, here):
+    monkeypatch.chdir(census.parent)
+    text = (
+        'data = "census.csv"\n[roles]\nage = "quasi-identifying"\nsex = "quasi-identifying"\n'
+        '[guarantee]\nk = 9\n[method]\nname = "greedy"\nrepair = "no"\n'
+    )
+    (census.parent / "job.toml").write_text(text, encoding="utf-8")
+    assert run_with_status(["compare", "job.toml", "--k", "3", "--queries", "20", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [one["point"]["k"] for one in told["points"]] == [3]
+    assert told["points"][0]["method"]["parameters"]["repair"] == "no"
+    assert here == ["k=3 method=greedy metric=nllm suppression_limit=0.0"]
+
+
+def test_methods_that_the_job_does_not_name_search_for_what_is_compared(census, monkeypatch, here):
+    monkeypatch.chdir(census.parent)
+    words = ["compare", census.name, *FLAGS, "--k", "9", "--method", "greedy,mondrian"]
+    assert run_with_status([*words, "--by", "ncp"]) == 0
+    assert [key.split()[2] for key in here] == ["metric=ncp", "metric=ncp"]
+
+
+def test_lists_take_the_same_flags(tmp_path, monkeypatch, here):
+    monkeypatch.chdir(tmp_path)
+    write_sets(user_lists(100, 40, seed=1), tmp_path / "lists.dat")
+    words = ["compare", "lists.dat", "--guarantee", "suppression", "--k", "4", "--method"]
+    assert run_with_status([*words, "mondrian", "--queries", "30"]) == 0
+    assert here == ["k=4 method=mondrian"]
+    assert (tmp_path / "lists.compare.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--k", "two"], "--k: not a list of numbers"),
+        (["--method", "mondrain"], "mondrain"),
+        (["--suppression-limit", "2", "--method", "mondrian"], "share from 0 to 1"),
+        (["--report", "nowhere/page.html"], "no such folder"),
+        (["--report", "census.csv", "--force"], "the output is an input"),
+        (["--report", "hierarchies/education.csv"], "exists already"),
+        (["-o", "nowhere/kept.json"], "no such folder"),
+        (["-o", "census.csv", "--force"], "the output is an input"),
+        (["-o", "hierarchies/education.csv", "--method", "mondrian"], "no comparison"),
+        (["--predict", "shoe"], "shoe"),
+    ],
+)
+def test_bad_usage_is_exit_2(census, capsys, monkeypatch, words, told):
+    monkeypatch.chdir(census.parent)
+    before = census.read_bytes()
+    assert run_with_status(["compare", census.name, *FLAGS, *words]) == 2
+    assert told in capsys.readouterr().err
+    assert census.read_bytes() == before
+    assert sorted(path.name for path in census.parent.iterdir()) == ["census.csv", "hierarchies"]

@@ -1,0 +1,236 @@
+"""Certificates: what they say, what they keep to themselves, and what verifying them refuses."""
+
+import hashlib
+import hmac
+import json
+import re
+import stat
+import subprocess
+
+import pytest
+
+import incrowd as ic
+from incrowd.audit.certificate import public_scalars, two_digits
+
+FLAGS = ["--k", 5, "--quasi", "age,sex,zip", "--sensitive", "diagnosis", "--method", "mondrian"]
+PUBLIC = ["--certificate", "public.json", "--certificate-for", "public"]
+
+
+def run(desk, *more, data="census.csv"):
+    finished = desk.call("run", data, *FLAGS, "-o", "out.csv", "--json", *more)
+    assert finished.status == 0, finished.err
+    return finished.json
+
+
+def sha256(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_the_owners_has_everything(desk):
+    audit = run(desk, "--certificate", "own.json")
+    certificate = json.loads((desk / "own.json").read_text())
+    for name in ("holds", "losses", "findings", "stages", "seconds", "seed", "quasi"):
+        assert certificate[name] == audit[name], name
+    assert certificate["input_sha256"] == sha256(desk / "census.csv")
+    assert certificate["release_sha256"] == sha256(desk / "out.csv")
+    assert 'name = "mondrian"' in certificate["job"]
+    assert stat.S_IMODE((desk / "own.json").stat().st_mode) == 0o600
+    assert desk.call("verify-certificate", "out.csv", "own.json").status == 0
+    verified = desk.call("verify-certificate", "out.csv", "own.json", "--original", "census.csv")
+    assert verified.status == 0
+    other = desk.call("verify-certificate", "out.csv", "own.json", "--original", "out.csv")
+    assert other.status == 1
+    assert "made from another original" in other.out
+
+
+def test_the_public_one_is_of_the_release_alone(desk):
+    text = (desk / "census.csv").read_text().splitlines()
+    text[1] = re.sub(r"[^,]+", "zq-00017", text[1], count=2)  # id and name, which are removed
+    (desk / "census.csv").write_text("\n".join(text) + "\n")
+    audit = run(desk, "--certificate", "public.json", "--certificate-for", "public")
+    written = (desk / "public.json").read_text()
+    certificate = json.loads(written)
+    assert set(certificate) == {
+        *("kind", "format", "edition", "holds", "guarantee", "quasi", "reading", "findings"),
+        *("scalars", "n_rows", "n_groups", "smallest_group", "method", "release_sha256"),
+        *("input_commitment", "incrowd_version"),
+    }
+    assert "zq-00017" not in written
+    assert audit["input_sha256"] not in written
+    assert certificate["input_commitment"] == ""
+    assert certificate["scalars"]["loss"] == two_digits(audit["losses"]["loss"])
+    assert [finding["name"] for finding in certificate["findings"]] == [
+        *("k-anonymity", "row numbers", "canonical order", "risk")
+    ]
+    assert stat.S_IMODE((desk / "public.json").stat().st_mode) == 0o644
+
+
+def test_a_commitment_is_proven_by_its_key_alone(desk):
+    (desk / "private").mkdir()
+    run(desk, *PUBLIC, "--commitment-key", "private/c.key")
+    certificate = json.loads((desk / "public.json").read_text())
+    key = bytes.fromhex((desk / "private/c.key").read_text())
+    digest = sha256(desk / "census.csv")
+    assert certificate["input_commitment"] == hmac.new(key, digest.encode(), "sha256").hexdigest()
+    assert len(key) == 32
+    assert stat.S_IMODE((desk / "private/c.key").stat().st_mode) == 0o600
+    verify = ["verify-certificate", "out.csv", "public.json", "--original", "census.csv"]
+    assert desk.call(*verify, "--commitment-key", "private/c.key").status == 0
+    assert desk.call(*verify).status == 2
+    (desk / "private/c.key").write_text("00" * 32)
+    assert desk.call(*verify, "--commitment-key", "private/c.key").status == 1
+    (desk / "private/c.key").write_text("no key")
+    assert desk.call(*verify, "--commitment-key", "private/c.key").status == 2
+
+
+def test_signatures_are_openssls(desk):
+    def openssl(*words):
+        return subprocess.run(["openssl", *words], cwd=desk.folder, capture_output=True, check=True)
+
+    for name in ("sign", "other"):
+        openssl("genpkey", "-algorithm", "ed25519", "-out", f"{name}.pem")
+        openssl("pkey", "-in", f"{name}.pem", "-pubout", "-out", f"{name}.pub")
+    run(desk, *PUBLIC, "--sign-key", "sign.pem")
+    sig = ["-sigfile", "public.json.sig", "-in", "public.json"]
+    openssl("pkeyutl", "-verify", "-pubin", "-inkey", "sign.pub", "-rawin", *sig)
+    verify = ["verify-certificate", "out.csv", "public.json", "--public-key"]
+    assert desk.call(*verify, "sign.pub").status == 0
+    assert desk.call(*verify, "other.pub").status == 1
+    assert desk.call(*verify, "census.csv").status == 2
+    changed = (desk / "public.json").read_text().replace('"k": 5', '"k": 4')
+    (desk / "public.json").write_text(changed)
+    assert desk.call(*verify, "sign.pub").status == 1
+    (desk / "public.json.sig").unlink()
+    assert desk.call(*verify, "sign.pub").status == 1
+
+
+def test_other_bytes_and_another_promise_are_told(desk):
+    run(desk, *PUBLIC)
+    assert desk.call("verify-certificate", "out.csv", "public.json").status == 0
+    content = json.loads((desk / "public.json").read_text())
+    content["guarantee"]["parameters"]["k"] = 50
+    (desk / "claims.json").write_text(json.dumps(content))
+    claimed = desk.call("verify-certificate", "out.csv", "claims.json", "--json")
+    assert claimed.status == 1
+    assert {f["name"] for f in claimed.json["findings"] if f["holds"] is False} >= {"found again"}
+    lines = (desk / "out.csv").read_text().splitlines()
+    (desk / "out.csv").write_text("\n".join(lines[:-1]) + "\n")
+    shorter = desk.call("verify-certificate", "out.csv", "public.json", "--json")
+    assert shorter.status == 1
+    assert [f["holds"] for f in shorter.json["findings"] if f["name"] == "bytes"] == [False]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("no json", "not JSON"),
+        ("[1]", "not a certificate"),
+        ('{"kind": "incrowd certificate", "format": 9}', "another format"),
+        ('{"kind": "incrowd certificate", "format": 1}', "lacks edition"),
+    ],
+)
+def test_what_is_no_certificate_is_refused(desk, content, told):
+    (desk / "c.json").write_text(content)
+    refused = desk.call("verify-certificate", "census.csv", "c.json")
+    assert refused.status == 2
+    assert told in refused.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--certificate", "c.txt"],
+        ["--sign-key", "sign.pem"],
+        ["--commitment-key", "c.key", "--certificate", "c.json"],
+        ["--certificate", "c.json", "--certificate-for", "all"],
+        ["--certificate", "c.json", "--sign-key", "census.csv"],
+        ["--report", "same.html", "--report-for", "nobody"],
+        ["--certificate", "missing/c.json"],
+    ],
+)
+def test_contradictions_publish_nothing(desk, words):
+    before = desk.files()
+    refused = desk.call("run", "census.csv", *FLAGS, "-o", "out.csv", *words)
+    assert refused.status == 2, refused.err
+    assert desk.files() == before
+
+
+def test_documents_are_taken_back_where_the_release_fails(desk, monkeypatch):
+    before = desk.files()
+
+    def fails(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("incrowd.pipeline.publish", fails)
+    refused = desk.call("run", "census.csv", *FLAGS, "-o", "out.csv", *PUBLIC)
+    assert refused.status == 2
+    assert desk.files() == before
+
+
+def test_an_existing_document_is_kept(desk):
+    (desk / "public.json").write_text("mine")
+    refused = desk.call("run", "census.csv", *FLAGS, "-o", "out.csv", *PUBLIC)
+    assert refused.status == 2
+    assert (desk / "public.json").read_text() == "mine"
+    assert not (desk / "out.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "is_checked"),
+    [
+        (["lists.dat", "--guarantee", "smooth", "--k", 4], True),
+        (["lists.dat", "--guarantee", "suppression", "--k", 4], True),
+        (["visits.dat", "--k", 2, "--rules", "rules.txt", "--confidence", 0.9], False),
+        (["lists.dat", "--guarantee", "edge-dp", "--epsilon", 3], False),
+    ],
+)
+def test_certificates_of_sets(desk, words, is_checked):
+    from incrowd.data.set_files import write_sets
+    from incrowd.data.set_samples import user_lists
+
+    write_sets(user_lists(120, 60, seed=1), desk / "lists.dat")
+    visits = ["b c e g h", "a c d i j", "a f l", "b e g h", "d f l"] * 3
+    (desk / "visits.dat").write_text("\n".join(visits) + "\n")
+    (desk / "rules.txt").write_text("a c -> h\n")
+    more = ["--sensitive-items", "h,i,j"] if "visits.dat" in words else []
+    ran = desk.call("run", *words, *more, "-o", "out.dat", *PUBLIC)
+    assert ran.status == 0, ran.err
+    certificate = json.loads((desk / "public.json").read_text())
+    assert bool(certificate["findings"]) == is_checked
+    assert ("jaccard" in certificate["scalars"]) == is_checked
+    verified = desk.call("verify-certificate", "out.dat", "public.json", "--json")
+    assert verified.status == 0, verified.out
+    again = {finding["name"]: finding["holds"] for finding in verified.json["findings"]}
+    assert again["found again"] is (True if is_checked else None)
+
+
+def test_a_folder_has_a_certificate(desk):
+    (desk / "parts").mkdir()
+    (desk / "census.csv").rename(desk / "parts/census.csv")
+    ran = desk.call("run", "parts", *FLAGS, "-o", "out.csv/", *PUBLIC)
+    assert ran.status == 0, ran.err
+    assert desk.call("verify-certificate", "out.csv/", "public.json").status == 0
+    part = next((desk / "out.csv").glob("*.csv"))
+    part.write_text(part.read_text() + part.read_text().splitlines()[1] + "\n")
+    assert desk.call("verify-certificate", "out.csv/", "public.json").status == 1
+
+
+def test_in_python(tmp_path):
+    job = ic.Job(
+        schema=ic.Schema(quasi=["age", "sex", "zip"], sensitive=["diagnosis"]),
+        guarantee=ic.KAnonymity(5),
+        method=ic.Mondrian(),
+    )
+    release = ic.anonymize(ic.sample_census(300), job)
+    path = release.certificate(tmp_path / "c.json", edition="public")
+    assert json.loads(path.read_text())["release_sha256"] == release.audit.release_sha256
+    with pytest.raises(ic.InputError, match="exists already"):
+        release.certificate(path)
+    with pytest.raises(ic.InputError, match="not kept"):
+        ic.Release(None, release.audit).certificate(tmp_path / "other.json")
+
+
+def test_scalars_are_a_closed_list_of_two_digits():
+    losses = {"loss": 0.123456, "ncp": 0.5, "are_subsets": 12345.6, "created": 0.0}
+    assert public_scalars("k-anonymity", losses) == {"loss": 0.12, "created": 0.0, "are": 12000.0}
+    assert public_scalars("edge-dp", {"jaccard": 0.5}) == {}

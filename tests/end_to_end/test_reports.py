@@ -1,0 +1,144 @@
+"""Reports of every method: they tell what the audit tells, and the public one nothing else."""
+
+import json
+import re
+import shutil
+
+import pytest
+
+from incrowd.data.set_files import write_sets
+from incrowd.data.set_samples import user_lists
+
+TABLE = ["census.csv", "--quasi", "age,sex,zip", "--sensitive", "diagnosis", "--k", 5]
+FEW = ["few.csv", *TABLE[1:]]
+LISTS = ["lists.dat", "--k", 4]
+VISITS = ["visits.dat", "--k", 2, "--sensitive-items", "h,i,j"]
+
+JOBS = {
+    "greedy": [*TABLE, "--method", "greedy"],
+    "mondrian": [*TABLE, "--method", "mondrian", "--l", 2],
+    "cluster": [*TABLE, "--effort", "quick"],
+    "full-domain": [*TABLE, "--method", "full-domain"],
+    "microaggregate": ["census.csv", "--quasi", "age", "--k", 5, "--method", "microaggregate"],
+    "own-k": [*FEW, "--method", "mondrian", "--k-column", "k"],
+    "adaptive": [*FEW, "--guarantee", "adaptive", "--k-column", "k"],
+    "bits": [*FEW, "--guarantee", "adaptive", "--mask", "bit", "--posterior", "report"],
+    "smooth": [*LISTS, "--guarantee", "smooth"],
+    "suppression": [*LISTS, "--guarantee", "suppression", "--method", "mondrian"],
+    "majority": [*LISTS, "--guarantee", "majority", "--method", "facility"],
+    "edge-dp": ["lists.dat", "--guarantee", "edge-dp", "--epsilon", 3],
+    "rules": [*VISITS, "--rules", "rules.txt", "--confidence", 0.9],
+    "km": [*VISITS, "--m", 1],
+}
+
+
+@pytest.fixture
+def full_desk(desk):
+    """A desk with the data of all jobs; removed columns hold what must not be told."""
+    rows = (desk / "census.csv").read_text().splitlines()
+    rows[1:] = [
+        re.sub(r"^[^,]+,[^,]+", f"zq-{n:05},zq-{n:05}", row) for n, row in enumerate(rows[1:])
+    ]
+    (desk / "census.csv").write_text("\n".join(rows) + "\n")
+    (desk / "few.csv").write_text("\n".join(rows[:151]) + "\n")
+    write_sets(user_lists(150, 60, seed=1), desk / "lists.dat")
+    visits = ["b c e g h", "a c d i j", "a f l", "b e g h", "d f l"] * 3
+    (desk / "visits.dat").write_text("\n".join(visits) + "\n")
+    (desk / "rules.txt").write_text("a c -> h\n")
+    return desk
+
+
+def figures_of(page):
+    found = re.search(
+        r'<script type="application/json" id="figures">(.*?)</script>', page, re.DOTALL
+    )
+    return json.loads(found[1])
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_the_owners_page_tells_the_audit(full_desk, name):
+    desk, words = full_desk, JOBS[name]
+    output = "out.csv" if words[0].endswith(".csv") else "out.dat"
+    ran = desk.call("run", *words, "-o", output, "--report", "page.html", "--json")
+    assert ran.status == 0, ran.err
+    page = (desk / "page.html").read_text()
+    assert figures_of(page)["audit"] == ran.json
+    assert len(page) < 3_000_000
+    assert not re.search(r"""(src|href)=["'](?!#)""", page), "nothing is asked of the network"
+    names = {finding["name"] for finding in ran.json["findings"]}
+    assert {"risk", "utility: queries", "utility: statistics"} <= names
+    assert (desk / "page.html").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_the_public_page_is_made_again_without_the_original(full_desk, name, tmp_path_factory):
+    desk, words = full_desk, JOBS[name]
+    output = "out.csv" if words[0].endswith(".csv") else "out.dat"
+    documents = ["--report", "page.html", "--report-for", "public"]
+    documents += ["--certificate", "public.json", "--certificate-for", "public"]
+    ran = desk.call("run", *words, "-o", output, *documents)
+    assert ran.status == 0, ran.err
+    page = (desk / "page.html").read_bytes()
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    for file in (output, "public.json"):
+        shutil.copy(desk / file, elsewhere)
+    for file in desk.folder.glob("*"):
+        if file.is_file():
+            file.unlink()
+    desk.folder = elsewhere
+    made = desk.call("verify-certificate", output, "public.json", "--report", "again.html")
+    assert made.status == 0, made.err
+    assert (elsewhere / "again.html").read_bytes() == page
+    assert b"zq-0" not in page
+    text = re.sub(rb"<style>.*?</style>", b"", page, flags=re.DOTALL)
+    assert not re.search(rb"before|original distribution|\bseconds\b|\bMB\b", text)
+
+
+def test_values_that_were_generalized_away_are_not_told(full_desk):
+    """A value of every column is planted; what the release does not show, the page does not."""
+    desk = full_desk
+    rows = desk.rows("census.csv")
+    head = list(rows[0])
+    for column in head:
+        if column not in ("k", "age", "diagnosis"):
+            rows[7][column] = "zq-00017"
+    text = [",".join(head), *(",".join(row.values()) for row in rows)]
+    (desk / "census.csv").write_text("\n".join(text) + "\n")
+    words = [*TABLE, "--method", "mondrian", "--hierarchy", "zip=flat", "--hierarchy", "sex=flat"]
+    words += ["-o", "out.csv", "--report", "page.html", "--report-for", "public"]
+    words += ["--certificate", "public.json", "--certificate-for", "public"]
+    assert desk.call("run", *words).status == 0
+    assert "zq-00017" not in (desk / "out.csv").read_text()
+    assert "zq-00017" not in (desk / "page.html").read_text()
+    assert "zq-00017" not in (desk / "public.json").read_text()
+
+
+def test_a_check_draws_a_page(full_desk):
+    desk = full_desk
+    (desk / "private").mkdir()
+    words = [*TABLE, "--method", "mondrian", "-o", "out.csv", "--key", "private/key.csv"]
+    assert desk.call("run", *words).status == 0
+    check = ["check", "out.csv", *TABLE[1:], "--report", "page.html", "--json"]
+    alone = desk.call(*check, "--risk")
+    assert alone.status == 0, alone.err
+    assert figures_of((desk / "page.html").read_text())["audit"] == alone.json
+    assert desk.call(*check).status == 2, "the page is there"
+    owner = ["--original", "census.csv", "--key", "private/key.csv", "--attack", "linkage"]
+    owned = desk.call(*check, *owner, "--force")
+    assert owned.status == 0, owned.err
+    assert figures_of((desk / "page.html").read_text())["audit"] == owned.json
+    broken = desk.call(*check, "--k", 400, "--force")
+    assert broken.status == 1
+    assert "<p class=\"answer\">does not hold" in (desk / "page.html").read_text()
+    assert desk.call("check", "out.csv", *TABLE[1:], "--report", "page.txt").status == 2
+
+
+def test_a_report_of_rows_that_lie_on_disk_brings_them_together(full_desk):
+    desk = full_desk
+    (desk / "parts").mkdir()
+    shutil.copy(desk / "census.csv", desk / "parts/one.csv")
+    words = ["parts", *TABLE[1:], "--method", "mondrian", "--report", "page.html"]
+    assert desk.call("run", *words, "-o", "out.csv").status == 0
+    refused = desk.call("run", *words, "-o", "out/", "--force")
+    assert refused.status == 2
+    assert "a report shows all rows together" in refused.err
