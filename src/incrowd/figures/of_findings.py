@@ -123,7 +123,8 @@ _WORDS = {
 def _spoken(name: object) -> str:
     """Return the name of a figure in words."""
     known = _WORDS.get(str(name))
-    return known if known else str(name).removeprefix("n_").removeprefix("is_").replace("_", " ")
+    said = str(name).removeprefix("is_").replace("_", " ")
+    return known or (f"number of {said[2:]}" if said.startswith("n ") else said)
 
 
 # ── risk ─────────────────────────────────────────────────────────────────────────────────────
