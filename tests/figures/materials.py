@@ -1,7 +1,6 @@
-"""Releases with all that their reports are made of, from the pipelines' own parts."""
+"""Releases with all that their reports are made of, by plain methods."""
 
 from collections import Counter
-from contextlib import closing
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -12,71 +11,20 @@ import numpy as np
 import pyarrow as pa
 
 import incrowd as ic
-from incrowd import pipeline, set_pipeline
-from incrowd.audit.examine import released_rows
-from incrowd.data.frames import from_frame
-from incrowd.data.set_format import SetFile, SetFormat
+from incrowd.appraisal import appraised
 from incrowd.data.set_samples import user_lists
-from incrowd.data.shelf import IN_MEMORY
-from incrowd.engines.table import make_engine
-from incrowd.figures.material import OwnSets, OwnTable, SetMaterial, TableMaterial
 from incrowd.figures.owner import owner_page
 from incrowd.figures.public import public_page
-from incrowd.figures.trees import splits_of
 from incrowd.job import ReleaseOptions
 from incrowd.methods.rbat.promise import FoundParts, SplitTree
 from incrowd.methods.sets.found import Found
-from incrowd.progress import silent
-from incrowd.release import Stages, signed, timed
-from incrowd.rule_pipeline import FoundRules
 
 
-def table_release(frame, job):
-    """Return the audit, the job as text and the material of a table's release."""
-    stages = Stages(silent)
-    with closing(make_engine(job.engine)) as engine:
-        table, _ = from_frame(frame)
-        searched = pipeline._search(job, table, engine, stages, silent)
-        with stages("audit"):
-            released, _ = from_frame(searched.frame)
-            audit = pipeline._audit(job, searched, released, engine)
-    own = OwnTable(
-        original=searched.prepared.table,
-        original_row=searched.original_row,
-        before=searched.before,
-        after=released_rows(searched.before, released, searched.original_row),
-        k_of_row=searched.conditions.k_of_row,
-    )
-    material = TableMaterial(released, searched.prepared.schema, own)
-    audit = timed(signed(audit, "a" * 64, "b" * 64), stages)
-    return audit, searched.repeating(job).to_toml(), material
-
-
-def set_release(sets, job):
-    """Return the audit, the job as text and the material of a release of sets."""
-    stages = Stages(silent)
-    with closing(make_engine(job.engine)) as engine:
-        read = SetFile(sets, SetFormat(), [])
-        found = set_pipeline._found(job, read, engine, stages, silent, IN_MEMORY)
-        released = found.handed_out()
-        with stages("audit"):
-            audit = set_pipeline._audit(job, found, released, engine)
-    if isinstance(found, FoundRules):
-        tree = found.parts.tree
-        own = OwnSets(
-            found.original,
-            found.original_row,
-            part_of_item=found.parts.part_of_item,
-            is_sensitive=found.is_sensitive,
-            rules=found.rules,
-            splits=splits_of(tree.left, tree.right, tree.n_items),
-        )
-    else:
-        own = OwnSets(
-            found.original, found.original_row, found.original_item, k_of_row=found.k_of_row
-        )
-    audit = timed(signed(audit, "a" * 64, "b" * 64), stages)
-    return audit, set_pipeline._repeating(job, found).to_toml(), SetMaterial(released, own)
+def release_of(data, job):
+    """Return the audit with risk and use, the job as text and the material of a release."""
+    told = ic.anonymize(data, job).told
+    material = told.material()
+    return appraised(told.audit, material), told.job_text, material
 
 
 def certificate_of(audit, quasi=(), sensitive=()):
@@ -187,7 +135,7 @@ def table(n_rows=400, k=4, seed=2):
         hierarchies={"age": "intervals:10,20"},
         release=ReleaseOptions(accept_insensitive=("occupation",), suppression_limit=1.0),
     )
-    return table_release(ic.sample_census(n_rows, seed), job)
+    return release_of(ic.sample_census(n_rows, seed), job)
 
 
 def adaptive(n_rows=60):
@@ -200,13 +148,19 @@ def adaptive(n_rows=60):
         guarantee=ic.AdaptiveAnonymity(k_column="wish"),
         method=FirstColumn(),
     )
-    return table_release(frame, job)
+    return release_of(frame, job)
+
+
+def long_frame(sets):
+    """Return sets as a frame of rows and items."""
+    rows = np.repeat(np.arange(sets.n_rows), sets.sizes)
+    return pa.table({"row": rows, "item": sets.items.astype(np.int64)})
 
 
 def lists(n_rows=200, k=5):
     """Return a release of lists."""
     job = ic.SetJob(guarantee=ic.Smooth(k), method=Neighbours())
-    return set_release(user_lists(n_rows, 40, seed=1), job)
+    return release_of(long_frame(user_lists(n_rows, 40, seed=1)), job)
 
 
 def transactions(folder, n_rows=200):
@@ -218,7 +172,7 @@ def transactions(folder, n_rows=200):
         method=Quarters(),
         rules=ic.RuleInput(file=str(path), sensitive_items="0,3"),
     )
-    return set_release(user_lists(n_rows, 40, seed=1), job)
+    return release_of(long_frame(user_lists(n_rows, 40, seed=1)), job)
 
 
 @cache

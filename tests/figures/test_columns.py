@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import incrowd as ic
@@ -87,6 +87,7 @@ def test_sums_are_the_rows(pairs):
     assert listed.rows[0][1] == change.loss("loss")
 
 
+@settings(max_examples=30)
 @pytest.mark.parametrize("spec", ["intervals:5,10", "ranges:5", "auto"])
 @given(st.lists(st.integers(0, 90), min_size=30, max_size=120), st.randoms(use_true_random=False))
 def test_numbers_are_spread_over_what_they_stand_for(spec, ages, draw):
@@ -152,3 +153,20 @@ def test_what_was_left_out_shows_in_kept_columns():
         "z": 1,
     }
     assert dict(zip(bars.categories, bars.series["after"], strict=True)) == {"x": 1, "y": 2, "z": 0}
+
+
+def test_flat_columns_share_a_section():
+    flat = Hierarchy.from_ladder("sex", [["f", "m", "d"], ["*"] * 3])
+    own = own_of([0, 0, 1, 1, 2], [0, 3, 1, 3, 3], [False] * 4 + [True], flat)
+    material = TableMaterial(Table(pa.table({"job": list("f*m*")})), ic.Schema(quasi=["job"]), own)
+    (section,) = column_sections(changes_of(own), material)
+    (bars,) = section.blocks
+    assert section.name == "flat-columns"
+    assert dict(zip(bars.categories, bars.series["before"], strict=True)) == {
+        "*": 0,
+        "f": 2,
+        "m": 2,
+        "d": 1,
+    }
+    assert bars.series["after"] == (2, 1, 1, 0)  # the row that is left out is nowhere
+    assert bars.note == "50.0 % as they were, 50.0 % *."

@@ -52,8 +52,8 @@ def test_rates_of_an_attack_stand_side_by_side():
     listing, bars, facts = section.blocks
     assert [row[:2] for row in listing.rows] == [("before", 0.25), ("after", 0.2)]
     assert bars.series == {"before": (0.25,), "after": (0.2,)}
-    assert ("n targets", 400) in facts.facts
-    assert ("before, n certain", 3) in facts.facts
+    assert ("number of targets", 400) in facts.facts
+    assert ("before, found for certain", 3) in facts.facts
 
 
 def test_pairs_become_two_matrices():

@@ -35,9 +35,9 @@ def test_the_owner_sees_the_audit(kind):
 
 def test_each_kind_has_its_own_sections():
     wanted = {
-        "table": {"groups", "wishes", "losses", "column-1", "column-2", "kept"},
-        "adaptive": {"groups", "wishes", "losses", "column-1"},
-        "lists": {"groups", "wishes", "entries", "sizes", "items"},
+        "table": {"groups", "wishes", "losses", "column-1", "flat-columns", "kept", "risk"},
+        "adaptive": {"groups", "wishes", "losses", "flat-columns"},
+        "lists": {"groups", "wishes", "entries", "sizes", "items", "utility-statistics"},
         "transactions": {"sizes", "parts", "rules"},
     }
     for kind, some in wanted.items():

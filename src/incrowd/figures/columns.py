@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,14 +144,48 @@ def loss_section(changes: list[ColumnChange], metric: str | None) -> Section:
 
 
 def column_sections(changes: list[ColumnChange], material: TableMaterial) -> list[Section]:
-    """Return a section per quasi-identifying column, of the ones that lost most."""
+    """Return a section per quasi-identifying column, of the ones that lost most.
+
+    Columns that are shown whole or not at all have no tree worth drawing, and share a section.
+    """
     dearest = sorted(changes, key=lambda change: -change.loss("loss"))[:MOST_COLUMNS]
     drawn = {change.name for change in dearest}
-    return [
+    sections = [
         _column_section(place, change, material)
         for place, change in enumerate(changes)
-        if change.name in drawn
+        if change.name in drawn and not _is_flat(change.hierarchy)
     ]
+    flat = [change for change in changes if change.name in drawn and _is_flat(change.hierarchy)]
+    return [*sections, _flat_section(flat)] if flat else sections
+
+
+def _is_flat(hierarchy: Hierarchy) -> bool:
+    return hierarchy.runs is None and int(hierarchy.height[hierarchy.root]) <= 1
+
+
+def _flat_section(changes: list[ColumnChange]) -> Section:
+    """Return columns whose cells are shown as they were or not at all, a card for each."""
+    text = (
+        "The hierarchy of these columns has the values and * alone: a cell is as it was, or it "
+        "shows nothing."
+    )
+    blocks = tuple(_flat_bars(change) for change in changes)
+    return Section("flat-columns", "Columns shown whole or not at all", (text,), blocks)
+
+
+def _flat_bars(change: ColumnChange) -> Bars:
+    hierarchy = change.hierarchy
+    leaves = np.lexsort((hierarchy.leaf_order, -change.before[: hierarchy.n_leaves]))
+    leaves = leaves[(change.before[leaves] > 0) | (change.released[leaves] > 0)]
+    order = [hierarchy.root, *leaves.tolist()]
+    labels = [hierarchy.labels[node] or "(missing)" for node in order]
+    named = {
+        name: list(zip(labels, counts[order].astype(float).tolist(), strict=True))
+        for name, counts in (("before", change.before), ("after", change.released))
+    }
+    bars = largest_bars(change.name, named, "values")
+    note = f"{_percent(change.share_whole)} as they were, {_percent(change.share_starred)} {STAR}."
+    return replace(bars, note=note)
 
 
 def _column_section(place: int, change: ColumnChange, material: TableMaterial) -> Section:

@@ -6,9 +6,10 @@ Each is told by its finding's name. Figures of a shape that is not known here ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from incrowd.figures.blocks import Bars, Block, Cell, Facts, Heat, Listing, Section
+from incrowd.figures.blocks import Bars, Block, Cell, Facts, Heat, Listing, Section, Unit
 from incrowd.figures.shown import largest_bars
 
 Figures = Mapping[str, Any]
@@ -101,8 +102,29 @@ def _is_cell(value: Any) -> bool:
     return value is None or isinstance(value, (str, int, float, bool))
 
 
+_WORDS = {
+    "are": "average relative error",
+    "median_error": "half of them are off by at most",
+    "ninth_decile": "nine of ten are off by at most",
+    "n_empty": "counts that are truly 0",
+    "n_predicates": "columns a count is about",
+    "mean_selectivity": "rows that meet a count, on average",
+    "bound": "counts below this are taken as it",
+    "is_exact": "everybody was tried",
+    "n_certain": "found for certain",
+    "highest": "at most",
+    "counts": "counted",
+    "mean_distance": "distributions are off by, on average",
+    "share_kept": "as it was",
+    "n_values": "values",
+}
+
+
 def _spoken(name: object) -> str:
-    return str(name).replace("_", " ")
+    """Return the name of a figure in words."""
+    known = _WORDS.get(str(name))
+    said = str(name).removeprefix("is_").replace("_", " ")
+    return known or (f"number of {said[2:]}" if said.startswith("n ") else said)
 
 
 # ── risk ─────────────────────────────────────────────────────────────────────────────────────
@@ -121,8 +143,8 @@ def _risk(figures: Figures) -> list[Block]:
     if release.get("journalist"):
         measures["against the population, on average"] = lambda side: side["journalist"]["mean"]
     bars = Bars(
-        "Risk",
-        tuple(measures),
+        "Risk, drawn",
+        ("on average", "at most", "rows above", "of all", "population")[: len(measures)],
         {
             name: tuple(float(measure(side)) for measure in measures.values())
             for name, side in sides.items()
@@ -233,7 +255,10 @@ def _rates(figures: Any, path: str = "") -> Iterator[tuple[str, Figures]]:
         yield path or "the release", figures
         return
     for name, inner in figures.items():
-        yield from _rates(inner, f"{path}, {_spoken(name)}" if path else _spoken(name))
+        if name == "columns":  # each column's own name says enough
+            yield from _rates(inner, path)
+        else:
+            yield from _rates(inner, f"{path}, {_spoken(name)}" if path else _spoken(name))
 
 
 def _without_rates(figures: Any) -> Any:
@@ -252,7 +277,7 @@ def _paired(rates: list[tuple[str, Figures]]) -> Bars | None:
         words = path.split(", ")
         side = next((word for word in words if word in (BEFORE, AFTER)), None)
         if side is not None:
-            name = ", ".join(word for word in words if word != side) or "rate"
+            name = ", ".join(word for word in words if word != side) or "succeeds"
             sides.setdefault(name, {})[side] = float(rate["rate"])
     both = {name: found for name, found in sides.items() if len(found) == 2}
     if not both:
@@ -287,7 +312,7 @@ def _queries(figures: Figures) -> list[Block]:
         blocks.append(
             Bars(
                 "Mean error by the number of items asked for",
-                tuple(f"{one['n_items']} items" for one in found),
+                tuple(_several(one["n_items"]) for one in found),
                 {"error": tuple(float(one["are"]) for one in found)},
                 unit="share",
                 is_horizontal=True,
@@ -296,16 +321,20 @@ def _queries(figures: Figures) -> list[Block]:
     return blocks
 
 
+def _several(n_items: int) -> str:
+    return "1 item" if n_items == 1 else f"{n_items} items"
+
+
 def _as_share(bars: Bars) -> Bars:
-    return Bars(
-        bars.title, bars.categories, bars.series, "share", bars.x_title, "column", True, bars.note
-    )
+    return replace(bars, unit="share", y_title="column")
 
 
 def _statistics(figures: Figures) -> list[Block]:
     blocks: list[Block] = []
     if "columns" in figures:
-        blocks.append(_table_of("Columns before and after", list(figures["columns"])))
+        table = _table_of("Columns before and after", list(figures["columns"]))
+        shares: dict[str, Unit] = {"distance": "share", _spoken("share_kept"): "share"}
+        blocks.append(replace(table, units=shares))
     elif "items" in figures:
         blocks.append(_common_items(figures["items"]))
     pairs = figures.get("pairs")
@@ -313,13 +342,17 @@ def _statistics(figures: Figures) -> list[Block]:
         names = tuple(str(name) for name in pairs["names"][:MOST_NAMES])
         left = len(pairs["names"]) - len(names)
         note = f"{left} further names are not drawn." if left else ""
+        what, high = "How strongly columns hang together", 1.0
+        if "items" in figures:
+            what = "Share of rows with both items"
+            both = [number for side in (BEFORE, AFTER) for row in pairs[side] for number in row]
+            high = max([0.05, *(float(number) for number in both if number is not None)])
         for side in (BEFORE, AFTER):
             values = tuple(
                 tuple(None if number is None else float(number) for number in row[:MOST_NAMES])
                 for row in pairs[side][:MOST_NAMES]
             )
-            title = f"How strongly pairs hang together, {side}"
-            blocks.append(Heat(title, names, names, values, note=note))
+            blocks.append(Heat(f"{what}, {side}", names, names, values, 0.0, high, note))
     singles = {name: value for name, value in figures.items() if _is_cell(value)}
     sizes = figures.get("sizes", {})
     facts = [(_spoken(name), value) for name, value in {**singles, **sizes}.items()]

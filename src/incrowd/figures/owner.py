@@ -40,7 +40,7 @@ from incrowd.figures.record import (
     repeat_section,
     times_section,
 )
-from incrowd.figures.words import assumption, promise_in_words
+from incrowd.figures.words import assumption, joined, promise_in_words
 
 GROUPS = ("k-anonymity", "smooth", "majority", "suppression")
 """Guarantees whose crowds are groups of equal rows."""
@@ -196,7 +196,7 @@ def _crowds(audit: Audit, material: Material) -> list[Section | None]:
     k = audit.guarantee.get("parameters", {}).get("k")
     if isinstance(material, TableMaterial):
         group_of_row = table_group_of_row(material.released, material.schema)
-        alike = ", ".join(material.schema.quasi)
+        alike = joined(material.schema.quasi, 8)
     else:
         group_of_row, alike = set_group_of_row(material.released), "all their items"
     promised = int(k) if isinstance(k, int) and name != "adaptive" else None

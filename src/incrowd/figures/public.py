@@ -17,6 +17,7 @@ from incrowd.figures.item_lists import sizes_section as list_sizes_section
 from incrowd.figures.material import Material, TableMaterial
 from incrowd.figures.owner import GROUPS, PARTS, page_title, promise_section
 from incrowd.figures.record import findings_section
+from incrowd.figures.words import joined
 
 SCALARS: dict[str, tuple[str, Unit]] = {
     "loss": ("loss", "share"),
@@ -44,7 +45,7 @@ def public_page(certificate: Mapping[str, Any], material: Material) -> Page:
         promised = int(k) if isinstance(k, int) else None
         if isinstance(material, TableMaterial):
             group_of_row = table_group_of_row(material.released, material.schema)
-            alike = ", ".join(material.schema.quasi)
+            alike = joined(material.schema.quasi, 8)
         else:
             group_of_row, alike = set_group_of_row(material.released), "all their items"
         sections.append(sizes_section(group_of_row, promised, alike))

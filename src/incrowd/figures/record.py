@@ -19,6 +19,7 @@ SET_LOSSES = {
     "item_error": "mean over items of how far their number of rows is off; lower is better",
     "count_error": "the same, common items weighing more; lower is better",
     "size_error": "mean over rows of how far their number of items is off; lower is better",
+    "are": "average relative error of random counts; lower is better",
     "share_ungeneralized": "public items shown as they are; higher is better",
     "mean_part_size": "items that a shown one stands for; lower is better",
 }

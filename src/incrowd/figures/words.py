@@ -229,7 +229,7 @@ def assumption(guarantee: Mapping[str, Any], quasi: tuple[str, ...]) -> str:
     if quasi:
         return (
             f"This rests on an assumption that no audit can check: that people can be known by "
-            f"{_joined(quasi)} only. Whoever knows more of a person is not held off."
+            f"{joined(quasi)} only. Whoever knows more of a person is not held off."
         )
     known = {
         "rules": "the public items of the stated rules only",
@@ -240,6 +240,7 @@ def assumption(guarantee: Mapping[str, Any], quasi: tuple[str, ...]) -> str:
     return f"This rests on an assumption that no audit can check: that people are known by {known}."
 
 
-def _joined(names: tuple[str, ...], most: int = 20) -> str:
+def joined(names: tuple[str, ...], most: int = 20) -> str:
+    """Return names one after the other; of many the first, and how many there are besides."""
     shown = ", ".join(names[:most])
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown

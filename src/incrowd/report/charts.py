@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from incrowd.figures.blocks import Bars, Heat, Lines, Steps, Tree, Unit
@@ -368,8 +369,8 @@ LEAST_LABELLED = 13
 def _tree(block: Tree, width: int) -> Specification:
     found = places(block)
     n_columns = 1 + max(place.column for place in found)
-    n_deep = sum(1 for place in found if place.column == n_columns - 1)
-    height = max(150, min(460, 16 * n_deep, 60 + 4 * len(found)))
+    n_most = max(Counter(place.column for place in found).values())
+    height = max(150, min(460, 14 * n_most))
     step = width / n_columns
     values = [
         {

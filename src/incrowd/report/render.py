@@ -109,7 +109,9 @@ def _span_of(grid: Grid) -> str:
     for place, name in enumerate(grid.columns):
         cells = [len(row[place][0]) for row in grid.rows]
         width += 3 + max([min(len(name), 16), *cells])
-    return "one" if width <= 36 else "two" if width <= 105 else "all"
+    if width > 105 or len(grid.columns) > 6:
+        return "all"
+    return "one" if width <= 36 else "two"
 
 
 def _facts(block: Facts) -> tuple[tuple[str, str], ...]:
