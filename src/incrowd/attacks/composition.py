@@ -24,7 +24,7 @@ from incrowd.attacks.labels import overlapping
 from incrowd.attacks.options import CompositionOptions
 from incrowd.attacks.rates import exact, told
 from incrowd.data.encoding import coded
-from incrowd.data.fitting import FittingColumn, fitting_lines, numbered_rows
+from incrowd.data.fitting import by_flags, fitting_lines, numbered_rows
 from incrowd.data.hierarchy import Hierarchy
 from incrowd.data.table import Table
 from incrowd.errors import InputError
@@ -132,12 +132,11 @@ def _overlapping_pairs(
         left, right = coded(first.table.frame.column(name)), coded(second.table.frame.column(name))
         flags = overlapping(["", *left.labels], ["", *right.labels], hierarchies.get(name))
         fitting.append(
-            FittingColumn(
+            by_flags(
                 (left.codes + np.int32(1))[groups.first],
                 (right.codes + np.int32(1))[others.first],
-                flags.shape[0],
                 flags.shape[1],
-                flags.__getitem__,
+                [flags],
             )
         )
     pairs = fitting_lines(fitting, MOST_PAIRS)

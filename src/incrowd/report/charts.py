@@ -69,18 +69,25 @@ def _axis(unit: Unit, title: str, numbers: list[float], **more: Any) -> dict[str
     written_as = {"share": "~%", "count": ",.0f"}.get(unit, ".6~g")
     if unit != "share" and largest >= 10_000:
         written_as = ".3~s"
-    axis = {"format": written_as, "title": title or None, "tickCount": 5, **more}
+    axis = {"format": written_as, "title": _label(title) or None, "tickCount": 5, **more}
     return axis | {"tickMinStep": 1} if unit == "count" else axis
 
 
 def _colours(names: tuple[str, ...]) -> dict[str, Any]:
+    """Return the colour of each series; a series goes by its number, whatever it is called."""
     shown = [colour(name) for name in series_colours(names)]
     return {
         "field": "series",
-        "type": "nominal",
-        "scale": {"domain": list(names), "range": shown},
+        "type": "ordinal",
+        "scale": {"domain": list(range(len(names))), "range": shown},
         "legend": None,
     }
+
+
+def _label(text: str) -> str:
+    """Return a label as it is drawn: of one line, and not too long."""
+    cut = shortened(text, LONGEST_LABEL)
+    return "".join(character if character.isprintable() else " " for character in cut)
 
 
 # ── bars ─────────────────────────────────────────────────────────────────────────────────────
@@ -92,15 +99,15 @@ def _bars(block: Bars, width: int) -> Specification:
     values: list[dict[str, Any]] = [
         {
             "place": place,
-            "series": name,
+            "series": series,
             "value": number,
             "said": written(number, block.unit),
         }
-        for name, numbers in block.series.items()
+        for series, numbers in enumerate(block.series.values())
         for place, number in enumerate(numbers)
     ]
     thick = 18 if len(names) == 1 else max(15, 9 * len(names) + 3)
-    labels = [shortened(category, LONGEST_LABEL) or "(empty)" for category in block.categories]
+    labels = [_label(category) or "(empty)" for category in block.categories]
     across: dict[str, Any] = {"field": "value", "type": "quantitative"}
     numbers = [value["value"] for value in values]
     if len(names) == 1:  # numbers stand at the bars' ends instead of on an axis
@@ -123,7 +130,8 @@ def _bars(block: Bars, width: int) -> Specification:
     }
     encoding: dict[str, Any] = {"x": across, "y": up, "color": _colours(names)}
     if len(names) > 1:
-        encoding["yOffset"] = {"field": "series", "sort": None, "scale": {"domain": list(names)}}
+        each = {"domain": list(range(len(names)))}
+        encoding["yOffset"] = {"field": "series", "type": "ordinal", "sort": None, "scale": each}
     layers: list[Specification] = [{"mark": {"type": "bar"}, "encoding": encoding}]
     if len(names) == 1:
         layers.append(
@@ -209,7 +217,7 @@ def _steps(block: Steps, width: int) -> Specification:
 def _pointer(
     mark: tuple[float, str], scale: dict[str, Any], low: float, high: float
 ) -> list[Specification]:
-    data = {"values": [{"from": mark[0], "said": shortened(mark[1], 40)}]}
+    data = {"values": [{"from": mark[0], "said": _label(mark[1])[:40]}]}
     across = {"field": "from", "type": "quantitative", "scale": scale}
     is_left = mark[0] <= (low + high) / 2 or scale.get("type") == "log"
     rule = {"type": "rule", "color": colour("pointer"), "strokeWidth": 1.5, "strokeDash": [4, 3]}
@@ -229,8 +237,8 @@ def _pointer(
 
 def _lines(block: Lines, width: int) -> Specification:
     values: list[dict[str, Any]] = [
-        {"series": name, "x": x, "y": y}
-        for name, points in block.series.items()
+        {"series": series, "x": x, "y": y}
+        for series, points in enumerate(block.series.values())
         for x, y in points
         if (x > 0 or not block.is_log_x) and (y > 0 or not block.is_log_y)
     ]
@@ -301,8 +309,8 @@ def _heat(block: Heat, width: int) -> Specification:
             share = 0.0 if number is None or not room else (number - block.low) / room
             said = "" if number is None else f"{number:.2f}"
             values.append({"row": row, "column": column, "shade": _shade(share), "said": said})
-    row_labels = [shortened(name, LONGEST_LABEL) for name in block.rows]
-    column_labels = [shortened(name, LONGEST_LABEL) for name in block.columns]
+    row_labels = [_label(name) for name in block.rows]
+    column_labels = [_label(name) for name in block.columns]
     room_of_cell = 0.72 * width / max(1, len(block.columns))
     across = {
         "field": "column",
@@ -371,7 +379,7 @@ def _tree(block: Tree, width: int) -> Specification:
             "bottom": place.bottom * height,
             "middle": (place.top + place.bottom) / 2 * height,
             "shade": _shade(place.share) if place.is_shown else 0,
-            "said": shortened(place.label, LONGEST_LABEL)
+            "said": _label(place.label)
             if (place.bottom - place.top) * height >= LEAST_LABELLED
             else "",
         }

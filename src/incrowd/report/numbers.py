@@ -10,6 +10,8 @@ NOTHING = "–"
 LONGEST_CELL = 400
 """Longer texts are cut: a page is to be looked at, and stays small."""
 
+LONGEST_NAME, LONGEST_PARAGRAPH, LONGEST_CODE = 120, 3_000, 200_000
+
 
 def written(cell: Cell, unit: Unit | None = None) -> str:
     """Return a cell as a reader sees it.

@@ -12,7 +12,13 @@ from incrowd.figures.blocks import Bars, Block, Code, Facts, Heat, Lines, Listin
 from incrowd.report.charts import NARROW, WIDE, Chart, is_drawn, is_wide, specification
 from incrowd.report.colours import series_colours
 from incrowd.report.listed import listed
-from incrowd.report.numbers import shortened, written
+from incrowd.report.numbers import (
+    LONGEST_CODE,
+    LONGEST_NAME,
+    LONGEST_PARAGRAPH,
+    shortened,
+    written,
+)
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -69,13 +75,17 @@ def render(page: Page) -> str:
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("incrowd.report"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
+    environment.filters["name"] = lambda text: shortened(text, LONGEST_NAME)
+    environment.filters["paragraph"] = lambda text: shortened(text, LONGEST_PARAGRAPH)
+    environment.filters["code"] = lambda text: shortened(text, LONGEST_CODE)
+    return environment
 
 
 def _card(block: Block) -> Card:

@@ -1,0 +1,136 @@
+"""Whole pages: what is in them, and what must not be."""
+
+from dataclasses import replace
+
+import pytest
+
+import incrowd as ic
+from figures.materials import KINDS, certificate_of, owner_page_of, public_page_of, releases
+from incrowd.figures.owner import owner_page
+from incrowd.figures.public import public_page
+from incrowd.figures.words import promise_in_words
+from incrowd.guarantees.set_table import SET_GUARANTEES
+from incrowd.guarantees.table import GUARANTEES
+
+
+def names(page):
+    return [section.name for section in page.sections]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_owner_sees_the_audit(kind):
+    audit, _, _ = releases()[kind]
+    page = owner_page_of(kind)
+    assert page.edition == "owner"
+    assert page.verdict is audit.holds
+    assert page.data == {"audit": audit.to_dict()}
+    assert dict(page.highlights.facts)["rows released"] == audit.n_rows
+    assert names(page)[0] == "promise"
+    assert "no audit can check" in page.sections[0].text[0]
+    assert len(set(names(page))) == len(page.sections)
+    findings = page.sections[1].blocks[0]
+    assert sorted(row[0] for row in findings.rows) == sorted(f.name for f in audit.findings)
+    assert {"findings", "times", "repeat"} <= set(names(page))
+
+
+def test_each_kind_has_its_own_sections():
+    wanted = {
+        "table": {"groups", "wishes", "losses", "column-1", "column-2", "kept"},
+        "adaptive": {"groups", "wishes", "losses", "column-1"},
+        "lists": {"groups", "wishes", "entries", "sizes", "items"},
+        "transactions": {"sizes", "parts", "rules"},
+    }
+    for kind, some in wanted.items():
+        assert some <= set(names(owner_page_of(kind))), kind
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_file_has_a_page(kind):
+    audit, _, material = releases()[kind]
+    page = owner_page(audit, None, replace(material, own=None))
+    assert page.verdict is audit.holds
+    assert not [name for name in names(page) if name.startswith("column-")]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_public_page_is_of_the_file_and_the_certificate(kind):
+    audit, _, material = releases()[kind]
+    page = public_page_of(kind)
+    assert page.edition == "public"
+    told = str(page.to_dict())
+    assert "before" not in told
+    assert "seconds" not in told
+    assert audit.input_sha256 not in told
+    assert not {"times", "losses", "wishes", "rules", "notes", "repeat"} & set(names(page))
+    certificate = page.data["certificate"]
+    with pytest.raises(ValueError, match="owner"):
+        public_page(certificate, material)
+    changed = replace(audit, seconds=99.0, stages={"read": 9.0}, input_sha256="d" * 64, seed=7)
+    schema = getattr(material, "schema", None)
+    again = certificate_of(changed, audit.quasi, schema.sensitive if schema else ())
+    assert public_page(again, replace(material, own=None)).to_dict() == page.to_dict()
+
+
+def test_values_of_people_left_out_are_not_public():
+    audit, _, material = releases()["table"]
+    released = {
+        str(cell) for column in material.released.frame.columns for cell in column.to_pylist()
+    }
+    original = material.own.original.frame
+    hidden = {str(cell) for cell in original.column("age").to_pylist()} - released
+    hidden = {f"'{value}'" for value in hidden}
+    assert hidden
+    assert not [value for value in hidden if value in str(public_page_of("table").to_dict())]
+    assert audit.n_suppressed > 0
+
+
+def test_a_broken_audit_says_why():
+    audit, text, material = releases()["table"]
+    broken = replace(
+        audit.findings[0], holds=False, summary="3 rows stand alone", exposed_rows=(1,)
+    )
+    page = owner_page(
+        replace(audit, holds=False, findings=(broken, *audit.findings[1:])), text, material
+    )
+    assert page.verdict is False
+    assert "3 rows stand alone" in page.lead
+    assert page.sections[1].blocks[0].rows[0][1] == "does not hold"
+    assert "(rows 1)" in page.sections[1].blocks[0].rows[0][2]
+
+
+@pytest.mark.parametrize("name", sorted({*GUARANTEES, *SET_GUARANTEES}))
+def test_every_guarantee_is_told_in_words(name):
+    stated = {"k": 7, "m": 2, "confidence": 0.25, "epsilon": 3.0}
+    promise = promise_in_words({"name": name, "claim": "…", "parameters": stated})
+    assert len(promise.not_stopped) >= 3
+    assert promise.attacker != "Not described."
+    said = f"{promise.plain} {promise.attacker}"
+    assert any(word in said for word in ("7", "6", "one in that number", "e^3.0"))
+
+
+def test_l_and_t_are_said_and_taken_from_what_is_not_stopped():
+    plain = promise_in_words({"name": "k-anonymity", "parameters": {"k": 5}})
+    both = promise_in_words({"name": "k-anonymity", "parameters": {"k": 5, "l": 3.0, "t": 0.2}})
+    assert "at least 3 well-represented" in both.plain
+    assert "at most 0.2" in both.plain
+    assert any("Homogeneity" in said for said in plain.not_stopped)
+    assert not any("Homogeneity" in said or "Skewness" in said for said in both.not_stopped)
+
+
+def test_the_code_to_repeat_loads(tmp_path):
+    for kind, load in (("table", ic.Job.load), ("lists", None)):
+        page = owner_page_of(kind)
+        code = {
+            block.title: block.text for block in page.sections[-1].blocks if hasattr(block, "text")
+        }
+        path = tmp_path / "job.toml"
+        path.write_text(code["job.toml"], encoding="utf-8")
+        if load:
+            assert load(path).guarantee.k == 4
+        else:
+            import tomllib
+
+            job = ic.SetJob.from_mapping(tomllib.loads(path.read_text(encoding="utf-8")))
+            assert job.guarantee.k == 5
+        compile(code["In Python"], "page", "exec")
+        assert code["In a terminal"] == "incrowd run job.toml"
