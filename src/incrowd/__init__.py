@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 from incrowd.version import __version__
 
 if TYPE_CHECKING:
+    from incrowd.attacks.composition import composition_finding as composition_finding
+    from incrowd.attacks.findings import attack_findings as attack_findings
     from incrowd.audit import Audit as Audit
     from incrowd.audit import Owner as Owner
     from incrowd.data.coding import Coding as Coding
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
     from incrowd.pipeline import check as check
     from incrowd.pipeline import run as run
     from incrowd.release import Release as Release
+    from incrowd.risk.finding import risk_finding as risk_finding
     from incrowd.set_job import RuleInput as RuleInput
     from incrowd.set_job import SetInput as SetInput
     from incrowd.set_job import SetJob as SetJob
@@ -105,9 +108,12 @@ _HOME = {
     "Smooth": "incrowd.guarantees.sets",
     "Suppression": "incrowd.guarantees.sets",
     "anonymize": "incrowd.pipeline",
+    "attack_findings": "incrowd.attacks.findings",
     "check": "incrowd.pipeline",
+    "composition_finding": "incrowd.attacks.composition",
     "read_generalized": "incrowd.data.read_generalized",
     "read_hierarchy": "incrowd.data.hierarchy_files",
+    "risk_finding": "incrowd.risk.finding",
     "run": "incrowd.pipeline",
     "sample_census": "incrowd.data.samples:census",
     "write_hierarchy": "incrowd.data.hierarchy_files",
@@ -153,9 +159,12 @@ __all__ = [
     "Suppression",
     "__version__",
     "anonymize",
+    "attack_findings",
     "check",
+    "composition_finding",
     "read_generalized",
     "read_hierarchy",
+    "risk_finding",
     "run",
     "sample_census",
     "write_hierarchy",

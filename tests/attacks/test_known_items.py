@@ -70,6 +70,22 @@ def test_many_draws_come_near_the_mean_over_all_choices():
     assert found["low"] <= mean <= found["high"]
 
 
+def test_rare_and_common_items_are_met_alike():
+    """Everybody has three items, all known, so that nothing is drawn: of 60, few are common."""
+    draw = np.random.default_rng(4)
+    rows = []
+    while len(rows) < 300:
+        items = set(np.minimum(draw.geometric(0.08, 3) - 1, 59).tolist())
+        rows += [items] if len(items) == 3 else []
+    released = [{item for item in row if draw.random() < 0.9} for row in rows]
+    found = attacked(to_sets(released, 60), to_sets(rows, 60), np.arange(300), ("3",))["3"]
+    same = list(range(300))
+    for side, name in ((released, "after"), (rows, "before")):
+        possible = attackers.successes_by_items(rows, side, same, 3)
+        mean = sum(cases[0] for cases in possible.values()) / 300
+        assert found[name]["rate"] == pytest.approx(float(mean))
+
+
 def test_items_are_followed_through_new_names_and_parts():
     original = to_sets([{0, 1}, {2}], 3, item_names=pa.array(["a", "b", "c"]))
     renamed = to_sets([{1, 2}, {0}], 3, item_names=pa.array(["x", "y", "z"]))

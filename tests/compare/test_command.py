@@ -10,6 +10,8 @@ import time
 import pytest
 
 from incrowd.cli import run_with_status
+from incrowd.data.set_files import write_sets
+from incrowd.data.set_samples import user_lists
 
 FLAGS = ["--quasi", "age,sex", "--sensitive", "diagnosis", "--queries", "50"]
 
@@ -81,14 +83,30 @@ def test_a_job_file_gives_the_rest(census, capsys, monkeypatch, here):
     monkeypatch.chdir(census.parent)
     text = (
         'data = "census.csv"\n[roles]\nage = "quasi-identifying"\nsex = "quasi-identifying"\n'
-        '[guarantee]\nk = 9\n[method]\nname = "mondrian"\nstrict = false\n'
+        '[guarantee]\nk = 9\n[method]\nname = "greedy"\nrepair = "no"\n'
     )
     (census.parent / "job.toml").write_text(text, encoding="utf-8")
     assert run_with_status(["compare", "job.toml", "--k", "3", "--queries", "20", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert [one["point"]["k"] for one in told["points"]] == [3]
-    assert told["points"][0]["method"]["parameters"]["strict"] is False
-    assert here == ["k=3 method=mondrian metric=loss suppression_limit=0.0"]
+    assert told["points"][0]["method"]["parameters"]["repair"] == "no"
+    assert here == ["k=3 method=greedy metric=nllm suppression_limit=0.0"]
+
+
+def test_methods_that_the_job_does_not_name_search_for_what_is_compared(census, monkeypatch, here):
+    monkeypatch.chdir(census.parent)
+    words = ["compare", census.name, *FLAGS, "--k", "9", "--method", "greedy,mondrian"]
+    assert run_with_status([*words, "--by", "ncp"]) == 0
+    assert [key.split()[2] for key in here] == ["metric=ncp", "metric=ncp"]
+
+
+def test_lists_take_the_same_flags(tmp_path, monkeypatch, here):
+    monkeypatch.chdir(tmp_path)
+    write_sets(user_lists(100, 40, seed=1), tmp_path / "lists.dat")
+    words = ["compare", "lists.dat", "--guarantee", "suppression", "--k", "4", "--method"]
+    assert run_with_status([*words, "mondrian", "--queries", "30"]) == 0
+    assert here == ["k=4 method=mondrian"]
+    assert (tmp_path / "lists.compare.json").exists()
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 from incrowd.compare import comparison as comparing
 from incrowd.compare.comparison import ONE_ONLY, Comparison, compare
 from incrowd.compare.grid import grid
+from incrowd.compare.measure import Asked
 from incrowd.compare.page import page_of
 from incrowd.data.set_files import write_sets
 from incrowd.data.set_samples import user_lists
@@ -17,7 +18,7 @@ from incrowd.pipeline import run
 from incrowd.report.render import render
 from incrowd.set_job import SetJob
 
-TIMES = ("seconds", "stages", "peak_memory_bytes", "front", "fingerprint")
+TIMES = ("seconds", "cpu_seconds", "stages", "peak_memory_bytes", "front", "fingerprint")
 
 
 def without_times(stated):
@@ -39,6 +40,7 @@ def test_a_point_is_what_run_releases(job, tmp_path):
         assert result["holds"] is True
         assert result["status"] == "released"
         assert set(result["stages"]) >= {"search", "audit"}
+        assert result["cpu_seconds"] > 0
         assert result["utility"]["queries"]["n_queries"] == 50
         assert 0 <= result["utility"]["statistics"]["mean_distance"] <= 1
     table = found.table()
@@ -100,6 +102,53 @@ def test_what_a_point_cannot_have_is_told_and_does_not_stop_the_grid(job):
     page = page_of(found)
     assert page.sections[-1].name == "without"
     assert page.sections[-1].blocks[0].rows[0][1] == 301
+
+
+def test_a_point_whose_process_was_ended_is_tried_again(job, here, tmp_path, monkeypatch):
+    kept = tmp_path / "kept.json"
+    measure = comparing._in_process
+    ended = {"status": "failed", "reason": "ended by SIGKILL", "remedy": "State --memory."}
+
+    def short_of_memory(planned, folder, asked):
+        return dict(ended) if planned.point.k == 5 else measure(planned, folder, asked)
+
+    monkeypatch.setattr(comparing, "_in_process", short_of_memory)
+    found = compare(job, ks=[3, 5, 7], output=kept, n_queries=20)
+    assert [one["status"] for one in found.points] == ["released", "failed", "released"]
+    assert found.points[1]["reason"] == "ended by SIGKILL"
+    with pytest.raises(InputError, match="SIGKILL"):  # nothing was measured: a grid ends there
+        compare(job, ks=[5, 7], n_queries=20)
+    monkeypatch.setattr(comparing, "_in_process", measure)
+    again = compare(job, ks=[3, 5, 7], output=kept, n_queries=20)
+    assert [one["status"] for one in again.points] == ["released"] * 3
+    assert [key.split()[0] for key in here] == ["k=3", "k=7", "k=5"]
+
+
+def test_a_process_ends_as_it_ends(job, tmp_path, monkeypatch):
+    """What a process of a point says, or fails to say, is understood."""
+    (planned,) = grid(job, [3])
+    monkeypatch.undo()
+
+    def answered(program):
+        monkeypatch.setattr(comparing.sys, "executable", str(program))
+        return comparing._in_process(planned, tmp_path / "point", Asked())
+
+    def script(text):
+        program = tmp_path / "python"
+        program.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+        program.chmod(0o700)
+        return program
+
+    assert answered(script('cat > /dev/null; echo \'{"status": "x"}\''))["status"] == "x"
+    killed = answered(script("cat > /dev/null; kill -9 $$"))
+    assert killed["status"] == "failed"
+    assert "SIGKILL" in killed["reason"]
+    with pytest.raises(RuntimeError, match="without an answer"):
+        answered(script("cat > /dev/null; exit 3"))
+    internal = '{"status": "internal", "reason": "ValueError"}'
+    with pytest.raises(RuntimeError, match="failed: ValueError"):
+        answered(script(f"cat > /dev/null; echo '{internal}'"))
+    assert not (tmp_path / "point").exists()
 
 
 def test_kept_results_of_something_else_are_refused(job, here, census, tmp_path):

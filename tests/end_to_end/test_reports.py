@@ -129,7 +129,7 @@ def test_a_check_draws_a_page(full_desk):
     assert figures_of((desk / "page.html").read_text())["audit"] == owned.json
     broken = desk.call(*check, "--k", 400, "--force")
     assert broken.status == 1
-    assert "<p class=\"answer\">does not hold" in (desk / "page.html").read_text()
+    assert '<p class="answer">does not hold' in (desk / "page.html").read_text()
     assert desk.call("check", "out.csv", *TABLE[1:], "--report", "page.txt").status == 2
 
 

@@ -112,8 +112,8 @@ def test_a_population_is_counted_through_the_hierarchy():
     released = pa.table({"age": ["20-29", "20-29", "31", "*"], "sex": ["f", "f", "m", "f"]})
     population = pa.table(
         {
-            "age": ["20", "22", "24", "29", "31", "36", "99"],
-            "sex": ["f", "f", "m", "f", "m", "f", "f"],
+            "age": ["20", "22", "24", "29", "31", "36", "99", "5"],
+            "sex": ["f", "f", "m", "f", "m", "f", "f", "f"],
         }
     )
     finding = risk_finding(
@@ -121,14 +121,14 @@ def test_a_population_is_counted_through_the_hierarchy():
     )
     figures = finding.figures["release"]["journalist"]
     # 20-29 f: 20 and 22 (between 20 and 24); 29 lies between 24 and 31, which the range does not
-    # hold both, so it is not counted: 2. 31 m: 1. * f: 20, 22, 29, 36, 99: 5
+    # hold both, so it is not counted: 2. 31 m: 1. * f: 20, 22, 29, 36, 99, 5: 6
     assert figures["k_map"] == 1
-    assert figures["mean"] == pytest.approx((1 / 2 + 1 / 2 + 1 + 1 / 5) / 4)
+    assert figures["mean"] == pytest.approx((1 / 2 + 1 / 2 + 1 + 1 / 6) / 4)
     assert figures["highest"] == 1.0
-    assert figures["n_unplaced_cells"] == 1  # 99 is beyond all leaves
+    assert figures["n_unplaced_cells"] == 2  # 99 and 5 are beyond all leaves
     assert figures["n_rows_fitting_nobody"] == 0
     assert figures["compared_by_text"] == ["sex"]
-    assert finding.figures["release"]["marketer"]["rate"] == pytest.approx(2.2 / 4)
+    assert finding.figures["release"]["marketer"]["rate"] == pytest.approx((2 + 1 / 6) / 4)
     assert not finding.is_public
 
 

@@ -24,7 +24,7 @@ from incrowd.attacks.labels import overlapping
 from incrowd.attacks.options import CompositionOptions
 from incrowd.attacks.rates import exact, told
 from incrowd.data.encoding import coded
-from incrowd.data.fitting import FittingColumn, fitting_lines, numbered_rows
+from incrowd.data.fitting import by_flags, fitting_lines, numbered_rows
 from incrowd.data.hierarchy import Hierarchy
 from incrowd.data.table import Table
 from incrowd.errors import InputError
@@ -93,7 +93,8 @@ def composition_finding(
 
     From files it is broken where anybody may be exposed; where the people are the same, where
     somebody surely is; with keys, where somebody is. Pairs overlap if their labels do, in every
-    quasi-identifying column that both have. Public only where the files alone are compared.
+    quasi-identifying column that both have. It is about two files, so that neither's public
+    edition has it.
     """
     options = options or CompositionOptions()
     columns = tuple(name for name in first.quasi if name in second.quasi)
@@ -132,12 +133,11 @@ def _overlapping_pairs(
         left, right = coded(first.table.frame.column(name)), coded(second.table.frame.column(name))
         flags = overlapping(["", *left.labels], ["", *right.labels], hierarchies.get(name))
         fitting.append(
-            FittingColumn(
+            by_flags(
                 (left.codes + np.int32(1))[groups.first],
                 (right.codes + np.int32(1))[others.first],
-                flags.shape[0],
                 flags.shape[1],
-                flags.__getitem__,
+                [flags],
             )
         )
     pairs = fitting_lines(fitting, MOST_PAIRS)
@@ -266,6 +266,7 @@ def _of_files(
         _told_of_files(figures),
         figures,
         tuple((rows[:MOST_ROWS_NAMED] + 1).tolist()),
+        is_public=False,
     )
 
 

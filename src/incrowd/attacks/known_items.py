@@ -7,6 +7,7 @@ fewer than m items are not attacked with m.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,9 @@ from incrowd.attacks.rates import sampled, told
 from incrowd.data.set_matching import NOT_THERE, same_items
 from incrowd.data.sets import Sets
 from incrowd.guarantees.evidence import Finding
+
+COMMON_SHARE = 32
+"""An item is common where one in so many rows holds it."""
 
 
 def known_items(
@@ -36,7 +40,7 @@ def known_items(
     shown_as = _shown_as(released, original, original_item, is_generalized)
     released_row = np.empty(original.n_rows, dtype=np.int64)
     released_row[original_row] = np.arange(len(original_row))
-    lists_before, lists_after = _lists(original), _lists(released)
+    holders_before, holders_after = _Holders.of(original), _Holders.of(released)
     by_number: dict[str, Any] = {}
     for n_known in options.numbers_of_items:
         draw = np.random.default_rng([options.seed, 2, n_known])
@@ -45,8 +49,8 @@ def known_items(
         if n_able > options.sample:
             people = np.sort(draw.choice(people, options.sample, replace=False))
         known = _drawn(original, people, n_known, draw)
-        before = _success(lists_before, known, people, original.n_rows)
-        after = _success(lists_after, shown_as[known], released_row[people], released.n_rows)
+        before = _success(holders_before, known, people, original.n_rows)
+        after = _success(holders_after, shown_as[known], released_row[people], released.n_rows)
         by_number[str(n_known)] = {
             "n_able": n_able,
             "before": sampled(before) | {"n_certain": int((before >= 1.0).sum())},
@@ -86,12 +90,30 @@ def _names(sets: Sets) -> list[str]:
     return [str(name) for name in sets.item_names.to_pylist()]
 
 
-def _lists(sets: Sets) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the rows that hold each item, item after item."""
-    order = np.argsort(sets.items, kind="stable")
-    row_of_entry = np.repeat(np.arange(sets.n_rows, dtype=np.int32), sets.sizes)
-    counts = np.bincount(sets.items, minlength=sets.n_items)
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), row_of_entry[order]
+@dataclass(frozen=True, eq=False)
+class _Holders:
+    """The rows that hold each item, item after item, and as bits where the item is common."""
+
+    start: NDArray[np.int64]
+    rows: NDArray[np.int32]
+    words_of_item: NDArray[np.int32]
+    words: NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, sets: Sets) -> _Holders:
+        order = np.argsort(sets.items, kind="stable")
+        rows = np.repeat(np.arange(sets.n_rows, dtype=np.int32), sets.sizes)[order]
+        counts = np.bincount(sets.items, minlength=sets.n_items)
+        start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        common = np.flatnonzero(counts > sets.n_rows // COMMON_SHARE)
+        words_of_item = np.full(sets.n_items, -1, dtype=np.int32)
+        words_of_item[common] = np.arange(len(common), dtype=np.int32)
+        words = np.zeros((len(common), -(-sets.n_rows // 64)), dtype=np.uint64)
+        for place, item in enumerate(common.tolist()):
+            flags = np.zeros(words.shape[1] * 64, dtype=np.bool_)
+            flags[rows[start[item] : start[item + 1]]] = True
+            words[place] = np.packbits(flags, bitorder="little").view("<u8")
+        return cls(start, rows, words_of_item, words)
 
 
 def _drawn(
@@ -106,7 +128,7 @@ def _drawn(
 
 
 def _success(
-    lists: tuple[NDArray[np.int64], NDArray[np.int32]],
+    holders: _Holders,
     known: NDArray[np.int32],
     own_row: NDArray[np.int64],
     n_rows: int,
@@ -115,7 +137,16 @@ def _success(
 
     n_holders = np.zeros(len(known), dtype=np.int64)
     is_holder = np.zeros(len(known), dtype=np.bool_)
-    count_holders(*lists, np.ascontiguousarray(known), own_row, n_holders, is_holder)
+    count_holders(
+        holders.start,
+        holders.rows,
+        holders.words_of_item,
+        holders.words,
+        np.ascontiguousarray(known),
+        own_row,
+        n_holders,
+        is_holder,
+    )
     is_blind = n_holders == 0
     return np.where(is_blind, 1.0 / n_rows, is_holder / np.maximum(n_holders, 1))
 

@@ -18,11 +18,12 @@ from incrowd.attacks.options import AttackOptions
 from incrowd.attacks.rates import exact, sampled, told
 from incrowd.audit.means import line_of_row
 from incrowd.codes import numbered
-from incrowd.data.encoding import coded, nodes_of
+from incrowd.data.encoding import nodes_of
 from incrowd.data.fitting import (
     FittingColumn,
     by_hierarchy,
     by_text,
+    by_value,
     count_fitting,
     fitting_pairs,
 )
@@ -63,7 +64,7 @@ def linkage(
     if person is not None:
         people = numbered(original.frame.column(person)).codes.astype(np.int64)
     before = _success(
-        [_equal(original, name, victims.rows) for name in victims.columns],
+        [by_value(original.frame.column(name), victims.rows) for name in victims.columns],
         victims,
         np.arange(original.n_rows, dtype=np.int64),
         people,
@@ -111,16 +112,6 @@ def _victims(
     return Victims(rows, quasi, rank < n_known, False, n_known)
 
 
-def _equal(original: Table, name: str, rows: NDArray[np.int64]) -> FittingColumn:
-    """Return a column of the original beside itself: a value fits itself alone."""
-    cells = coded(original.frame.column(name))
-    codes, n_codes = cells.codes + np.int32(1), len(cells.texts) + 1
-    every = np.arange(n_codes)
-    return FittingColumn(
-        codes[rows], codes, n_codes, n_codes, lambda values: values[:, None] == every[None, :]
-    )
-
-
 def _shown(
     name: str,
     released: Table,
@@ -158,8 +149,7 @@ def _success(
 
     ``original_of_row[row]`` is the original behind each row of the attacked file.
     """
-    ones = np.ones(len(original_of_row), dtype=np.int64)
-    n_fitting = count_fitting(columns, ones, victims.is_known)
+    n_fitting = count_fitting(columns, victims.is_known)
     place_of_victim = np.arange(len(victims.rows), dtype=np.int64)
     if people is None:
         row_of_original = np.full(int(original_of_row.max(initial=-1)) + 1, -1, dtype=np.int64)

@@ -18,13 +18,14 @@ def _table(measured: Result) -> str:
     for point in comparison["points"]:
         queries, learning = point["utility"]["queries"], point["utility"]["learning"]
         mark = "front" if point["key"] in comparison["front"] else ""
+        mark = "**recommended**" if point["key"] == best else mark
         rows.append(
             f"| `{point['point']['method']}` | {point['point']['k']} | "
             f"{percent(point['losses']['loss'])} | {percent(queries['are'])} | "
             f"{percent(learning['accuracy'])} | {short_time(point['seconds'])} | "
-            f"{peak_memory(point)} | {'**recommended**' if point['key'] == best else mark} |"
+            f"{short_time(point['cpu_seconds'])} | {peak_memory(point)} | {mark} |"
         )
-    head = "| method | k | loss | ARE | accuracy | time | peak memory | |"
+    head = "| method | k | loss | ARE | accuracy | time | processor time | peak memory | |"
     first = comparison["points"][0]["utility"]
     learning, queries = first["learning"], first["queries"]
     where = f"{measured['machine']['cores']} cores, commit {measured['commit'] or 'unknown'}"
@@ -34,7 +35,8 @@ def _table(measured: Result) -> str:
         f"{queries['bound']:.0f} rows; {learning['column']} predicted by {learning['best_model']} "
         f"for {learning['n_tested']:,} held-back rows, after training on the original "
         f"{percent(learning['accuracy_original'])}, by guessing the most common value "
-        f"{percent(learning['baseline']['accuracy'])}; {where})"
+        f"{percent(learning['baseline']['accuracy'])}; processor time is that of all threads, "
+        f"which other work on the machine hardly changes; {where})"
     )
     return f"{table_of(head, rows)}\n\n{said}"
 
@@ -61,12 +63,13 @@ def _against_time(measured: Result) -> str:
     panels = []
     for k in dict.fromkeys(point["point"]["k"] for point in points):
         series = [
-            Series(one["point"]["method"], ((one["seconds"], 100 * one["losses"]["loss"]),))
+            Series(one["point"]["method"], ((one["cpu_seconds"], 100 * one["losses"]["loss"]),))
             for one in points
             if one["point"]["k"] == k
         ]
         panels.append(Panel(f"k = {k}", tuple(series)))
-    return draw("Adult: loss against time", panels, Axes("seconds", "loss in percent"))
+    axes = Axes("processor seconds", "loss in percent")
+    return draw("Adult: loss against processor time", panels, axes)
 
 
 def _k(point: Result) -> float:

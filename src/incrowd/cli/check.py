@@ -46,6 +46,7 @@ from incrowd.guarantees.table import GUARANTEES
 from incrowd.job import InputOptions, Job, build, build_guarantee
 from incrowd.risk.options import RiskOptions
 from incrowd.set_job import RuleInput, SetInput
+from incrowd.utility.options import UtilityOptions
 
 if TYPE_CHECKING:
     from incrowd.audit import Audit
@@ -61,6 +62,7 @@ FLAGS = {
     **flags_of("risk", [RiskOptions], "Risk"),
     **flags_of("attacks", [AttackOptions], "Attacks"),
     **flags_of("composition", [CompositionOptions], "Attacks"),
+    **flags_of("utility", [UtilityOptions], "Utility"),
 }
 HOLDS, DOES_NOT_HOLD = 0, 1
 

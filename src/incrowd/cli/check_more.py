@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from incrowd.data.schema import Schema
 from incrowd.errors import JobError
 from incrowd.job import build
 from incrowd.risk.options import RiskOptions
+from incrowd.utility.options import UtilityOptions
 
 if TYPE_CHECKING:
     from incrowd.attacks.composition import Published
@@ -29,6 +30,7 @@ class More:
     risk: RiskOptions | None
     attacks: AttackOptions
     composition: CompositionOptions
+    utility: UtilityOptions = field(default_factory=UtilityOptions)
     other: Path | None = None
 
     @classmethod
@@ -42,6 +44,7 @@ class More:
             )
         attacks = build(AttackOptions, mapping.pop("attacks", {}), "attacks")
         composition = build(CompositionOptions, mapping.pop("composition", {}), "composition")
+        utility = build(UtilityOptions, mapping.pop("utility", {}), "utility")
         if composition.composition != (other is not None):
             raise JobError(
                 "--composition compares two releases"
@@ -53,6 +56,7 @@ class More:
             build(RiskOptions, stated, "risk") if measures_risk else None,
             attacks,
             composition,
+            utility,
             None if other is None else Path(other),
         )
 
@@ -63,6 +67,7 @@ class More:
             *(["--risk"] if self.risk is not None else []),
             *(["--attack"] if self.attacks.attack else []),
             *(["--composition"] if self.composition.composition else []),
+            *(["--utility"] if self.utility.utility else []),
         ]
 
 
@@ -80,6 +85,7 @@ def with_more_of_table(checked: CheckedTable, request: TableRequest, more: More)
         findings += _attacks(checked, more.attacks)
     if more.other is not None:
         findings += _composition(checked, request, more.other, more.composition)
+    findings += _utility(checked, more.utility)
     return replace(checked, audit=with_findings(checked.audit, findings))
 
 
@@ -107,7 +113,15 @@ def with_more_of_sets(checked: CheckedSets, more: More) -> CheckedSets:
             original_item=evidence.original_item,
             is_generalized=checked.is_generalized,
         )
+    findings += _utility(checked, more.utility)
     return replace(checked, audit=with_findings(checked.audit, findings))
+
+
+def _utility(checked: CheckedTable | CheckedSets, options: UtilityOptions) -> list[Finding]:
+    from incrowd.cli.check_report import material_of
+    from incrowd.utility.findings import utility_findings
+
+    return utility_findings(material_of(checked), options) if options.utility else []
 
 
 def with_findings(audit: Audit, findings: list[Finding]) -> Audit:
@@ -190,7 +204,9 @@ def _composition(
     findings = []
     if not request.guarantee.needs_owner and checked.schema.person is None and quasi:
         alone = request.guarantee.check(_evidence(second, schema))
-        findings = [replace(item, name=f"second release: {item.name}") for item in alone]
+        findings = [
+            replace(item, name=f"second release: {item.name}", is_public=False) for item in alone
+        ]
     together = composition_finding(
         first, of_other, request.guarantee.k, options, _hierarchies(checked, request, None)
     )

@@ -1,4 +1,4 @@
-"""The page of a check: what was found of a release, drawn."""
+"""The page of a check, and what figures of a checked release are made of."""
 
 from __future__ import annotations
 
@@ -33,11 +33,12 @@ def write_report(path: Path, checked: CheckedTable | CheckedSets, force: bool) -
     from incrowd.report.render import render
     from incrowd.workspace import write_whole
 
-    page = owner_page(checked.audit, None, _material(checked))
+    page = owner_page(checked.audit, None, material_of(checked))
     write_whole(path, render(page), force=force, private=True)
 
 
-def _material(checked: CheckedTable | CheckedSets) -> Material:
+def material_of(checked: CheckedTable | CheckedSets) -> Material:
+    """Return what figures are made of, with the original where its owner brought it and the key."""
     from incrowd.cli.check_sets import CheckedSets
     from incrowd.figures.material import OwnSets, SetMaterial
 

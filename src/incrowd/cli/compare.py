@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,6 +32,8 @@ from incrowd.set_job import job_from_mapping
 
 if TYPE_CHECKING:
     from incrowd.compare.comparison import Comparison
+    from incrowd.job import Job
+    from incrowd.set_job import SetJob
 
 VARIED = ("k", "metric", "effort", "suppression_limit")
 """Flags of a job that are lists here."""
@@ -173,13 +176,16 @@ def compare_command(
             stated[name] = from_here(stated[name], base)
     methods = split_names(method)
     own = mapping.get("method", {}).get("name")
-    if methods and own not in methods:
-        mapping["method"] = {"name": methods[0]}
+    is_own = own in methods if methods else own is not None
+    if methods and not is_own:
+        mapping["method"] = {"name": methods[0]}  # the job's own settings do not carry over
     ks = _numbers(k, int, "--k") or [2, 5, 10]
     mapping.setdefault("guarantee", {})["k"] = ks[0]
     apply_flags(mapping, JOB_FLAGS, stated)
     apply_settings(mapping, settings or [])
     job = job_from_mapping(mapping, base)
+    if not is_own and "metric" not in mapping.get("method", {}):
+        job = _searching_for(job, by or "loss")
     if output is None and job.data is not None:
         released = str(default_output(job.data)).rstrip("/")
         output = Path(released.partition(".release")[0] + ".compare.json")
@@ -217,6 +223,14 @@ def compare_command(
     else:
         _show(comparison)
     return 0
+
+
+def _searching_for(job: Job | SetJob, loss: str) -> Job | SetJob:
+    """Return a job whose method searches for a loss where it can."""
+    field = job.method.__dataclass_fields__.get("metric")
+    if field is None or loss not in field.metadata["choices"]:
+        return job
+    return replace(job, method=replace(job.method, metric=loss))
 
 
 def _numbers(text: str | None, kind: type[Any], flag: str) -> list[Any]:

@@ -25,6 +25,9 @@ KIND = "incrowd comparison"
 
 Result = dict[str, Any]
 
+TRIED_AGAIN = ("unfit", "failed")
+"""What became of points that a later call tries again."""
+
 DIFFERENT = {
     "data": "other data",
     "job": "another job",
@@ -78,7 +81,7 @@ def _with_contents(stated: Any) -> Any:
 
 
 def read_results(path: Path, expected: dict[str, Any]) -> dict[str, Result]:
-    """Return the points of a file by their keys; none where there is no file.
+    """Return the points of a file that need not be measured again; none where there is no file.
 
     Raises InputError where it holds something else, or results of something else.
     """
@@ -110,7 +113,7 @@ def read_results(path: Path, expected: dict[str, Any]) -> dict[str, Result]:
             f"{path}: holds a comparison of {' and of '.join(different)}",
             remedy="Name another file with -o, or begin anew with --force.",
         )
-    return results
+    return {key: one for key, one in results.items() if one["status"] not in TRIED_AGAIN}
 
 
 def _is_whole(result: Result) -> bool:

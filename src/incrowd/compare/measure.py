@@ -9,6 +9,7 @@ release is good for is computed after that, and counts for neither.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -70,7 +71,9 @@ def _released(job: Job | SetJob, folder: Path, asked: Asked) -> dict[str, Any]:
     is_here = placed.release.key is not None
     if is_here:
         _compile(placed, folder / "few")
+    used = _cpu_seconds()
     release = run(placed)
+    used = _cpu_seconds() - used
     audit = release.audit
     figures: dict[str, Any] = {
         "status": RELEASED,
@@ -78,6 +81,7 @@ def _released(job: Job | SetJob, folder: Path, asked: Asked) -> dict[str, Any]:
         "holds": audit.holds,
         "losses": audit.losses,
         "seconds": audit.seconds,
+        "cpu_seconds": round(used, 4),
         "stages": audit.stages,
         "peak_memory_bytes": audit.peak_memory_bytes,
         "n_rows": audit.n_rows,
@@ -90,6 +94,12 @@ def _released(job: Job | SetJob, folder: Path, asked: Asked) -> dict[str, Any]:
     if is_here:
         figures["utility"] = _utility(_repeated(release, placed), folder, asked)
     return figures
+
+
+def _cpu_seconds() -> float:
+    """Return the processor time that this process and its children have taken."""
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system
 
 
 def _placed(job: Job | SetJob, folder: Path) -> Job | SetJob:

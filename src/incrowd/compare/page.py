@@ -23,6 +23,10 @@ STATUS = {
 }
 
 
+WIDE = 4
+"""The ratio of the largest to the smallest number from which an axis is logarithmic."""
+
+
 def page_of(comparison: Comparison) -> Page:
     """Return the page of a comparison; it is for the owner."""
     choice = comparison.choice
@@ -92,7 +96,7 @@ def _fronts(comparison: Comparison) -> Section:
         return float(result["seconds"])
 
     blocks: list[Block] = [
-        _lines(comparison, "Loss against k", k, comparison.loss, "k", title, is_log_x=True),
+        _lines(comparison, "Loss against k", k, comparison.loss, "k", title),
         _lines(
             comparison,
             "Loss against time",
@@ -100,7 +104,6 @@ def _fronts(comparison: Comparison) -> Section:
             comparison.loss,
             "seconds from reading to the audit",
             title,
-            is_log_x=True,
             x_unit="seconds",
         ),
     ]
@@ -113,7 +116,6 @@ def _fronts(comparison: Comparison) -> Section:
                 are_of,
                 "k",
                 "average relative error",
-                is_log_x=True,
                 y_unit="share",
             )
         )
@@ -132,7 +134,6 @@ def _lines(
     x_title: str,
     y_title: str,
     *,
-    is_log_x: bool,
     x_unit: Unit = "number",
     y_unit: Unit = "number",
 ) -> Lines:
@@ -143,6 +144,8 @@ def _lines(
         x, y = across(comparison.points[place]), up(comparison.points[place])
         if x is not None and y is not None:
             found.setdefault(labels[place], []).append((x, y, place))
+    across_all = [x for points in found.values() for x, _, _ in points if x > 0]
+    is_wide = bool(across_all) and max(across_all) >= WIDE * min(across_all)
     marked = None
     for name, points in found.items():
         points.sort()
@@ -156,7 +159,7 @@ def _lines(
         y_title=y_title,
         x_unit=x_unit,
         y_unit=y_unit,
-        is_log_x=is_log_x,
+        is_log_x=is_wide,
         marked=marked,
     )
 

@@ -1,0 +1,123 @@
+"""The loop that meets what is known of people with released lines, by lists or by bits."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.compiling import Flag, Whole, compiled, compiled_inner
+
+
+@compiled_inner
+def _is_listed(numbers: NDArray[np.int32], start: Whole, end: Whole, number: Whole) -> Flag:
+    """Whether a number is in a rising list, by halving it."""
+    low, high = start, end
+    while low < high:
+        middle = (low + high) // 2
+        if numbers[middle] < number:
+            low = middle + 1
+        else:
+            high = middle
+    return low < end and numbers[low] == number
+
+
+@compiled
+def meet(
+    values: NDArray[np.int32],
+    is_known: NDArray[np.bool_],
+    shown: NDArray[np.int32],
+    cell_start: NDArray[np.int64],
+    cells: NDArray[np.int32],
+    list_start: NDArray[np.int64],
+    listed: NDArray[np.int32],
+    words_of_cell: NDArray[np.int32],
+    words: NDArray[np.uint64],
+    n_of_known: NDArray[np.int64],
+    weight_of_line: NDArray[np.int64],
+    weight_of_known: NDArray[np.int64],
+    n_of_line: NDArray[np.int64],
+    pair_known: NDArray[np.int64],
+    pair_line: NDArray[np.int64],
+) -> int:
+    """Visit every pair of a known row and a line that fits it; return how many there are.
+
+    ``values[known, column]`` and ``shown[line, column]`` are numbered over all columns. A value
+    fits ``cells[cell_start[value]:cell_start[value + 1]]``, rising; a cell is shown by the lines
+    ``listed[list_start[cell]:…]`` and, where it is common, by the bits
+    ``words[words_of_cell[cell]]``. Weights of lines are summed up by known row and numbers of known
+    rows by line; pairs are kept as far as there is room. Each known row takes the cheaper way:
+    its column with the shortest lists, line by line, or the bits of all its columns.
+    """
+    n_lines, n_columns = shown.shape
+    n_words = (n_lines + 63) // 64
+    every = np.empty(n_words, dtype=np.uint64)
+    one = np.empty(n_words, dtype=np.uint64)
+    n_pairs = 0
+    for known in range(len(values)):
+        best, shortest, n_asked, by_bits = -1, n_lines + 1, 0, n_words
+        for column in range(n_columns):
+            if is_known[known, column]:
+                n_asked += 1
+                length = 0
+                value = values[known, column]
+                by_bits += 2 * n_words
+                for place in range(cell_start[value], cell_start[value + 1]):
+                    cell = cells[place]
+                    n_listed = list_start[cell + 1] - list_start[cell]
+                    length += n_listed
+                    by_bits += n_words if words_of_cell[cell] >= 0 else n_listed
+                if length < shortest:
+                    best, shortest = column, length
+        total = 0
+        if n_asked and shortest * min(n_asked, 3) <= by_bits:
+            value = values[known, best]
+            for place in range(cell_start[value], cell_start[value + 1]):
+                cell = cells[place]
+                for entry in range(list_start[cell], list_start[cell + 1]):
+                    line = listed[entry]
+                    fits = True
+                    for column in range(n_columns):
+                        if column != best and is_known[known, column]:
+                            other = values[known, column]
+                            if not _is_listed(
+                                cells, cell_start[other], cell_start[other + 1], shown[line, column]
+                            ):
+                                fits = False
+                                break
+                    if fits:
+                        total += weight_of_line[line]
+                        n_of_line[line] += n_of_known[known]
+                        if n_pairs < len(pair_known):
+                            pair_known[n_pairs] = known
+                            pair_line[n_pairs] = line
+                        n_pairs += 1
+        else:
+            every[:] = ~np.uint64(0)
+            for column in range(n_columns):
+                if is_known[known, column]:
+                    one[:] = np.uint64(0)
+                    value = values[known, column]
+                    for place in range(cell_start[value], cell_start[value + 1]):
+                        cell = cells[place]
+                        if words_of_cell[cell] >= 0:
+                            of_cell = words[words_of_cell[cell]]
+                            for word in range(n_words):
+                                one[word] |= of_cell[word]
+                        else:
+                            for entry in range(list_start[cell], list_start[cell + 1]):
+                                line = listed[entry]
+                                one[line >> 6] |= np.uint64(1) << np.uint64(line & 63)
+                    for word in range(n_words):
+                        every[word] &= one[word]
+            for word in range(n_words):
+                if every[word]:
+                    for line in range(64 * word, min(64 * word + 64, n_lines)):
+                        if (every[word] >> np.uint64(line & 63)) & np.uint64(1):
+                            total += weight_of_line[line]
+                            n_of_line[line] += n_of_known[known]
+                            if n_pairs < len(pair_known):
+                                pair_known[n_pairs] = known
+                                pair_line[n_pairs] = line
+                            n_pairs += 1
+        weight_of_known[known] = total
+    return n_pairs
