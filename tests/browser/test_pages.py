@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from figures.materials import KINDS, owner_page_of, public_page_of, releases
-from incrowd.figures.blocks import Page, Section
+from incrowd.figures.blocks import Bars, Heat, Lines, Node, Page, Section, Steps, Tree
 from incrowd.report.render import render
 
 pytestmark = pytest.mark.browser
@@ -137,6 +137,39 @@ def test_the_figures_are_the_audits(browser, files, kind):
             "[...r.children].map(c => c.innerText))"
         )
         assert sorted(row[0] for row in findings) == sorted(f.name for f in audit.findings)
+
+
+def shapes():
+    """Return drawings that are hard to label."""
+    letters, words = tuple("abcdefg"), tuple(f"a rather long name {n}" for n in range(14))
+    pairs = tuple(tuple((row * column % 10) / 10 for column in range(7)) for row in range(7))
+    many = tuple(tuple((row * column % 10) / 10 for column in range(14)) for row in range(14))
+    deep = tuple(Node(f"node {n}", n - 1, 1.0, True) for n in range(12))
+    broad = (Node("*", -1), *(Node(words[n % 14], 0, 1.0 + n % 3, True) for n in range(90)))
+    curve = tuple((float(2**n), 1 / (n + 1)) for n in range(12))
+    blocks = (
+        Heat("Letters", letters, letters, pairs),
+        Heat("Words", words, words, many),
+        Bars("Bars", words, {"rows": tuple(10.0**n for n in range(14))}),
+        Bars("Pairs", words, {side: tuple(map(float, range(14))) for side in ("before", "after")}),
+        Steps("Steps", tuple(10.0**n for n in range(9)), {"x": (1e6,) * 8}, is_log_x=True),
+        Steps("Marked", tuple(map(float, range(41))), {"x": (5.0,) * 40}, mark=(39.0, "promised")),
+        Lines("Lines", {"a": curve}, is_log_x=True, is_log_y=True, x_title="k"),
+        Lines("Close", {"a": ((0.147, 0.5), (0.17, 0.5), (0.24, 0.1))}, is_log_x=True),
+        Tree("Deep", deep),
+        Tree("Broad", broad),
+    )
+    return Page("Shapes", "Hard to label.", (Section("one", "One", (), blocks),))
+
+
+@pytest.mark.parametrize("width", [320, *WIDTHS])
+def test_labels_of_any_shape_are_apart(browser, tmp_path, width):
+    path = tmp_path / "shapes.html"
+    path.write_text(render(shapes()), encoding="utf-8")
+    with opened(browser, path, width) as (page, said, _):
+        assert said == []
+        assert page.evaluate(OVERLAPS) == []
+        assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
 
 
 def test_dark_and_light_differ_and_print_is_light(browser, files):

@@ -2,15 +2,19 @@
 
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 
 import incrowd as ic
 from figures.materials import KINDS, certificate_of, owner_page_of, public_page_of, releases
+from incrowd.data.table import Table
+from incrowd.figures.material import TableMaterial
 from incrowd.figures.owner import owner_page
 from incrowd.figures.public import public_page
 from incrowd.figures.words import promise_in_words
 from incrowd.guarantees.set_table import SET_GUARANTEES
 from incrowd.guarantees.table import GUARANTEES
+from incrowd.report.render import render
 
 
 def names(page):
@@ -134,3 +138,23 @@ def test_the_code_to_repeat_loads(tmp_path):
             assert job.guarantee.k == 5
         compile(code["In Python"], "page", "exec")
         assert code["In a terminal"] == "incrowd run job.toml"
+
+
+def test_a_promise_that_no_file_shows_says_so():
+    page = public_page_of("adaptive")
+    certificate = page.data["certificate"] | {"findings": []}
+    _, _, material = releases()["adaptive"]
+    section = public_page(certificate, replace(material, own=None)).sections[1]
+    assert section.blocks == ()
+    assert "only its owner can" in section.text[0]
+
+
+def test_a_wide_table_with_long_values_stays_small():
+    columns = [f"column {number} {'with a long name ' * 5}" for number in range(150)]
+    cells = [[f"{row % 7} {'long ' * 200}" for row in range(40)] for _ in columns]
+    frame = pa.table(dict(zip(columns, cells, strict=True)))
+    schema = ic.Schema(quasi=columns[:140], sensitive=columns[140:])
+    audit = ic.check(frame, ic.KAnonymity(5), schema)
+    text = render(owner_page(audit, None, TableMaterial(Table(frame), schema)))
+    assert len(text.encode()) < 3 << 20
+    assert "128 further columns are not drawn" in text

@@ -207,7 +207,7 @@ def test_verdicts_are_told_apart():
     told = {verdict: render(page_of(verdict=verdict)) for verdict in (True, False, None)}
     assert '<p class="answer">holds</p>' in told[True]
     assert '<p class="answer">does not hold</p>' in told[False]
-    assert '<p class="answer">not judged</p>' in told[None]
+    assert '<p class="answer">' not in told[None]
 
 
 def test_editions_are_told_apart():

@@ -40,6 +40,12 @@ def findings_section(findings: Iterable[Mapping[str, Any]]) -> Section:
         (finding["name"], SIGNS[finding["holds"]], _summary(finding)) for finding in listed
     )
     text = "A note informs and decides nothing."
+    if not rows:
+        return Section(
+            "findings",
+            "Everything that was checked",
+            ("Nothing of this promise can be checked from the file alone: only its owner can.",),
+        )
     return Section(
         "findings",
         "Everything that was checked",

@@ -17,6 +17,8 @@ NARROW, WIDE = 304, 640
 """Widths in pixels: a telephone or a card among others, and half a desk."""
 
 LONGEST_LABEL = 80
+LABEL_SHARE = 0.42
+"""The most of a drawing's width that the names of its bars take."""
 
 
 def specification(block: Chart, width: int) -> Specification:
@@ -112,7 +114,8 @@ def _bars(block: Bars, width: int) -> Specification:
     across: dict[str, Any] = {"field": "value", "type": "quantitative"}
     numbers = [value["value"] for value in values]
     if len(names) == 1:  # numbers stand at the bars' ends instead of on an axis
-        across |= {"axis": None, "scale": {"domain": _domain(numbers, 1.32), "nice": False}}
+        room = _room_beside(width, max(len(value["said"]) for value in values))
+        across |= {"axis": None, "scale": {"domain": _domain(numbers, room), "nice": False}}
     else:
         across |= {"axis": _axis(block.unit, block.x_title, numbers, tickCount=4)}
     up: dict[str, Any] = {
@@ -124,7 +127,7 @@ def _bars(block: Bars, width: int) -> Specification:
             "title": None,
             "domain": False,
             "labelExpr": _looked_up(labels),
-            "labelLimit": round(0.42 * width),
+            "labelLimit": round(LABEL_SHARE * width),
             "labelOverlap": False,
             "labelColor": colour("ink"),
         },
@@ -143,6 +146,13 @@ def _bars(block: Bars, width: int) -> Specification:
         )
     drawing = _inside(width, thick * len(labels))
     return {**drawing, "data": {"values": values}, "layer": layers}
+
+
+def _room_beside(width: int, n_characters: int) -> float:
+    """Return how much longer than its bars a drawing is, with so long a number beside them."""
+    least_for_bars = (1 - LABEL_SHARE) * width
+    of_number = min(0.8 * least_for_bars, 6.5 * n_characters + 12)
+    return least_for_bars / (least_for_bars - of_number)
 
 
 def _looked_up(labels: list[str]) -> str:
@@ -247,8 +257,9 @@ def _lines(block: Lines, width: int) -> Specification:
     across = {
         "field": "x",
         "type": "quantitative",
-        "scale": {"type": "log" if block.is_log_x else "linear", "zero": False, "padding": 10},
-        "axis": _axis(block.x_unit, block.x_title, xs, grid=False, **_ticks(xs)),
+        "scale": {"type": "log" if block.is_log_x else "linear", "zero": False, "padding": 14}
+        | ({"nice": False} if block.is_log_x else {}),
+        "axis": _axis(block.x_unit, block.x_title, xs, grid=False, **_ticks(xs, block.is_log_x)),
     }
     up = {
         "field": "y",
@@ -275,10 +286,19 @@ def _lines(block: Lines, width: int) -> Specification:
     return {**_inside(width, 260), "layer": layers}
 
 
-def _ticks(numbers: list[float]) -> dict[str, Any]:
-    """Return ticks at the very places of points, where these are few."""
+def _ticks(numbers: list[float], is_log: bool) -> dict[str, Any]:
+    """Return ticks at the very places of points, where these are few whole numbers.
+
+    A logarithmic scale over less than two powers of ten has few round ones of its own: five are
+    spread over it.
+    """
     distinct = sorted(set(numbers))
-    return {"values": distinct} if len(distinct) <= 8 else {}
+    if len(distinct) <= 8 and all(number == round(number) for number in distinct):
+        return {"values": distinct}
+    if not is_log or not distinct or distinct[-1] >= 100 * distinct[0]:
+        return {}
+    step = (distinct[-1] / distinct[0]) ** 0.25
+    return {"values": [float(f"{distinct[0] * step**place:.2g}") for place in range(5)]}
 
 
 # ── pairs and trees ──────────────────────────────────────────────────────────────────────────
@@ -322,7 +342,7 @@ def _heat(block: Heat, width: int) -> Specification:
             "orient": "top",
             "domain": False,
             "labelExpr": _looked_up(column_labels),
-            "labelAngle": -90 if room_of_cell < 90 else 0,
+            "labelAngle": 0 if _fit(column_labels, room_of_cell) else -90,
             "labelLimit": 90,
             "labelOverlap": False,
             "labelColor": colour("ink"),
@@ -361,6 +381,12 @@ def _heat(block: Heat, width: int) -> Specification:
 
 OWN_COLOURS = {"resolve": {"scale": {"color": "independent"}}}
 """Each layer has its own scale of colours: what lies behind a text, and the text."""
+
+
+def _fit(labels: list[str], room: float) -> bool:
+    """Return whether every label is surely narrower than so many pixels."""
+    return 8 * max((len(label) for label in labels), default=0) + 4 < room
+
 
 LEAST_LABELLED = 13
 """Nodes of fewer pixels in height bear no label: the table below the drawing has it."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-VERDICTS = {True: "holds", False: "does not hold", None: "not judged"}
+VERDICTS = {True: "holds", False: "does not hold", None: ""}
 MOST_LISTED = 300
 """Rows that a table of numbers shows; it says how many are left."""
 
