@@ -166,3 +166,11 @@ def test_parts_of_items_are_read_by_chance():
     # at least one of a and b, three ways as likely: each is there in two of three
     assert [one["after"] for one in figures["items"]] == pytest.approx([2 / 3, 2 / 3], abs=1e-6)
     assert figures["sizes"]["mean_after"] == pytest.approx(4 / 3, abs=1e-6)
+
+
+def test_very_wide_tables_are_held_against_few_columns(monkeypatch):
+    monkeypatch.setattr("incrowd.utility.statistics.MOST_COLUMNS", 2)
+    columns = columns_of(release_of(small_table(30, 1), 3))
+    found = associations(columns)
+    assert len(found["names"]) == len(found["before"]) == 2
+    assert found["n_columns_left_out"] == len(columns) - 2 > 0

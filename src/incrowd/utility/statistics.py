@@ -20,6 +20,9 @@ DIGITS = 6
 MOST_BINS = 20
 """Columns with more values are cut into so many bins before they are held against others."""
 
+MOST_COLUMNS = 60
+"""Columns of which all pairs are looked at."""
+
 
 def statistics_finding(material: Material) -> Finding:
     """Compare columns and pairs of columns, or items and pairs of items, before and after.
@@ -100,7 +103,12 @@ def _of_numbers(numbers: Numbers, weight: Numbers, word: str) -> dict[str, float
 
 
 def associations(columns: list[Column]) -> dict[str, Any]:
-    """Return Cramér's V of every pair of columns, before and after, and how much it changed."""
+    """Return Cramér's V of every pair of columns, before and after, and how much it changed.
+
+    Of very wide tables the first columns alone: pairs grow with the square of their number.
+    """
+    n_left_out = max(0, len(columns) - MOST_COLUMNS)
+    columns = columns[:MOST_COLUMNS]
     names = [column.name for column in columns]
     bins = [bins_of(column) for column in columns]
     chances = [_chance_of_bin(*one) for one in zip(columns, bins, strict=True)]
@@ -131,6 +139,7 @@ def associations(columns: list[Column]) -> dict[str, Any]:
         if has_pairs
         else None,
         "most_bins": MOST_BINS,
+        "n_columns_left_out": n_left_out,
     }
 
 
