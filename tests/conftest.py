@@ -1,6 +1,7 @@
 """The engines that tests run on, as fixtures, and how hypothesis runs."""
 
 import os
+import shutil
 
 import pytest
 from hypothesis import settings
@@ -100,3 +101,32 @@ SPREAD_ENGINES = ["disk", "spark"]
 def spread_engine(request):
     """Every engine on which whole files lie, in turn."""
     return request.getfixturevalue(f"{request.param}_engine")
+
+
+CHROMIUM_PATHS = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
+
+
+def _browser_path():
+    stated = os.environ.get("INCROWD_CHROMIUM")
+    return stated or next((path for path in CHROMIUM_PATHS if shutil.which(path)), None)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """One headless browser for all pages: skip, saying why, where there is none, or fail."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        sync_playwright = None
+    path = _browser_path()
+    missing = "playwright is not installed" if sync_playwright is None else ""
+    if not missing and path is None:
+        missing = "no Chromium was found (INCROWD_CHROMIUM names one)"
+    if missing and os.environ.get("INCROWD_REQUIRE_BROWSER") == "1":
+        pytest.fail(f"INCROWD_REQUIRE_BROWSER is 1, and {missing}")
+    if missing:
+        pytest.skip(missing)
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield opened
+        opened.close()

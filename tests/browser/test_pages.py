@@ -1,10 +1,10 @@
 """Reports in a real browser: quiet, alone, readable at any width, and true to their audit."""
 
 import json
-from contextlib import contextmanager
 
 import pytest
 
+from browser.opening import OVERLAPS, assert_quiet_and_readable, opened
 from figures.materials import KINDS, owner_page_of, public_page_of, releases
 from incrowd.figures.blocks import Bars, Heat, Lines, Node, Page, Section, Steps, Tree
 from incrowd.report.render import render
@@ -13,36 +13,6 @@ pytestmark = pytest.mark.browser
 
 WIDTHS = (400, 1400)
 SCHEMES = ("light", "dark")
-
-OVERLAPS = """() => {
-  const found = [];
-  for (const svg of document.querySelectorAll('svg')) {
-    if (!svg.getClientRects().length) continue;
-    const texts = [...svg.querySelectorAll('text')].filter(t => t.textContent.trim());
-    const boxes = texts.map(t => [t.getBoundingClientRect(), t.textContent]);
-    const outer = svg.getBoundingClientRect();
-    for (const [a, said] of boxes) {
-      if (a.left < outer.left - 2 || a.right > outer.right + 2) found.push('cut: ' + said);
-      if (a.top < outer.top - 2 || a.bottom > outer.bottom + 2) found.push('cut: ' + said);
-    }
-    for (let i = 0; i < boxes.length; i++) for (let j = i + 1; j < boxes.length; j++) {
-      const [a, one] = boxes[i], [b, other] = boxes[j];
-      const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
-      const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-      // a text's box is higher than its letters by about a quarter
-      if (across > 1 && down > 0.3 * Math.min(a.height, b.height)) found.push(one + ' | ' + other);
-    }
-  }
-  return found;
-}"""
-
-SMALLEST = """() => Math.min(...[...document.querySelectorAll('svg text')]
-  .filter(t => t.getClientRects().length && t.textContent.trim())
-  .map(t => {
-    const svg = t.ownerSVGElement;
-    const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
-    return parseFloat(getComputedStyle(t).fontSize) * scale;
-  }))"""
 
 
 @pytest.fixture(scope="module")
@@ -57,46 +27,11 @@ def files(tmp_path_factory):
     return written
 
 
-@contextmanager
-def opened(browser, path, width=1400, scheme="light"):
-    """Open a file; yield the page, what its console said and what it asked for."""
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    said, asked = [], []
-    page = context.new_page()
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-
-    def pass_files_only(route):
-        asked.append(route.request.url)
-        if route.request.url.startswith("file://"):
-            route.continue_()
-        else:
-            route.abort()
-
-    page.route("**/*", pass_files_only)
-    page.goto(path.as_uri())
-    yield page, said, asked
-    context.close()
-
-
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_reports_are_quiet_and_readable(browser, files, kind, width, scheme):
-    path = files[kind, "owner"]
-    with opened(browser, path, width, scheme) as (page, said, asked):
-        assert said == []
-        assert [url for url in asked if url != path.as_uri()] == []
-        across = page.evaluate("[document.scrollingElement.scrollWidth, innerWidth]")
-        assert across[0] <= across[1]
-        assert page.evaluate(OVERLAPS) == []
-        assert page.evaluate(SMALLEST) >= 9
-        shown = page.evaluate(
-            "[...document.querySelectorAll('.chart')].map(chart => "
-            "[...chart.querySelectorAll('svg')].filter(s => s.getClientRects().length).length)"
-        )
-        assert shown
-        assert set(shown) == {1}  # of each chart one drawing, the one for this width
+    assert_quiet_and_readable(browser, files[kind, "owner"], width, scheme)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,11 +1,14 @@
 """Reports of every method: they tell what the audit tells, and the public one nothing else."""
 
+import functools
 import json
 import re
 import shutil
 
 import pytest
 
+from browser.opening import assert_quiet_and_readable
+from end_to_end.conftest import Desk
 from incrowd.data.set_files import write_sets
 from incrowd.data.set_samples import user_lists
 
@@ -32,9 +35,8 @@ JOBS = {
 }
 
 
-@pytest.fixture
-def full_desk(desk):
-    """A desk with the data of all jobs; removed columns hold what must not be told."""
+def fill(desk):
+    """Put the data of all jobs on a desk; removed columns hold what must not be told."""
     rows = (desk / "census.csv").read_text().splitlines()
     rows[1:] = [
         re.sub(r"^[^,]+,[^,]+", f"zq-{n:05},zq-{n:05}", row) for n, row in enumerate(rows[1:])
@@ -48,6 +50,29 @@ def full_desk(desk):
     return desk
 
 
+@pytest.fixture
+def full_desk(desk):
+    return fill(desk)
+
+
+@pytest.fixture(scope="module")
+def page_of(sample_folder, tmp_path_factory):
+    """Return a job's report, as a file, and its audit; each is made once."""
+    folder = tmp_path_factory.mktemp("desk")
+    shutil.copytree(sample_folder, folder, dirs_exist_ok=True)
+    desk = fill(Desk(folder))
+
+    @functools.cache
+    def made(name):
+        ending = ".csv" if JOBS[name][0].endswith(".csv") else ".dat"
+        words = ["-o", name + ending, "--report", f"{name}.html", "--json"]
+        ran = desk.call("run", *JOBS[name], *words)
+        assert ran.status == 0, ran.err
+        return desk / f"{name}.html", ran.json
+
+    return made
+
+
 def figures_of(page):
     found = re.search(
         r'<script type="application/json" id="figures">(.*?)</script>', page, re.DOTALL
@@ -56,18 +81,22 @@ def figures_of(page):
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_the_owners_page_tells_the_audit(full_desk, name):
-    desk, words = full_desk, JOBS[name]
-    output = "out.csv" if words[0].endswith(".csv") else "out.dat"
-    ran = desk.call("run", *words, "-o", output, "--report", "page.html", "--json")
-    assert ran.status == 0, ran.err
-    page = (desk / "page.html").read_text()
-    assert figures_of(page)["audit"] == ran.json
+def test_the_owners_page_tells_the_audit(page_of, name):
+    path, audit = page_of(name)
+    page = path.read_text()
+    assert figures_of(page)["audit"] == audit
     assert len(page) < 3_000_000
     assert not re.search(r"""(src|href)=["'](?!#)""", page), "nothing is asked of the network"
-    names = {finding["name"] for finding in ran.json["findings"]}
+    names = {finding["name"] for finding in audit["findings"]}
     assert {"risk", "utility: queries", "utility: statistics"} <= names
-    assert (desk / "page.html").stat().st_mode & 0o777 == 0o600
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [400, 1400])
+@pytest.mark.parametrize("name", JOBS)
+def test_every_methods_page_in_a_browser(browser, page_of, name, width):
+    assert_quiet_and_readable(browser, page_of(name)[0], width)
 
 
 @pytest.mark.parametrize("name", JOBS)
