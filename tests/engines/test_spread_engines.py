@@ -374,3 +374,17 @@ def test_nothing_but_a_release_is_replaced(spread_engine, tmp_path):
     with pytest.raises(InputError, match="no folder of part files"):
         published(spread_engine, other, "x", force=True)
     assert (other / "thesis.txt").read_text() == "years of work"
+
+
+def test_folders_of_this_machine_are_cut_after_so_many_rows(spread_engine, tmp_path, monkeypatch):
+    """Neither the number of tasks nor where Spark would cut a sorted table shows in the parts."""
+    for module in ("spark", "disk"):
+        monkeypatch.setattr(f"incrowd.engines.{module}.TABLE_ROWS", 64)
+    table = pa.table({"a": [row * 7919 % 200 for row in range(200)], "b": ["x"] * 200})
+    with spread_engine.new_folder(str(tmp_path / "out"), force=False) as folder:
+        spread_engine.write_folder(spread_engine.load(table), folder.where, Format())
+        folder.publish("{}")
+    parts = sorted((tmp_path / "out").glob("part-*.csv"))
+    cells = [read_table(part).frame.column("a").to_pylist() for part in parts]
+    assert [len(part) for part in cells] == [64, 64, 64, 8]
+    assert [int(cell) for part in cells for cell in part] == list(range(200))

@@ -215,9 +215,13 @@ class SparkEngine:
         return regrouped(tables(), TABLE_ROWS)
 
     def write_folder(self, blocks: SparkBlocks, folder: str, stored: Format) -> None:
-        """Write part files in the order of content: in tasks, or here where workers cannot see."""
+        """Write part files in the order of content: here, or in tasks at an address.
+
+        A folder of this machine is cut after so many rows, as on every engine; what tasks write
+        is cut where Spark cuts, which depends on the cluster.
+        """
         path = local_path(folder)
-        if path is not None and not self._is_seen_by_workers(folder):
+        if path is not None and not scheme_of(folder):
             for number, table in enumerate(self.in_order(blocks)):
                 write_table(table, path / part_name(number, stored), stored)
             return
