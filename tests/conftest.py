@@ -9,6 +9,10 @@ from hypothesis import settings
 from incrowd.engines.disk import DiskEngine
 from incrowd.engines.local import LocalEngine
 
+# Many short sessions: Java's slower, better compiler never earns back what it costs, and its threads
+# take the processors from the tests.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 # A deadline per example would measure the machine's load, not the code.
 settings.register_profile("incrowd", deadline=None)
 settings.load_profile("incrowd")
@@ -36,10 +40,7 @@ def spark_engine(spark_is_available):  # noqa: ARG001
     """One Spark session on this machine for the whole run of the tests."""
     from incrowd.engines.spark import SparkEngine
 
-    with pytest.MonkeyPatch.context() as patch:
-        # Many small jobs: Java's slower, better compiler never earns back what it costs.
-        patch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
-        engine = SparkEngine("local[2]", memory=1 << 30)
+    engine = SparkEngine("local[2]", memory=1 << 30)
     yield engine
     engine.close()
 

@@ -157,7 +157,6 @@ def _start_engine(master, folder, settings, is_shipped):
     global _engine
     from incrowd.engines.spark import SparkEngine
 
-    os.environ["JDK_JAVA_OPTIONS"] = "-XX:TieredStopAtLevel=1"
     _engine = SparkEngine(
         master,
         memory=1 << 30,
