@@ -9,8 +9,8 @@ from hypothesis import settings
 from incrowd.engines.disk import DiskEngine
 from incrowd.engines.local import LocalEngine
 
-# Many short sessions: Java's slower, better compiler never earns back what it costs, and its threads
-# take the processors from the tests.
+# Many short sessions: Java's slower, better compiler never earns back what it costs, and its
+# threads take the processors from the tests.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 # A deadline per example would measure the machine's load, not the code.

@@ -14,7 +14,7 @@ BASE += ["--json", "--force"]
 LIMITS = ["--bottom", "age=20", "--top", "age=72"]
 
 
-NO_CODING = ("microaggregate", "adaptive")
+NO_CODING = ("microaggregate", "adaptive", "policy")
 """Methods that show means, or values as they are: they refuse a coding."""
 
 

@@ -219,13 +219,12 @@ ROUNDS += ["--sensitive-items", "26,27,28,29", "--json"]
 
 
 @pytest.mark.spark
-def test_rounds_on_spark_publish_the_same_bytes(shop, spark_is_available):  # noqa: ARG001
+def test_rounds_on_spark_publish_the_same_bytes(shop, spark_engine):  # noqa: ARG001
     alone = ["--rounds", "driver", "--improve", "none"]
     runs = {"local": [], "driver": alone, "spark": ["--engine", "spark"]}
     audits = {}
     for name, more in runs.items():
-        run = shop.incrowd if name == "spark" else shop.call
-        ran = run("run", "shop.dat", *ROUNDS, *more, "-o", f"{name}.dat")
+        ran = shop.call("run", "shop.dat", *ROUNDS, *more, "-o", f"{name}.dat")
         assert ran.status == 0, ran.err
         audits[name] = ran.json
     released = {name: (shop / f"{name}.dat").read_bytes() for name in runs}

@@ -122,31 +122,9 @@ def survives(engine, folder, what):
     assert (folder / "in-blocks").exists()
 
 
-def adaptive_survives(engine, folder):
-    """Lose a worker within the parts of an adaptive search, and within a cover's slices."""
-    from incrowd.data.dataset import Rows
-    from incrowd.data.hierarchy import Hierarchy
-    from incrowd.engines.local import LocalEngine
-    from incrowd.methods.adaptive.method import Adaptive
-    from incrowd.methods.conditions import Conditions
-    from incrowd.progress import silent
-
-    random = np.random.default_rng(2)
-    codes = np.minimum(random.geometric(0.4, (4, 200)) - 1, 3).astype(np.int32)
-    tree = Hierarchy.from_ladder("a", [["0", "1", "2", "3"]])
-    rows = Rows(tuple("abcd"), codes, (tree,) * 4)
-    asked = Conditions(1, random.integers(1, 10, 200).astype(np.int32))
-    methods = {
-        "parts": Adaptive(search="partition", effort=200, partitions=3),
-        "slices": Adaptive(search="cover", rounds=2),
-    }
-    for name, method in methods.items():
-        expected = method.run(rows, asked, LocalEngine(threads=1), 0, silent)
-        killing = KillingEngine(engine, Path(folder) / name, "worker")
-        found = method.run(rows, asked, killing, 0, silent)
-        assert (Path(folder) / name).exists()
-        assert np.array_equal(found.nodes, expected.nodes)
-        assert not np.array_equal(found.nodes, rows.nodes)
+def described(engine):
+    """Return what an audit says of the engine."""
+    return engine.describe()
 
 
 def dies_for_good(engine, folder):

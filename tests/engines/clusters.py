@@ -30,7 +30,6 @@ def spark_process(words, log, **variables):
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,
-        "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1",
         **variables,
     }
     # What the tests import must not be what the workers import: the engine ships the package.

@@ -50,13 +50,11 @@ def released_table(rows, diagnoses):
 def conditions(diagnoses, asks):
     if asks == "k":
         return Conditions(4)
-    if asks == "people":
-        return Conditions(4, person_of_row=np.arange(N_ROWS, dtype=np.int32) // 2)
     diversity = SensitiveCondition(codes=diagnoses, n_values=6, l=3.0)
     return Conditions(4, sensitive=(diversity,))
 
 
-@pytest.mark.parametrize("asks", ["k", "people", "l"])
+@pytest.mark.parametrize("asks", ["k", "l"])
 def test_greedy_in_partitions_is_the_same_on_every_engine(engine, people, asks):
     rows, diagnoses = people
     asked = conditions(diagnoses, asks)

@@ -15,8 +15,8 @@ def local_cluster(spark_is_available, tmp_path_factory):  # noqa: ARG001
         yield child
 
 
-def test_every_verb_on_a_local_cluster(local_cluster, tmp_path):
-    told = local_cluster(cluster_checks.every_verb, str(tmp_path), "csv")
+def test_a_local_cluster_is_closed_to_others(local_cluster):
+    told = local_cluster(cluster_checks.described)
     assert told["master"] == "local-cluster[2,1,1024]"
     assert told["privacy_notes"] == []
 
@@ -24,10 +24,6 @@ def test_every_verb_on_a_local_cluster(local_cluster, tmp_path):
 @pytest.mark.parametrize("what", ["worker", "executor"])
 def test_the_work_survives_a_kill(local_cluster, tmp_path, what):
     local_cluster(cluster_checks.survives, str(tmp_path), what)
-
-
-def test_adaptive_survives_a_kill(local_cluster, tmp_path):
-    local_cluster(cluster_checks.adaptive_survives, str(tmp_path))
 
 
 def test_what_always_dies_fails_and_leaves_nothing(local_cluster, tmp_path):

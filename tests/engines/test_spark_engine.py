@@ -145,8 +145,7 @@ print(json.dumps(told))
 @pytest.mark.spark
 def test_the_life_of_a_session(tmp_path, spark_engine):  # noqa: ARG001 - skips where Spark cannot run
     environment = os.environ | {
-        "NUMBA_CACHE_DIR": str(tmp_path / "numba"),
-        "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1",
+        "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", str(tmp_path / "numba")),
         "PYSPARK_PYTHON": "/nowhere/python",
         "SPARK_LOCAL_DIRS": "/nowhere/either",
     }
@@ -288,7 +287,7 @@ def _raise(group):
 def test_the_private_directory_goes_when_a_session_does_not_start(tmp_path, monkeypatch):
     monkeypatch.setattr(spark_session, "unavailable", lambda: None)
 
-    def refuse(master, memory, private, further):  # noqa: ARG001
+    def refuse(master, memory, private, further, is_shipped):  # noqa: ARG001
         (private / "java.log").write_text("ERROR: no such master zz\n", encoding="utf-8")
         raise RuntimeError("JAVA_GATEWAY_EXITED")
 

@@ -1,10 +1,5 @@
 """Rules counted in rounds on an engine: exactly the search of one process, in few rounds."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -205,46 +200,6 @@ def test_packed_rows_come_back(monkeypatch):
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("alpha", [4, "full"])
-def test_spark_finds_what_one_process_finds(spark_engine, alpha):
+def test_spark_finds_what_one_process_finds(spark_engine):
     sets, promise = larger(60, (1, 4), n_items=40)
-    require_the_same(sets, promise, spark_engine, alpha=alpha)
-
-
-KILLED = """
-import sys
-from tests.engines.killing import killing_once
-from tests.methods.test_rbat_rounds import larger, require_the_same
-from incrowd.engines.spark import SparkEngine
-
-class Killing(SparkEngine):
-    n_passes = 0
-
-    def map_blocks(self, blocks, function, schema):
-        self.n_passes += 1
-        if self.n_passes == 3:
-            function = killing_once(function, sys.argv[1])
-        return super().map_blocks(blocks, function, schema)
-
-engine = Killing("local[2,3]")  # a task may fail twice
-sets, promise = larger(20, (1, 4), n_items=25, n_rows=200)
-require_the_same(sets, promise, engine)
-engine.close()
-assert engine.n_passes > 3
-"""
-
-
-@pytest.mark.spark
-def test_a_worker_killed_in_a_round_changes_nothing(spark_is_available, tmp_path):  # noqa: ARG001
-    marker = tmp_path / "killed"
-    quick = {"PYTHONPATH": os.pathsep.join(sys.path), "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1"}
-    ran = subprocess.run(
-        [sys.executable, "-c", KILLED, marker],
-        env=os.environ | quick,
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
-    assert marker.exists()
+    require_the_same(sets, promise, spark_engine, alpha=4)

@@ -222,8 +222,11 @@ class SparkEngine:
         """
         path = local_path(folder)
         if path is not None and not scheme_of(folder):
-            for number, table in enumerate(self.in_order(blocks)):
-                write_table(table, path / part_name(number, stored), stored)
+            number = 0
+            for number, table in enumerate(self.in_order(blocks), 1):
+                write_table(table, path / part_name(number - 1, stored), stored)
+            if not number:
+                write_table(blocks.schema.empty_table(), path / part_name(0, stored), stored)
             return
         self._ask(lambda: self._store.write(self._sorted(blocks), blocks.schema, folder, stored))
 
