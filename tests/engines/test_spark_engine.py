@@ -165,7 +165,7 @@ def test_the_life_of_a_session(tmp_path, spark_engine):  # noqa: ARG001 - skips 
     assert told["handler_kept"]
     assert told["mode"] == "0o700"
     assert not told["secret_shown"]
-    assert told["worker"] == {"python": sys.executable, "cache": str(tmp_path / "numba")}
+    assert told["worker"] == {"python": sys.executable, "cache": environment["NUMBA_CACHE_DIR"]}
     assert told["interrupted_after"] < 60, "the workers sleep for 100 seconds"
     assert told["count_after_interrupt"] == [{"n_rows": 3}]
     assert told["java_ended"]
