@@ -57,6 +57,8 @@ def _compile_in_turn(kept: Any, name: str) -> None:
     Workers that start together would all compile the same kernels at the same time. Turns follow
     the calls of kernels, which have no cycles, so nobody waits for somebody who waits for them.
     """
+    if not hasattr(kept, "compile"):  # Numba is told to compile nothing
+        return
     compile_now = kept.compile
 
     def compile_in_turn(signature: Any) -> Any:

@@ -10,9 +10,7 @@ FLAGS = [
     "--sensitive",
     "diagnosis",
     "--method",
-    "greedy",
-    "--partitions",
-    3,
+    "mondrian",
 ]
 
 

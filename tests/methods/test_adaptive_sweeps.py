@@ -101,14 +101,28 @@ def _smallest_mask(rows, k, n_values, masks, row):
 @settings(max_examples=60)
 @given(masked(most_rows=7, most_values=2))
 def test_bound_sweeps_of_few_people_keep_beliefs_by_all_permutations(table):
+    """Whoever is certified before is not over afterwards, by counting all matchings."""
     rows, k, n_values, is_bit, masks = table
-    before = oracle.beliefs(rows, masks.tolist(), n_values, is_bit)
-    assume(all(belief * wish <= 1 for belief, wish in zip(before, k, strict=True)))
+    before = oracle.bounds(rows, masks.tolist(), n_values, is_bit)
+    assume(all(bound * wish <= 1 for bound, wish in zip(before, k, strict=True)))
     found = swept(table, is_bound=True)
     after = oracle.beliefs(rows, found.is_masked.tolist(), n_values, is_bit)
     assert all(belief * wish <= 1 for belief, wish in zip(after, k, strict=True))
     crowds = oracle.mutual_crowds(rows, found.is_masked.tolist(), n_values, is_bit)
     assert all(crowd >= wish for crowd, wish in zip(crowds, k, strict=True))
+
+
+@pytest.mark.xfail(strict=True, reason="few people are held to the closed form, which is above 1/k")
+def test_people_whom_only_counting_certifies_stay_certified():
+    rows = [(0, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 0), (0, 0, 0)]
+    k = [2, 2, 2, 2, 3]
+    shown = ["101", "010", "101", "110", "111"]
+    masks = np.array([[cell == "1" for cell in row] for row in shown])
+    before = oracle.beliefs(rows, masks.tolist(), [1, 2, 2])
+    assert all(belief * wish <= 1 for belief, wish in zip(before, k, strict=True))
+    found = swept((rows, k, [1, 2, 2], False, masks), is_bound=True)
+    after = oracle.beliefs(rows, found.is_masked.tolist(), [1, 2, 2])
+    assert all(belief * wish <= 1 for belief, wish in zip(after, k, strict=True))
 
 
 def test_unbound_sweeps_of_few_people_do_break_beliefs():

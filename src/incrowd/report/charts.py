@@ -156,9 +156,12 @@ def _room_beside(width: int, n_characters: int) -> float:
 
 
 def _looked_up(labels: list[str]) -> str:
-    """Return the expression that gives each place its label: two places may share a label."""
-    listed = ",".join(_quoted(label) for label in labels)
-    return f"[{listed}][datum.value]"
+    """Return the expression that gives each place its label: two places may share a label.
+
+    A sign before each label keeps Vega from taking it for a word of its own, such as ``if``.
+    """
+    listed = ",".join(_quoted("~" + label) for label in labels)
+    return f"slice([{listed}][datum.value], 1)"
 
 
 def _quoted(text: str) -> str:
