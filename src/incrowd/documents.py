@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from incrowd.errors import JobError, unknown
 from incrowd.fields import option
@@ -77,12 +75,3 @@ class Documents:
         paths = [path.absolute() for path in self.written_files]
         if len(set(paths)) < len(paths):
             raise JobError("two documents have one name", remedy="Name them differently.")
-
-
-def resolved_files(section: Mapping[str, Any], base: Path, further: tuple[str, ...]) -> Any:
-    """Return a section with the files it names found from the job's folder."""
-    found = dict(section)
-    for name in (*FILES, *further):
-        if isinstance(found.get(name), str):
-            found[name] = str(base / found[name])
-    return found

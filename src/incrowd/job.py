@@ -14,7 +14,7 @@ from incrowd.data.coding import Coding
 from incrowd.data.locations import Location, is_address, located
 from incrowd.data.schema import Schema
 from incrowd.data.specs import HierarchySpec
-from incrowd.documents import FILES, Documents, resolved_files
+from incrowd.documents import FILES, Documents
 from incrowd.engines.table import EngineChoice
 from incrowd.errors import JobError, unknown
 from incrowd.fields import option
@@ -176,7 +176,7 @@ class Job:
             input=build(InputOptions, mapping.get("input", {}), "input"),
             release=build(
                 ReleaseOptions,
-                resolved_files(mapping.get("release", {}), base, ("key", "save_policy")),
+                resolved(mapping.get("release", {}), base, ("key", "save_policy", *FILES)),
                 "release",
             ),
             seed=mapping.get("seed", 0),

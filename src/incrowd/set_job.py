@@ -11,7 +11,7 @@ from incrowd.consistency import require_seed
 from incrowd.data.locations import Location, located
 from incrowd.data.rule_closure import CLOSURES
 from incrowd.data.sets import BIPARTITE, GRAPHS
-from incrowd.documents import FILES, Documents, resolved_files
+from incrowd.documents import FILES, Documents
 from incrowd.engines.table import EngineChoice
 from incrowd.errors import JobError, unknown
 from incrowd.fields import option
@@ -240,7 +240,7 @@ class SetJob:
             engine=build(EngineChoice, mapping.get("engine", {}), "engine"),
             release=build(
                 SetReleaseOptions,
-                resolved_files(mapping.get("release", {}), base, ("key",)),
+                resolved(mapping.get("release", {}), base, ("key", *FILES)),
                 "release",
             ),
             seed=mapping.get("seed", 0),

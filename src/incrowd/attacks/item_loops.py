@@ -5,20 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.compiling import Flag, Whole, compiled, compiled_inner
-
-
-@compiled_inner
-def _is_listed(rows: NDArray[np.int32], start: Whole, end: Whole, row: Whole) -> Flag:
-    """Whether a row is in a rising list, by halving it."""
-    low, high = start, end
-    while low < high:
-        middle = (low + high) // 2
-        if rows[middle] < row:
-            low = middle + 1
-        else:
-            high = middle
-    return low < end and rows[low] == row
+from incrowd.compiling import Whole, compiled, compiled_inner
+from incrowd.data.fitting_loops import is_listed
 
 
 @compiled_inner
@@ -85,7 +73,7 @@ def count_holders(
                     word = words[words_of_item[item], row >> 6]
                     holds_all = (word >> np.uint64(row & 63)) & np.uint64(1) == np.uint64(1)
                 else:
-                    holds_all = _is_listed(rows, list_start[item], list_start[item + 1], row)
+                    holds_all = is_listed(rows, list_start[item], list_start[item + 1], row)
                 if not holds_all:
                     break
             if holds_all:

@@ -21,8 +21,7 @@ from incrowd.cli.options import (
     ShowValues,
     Tops,
 )
-from incrowd.cli.run import FILE_FLAGS
-from incrowd.cli.stated_job import FLAGS, apply_columns, from_here, started
+from incrowd.cli.stated_job import FILE_FLAGS, FLAGS, apply_columns, from_here, started
 from incrowd.cli.terminal import progress_bar, results, say
 from incrowd.compare.unwritten import NOT_WRITTEN
 from incrowd.errors import InputError, JobError

@@ -26,9 +26,8 @@ from incrowd.cli.options import (
     ShowValues,
     Tops,
 )
-from incrowd.cli.stated_job import FLAGS, apply_columns, from_here, started
+from incrowd.cli.stated_job import FILE_FLAGS, FLAGS, apply_columns, from_here, started
 from incrowd.cli.terminal import progress_bar, say
-from incrowd.documents import FILES
 from incrowd.errors import InputError, unknown
 from incrowd.guarantees.set_table import SET_GUARANTEES
 from incrowd.guarantees.table import GUARANTEES
@@ -36,19 +35,6 @@ from incrowd.job import Job
 from incrowd.methods.set_table import SET_METHODS
 from incrowd.methods.table import METHODS
 from incrowd.set_job import SetJob, job_from_mapping
-
-FILE_FLAGS = (
-    "key",
-    "save_policy",
-    "policy_lines",
-    *FILES,
-    "rules",
-    "save_rules",
-    "weights",
-    "row_k",
-    "items",
-)
-"""Flags that name files: as seen from here, also where the job lies elsewhere."""
 
 ON_INTERRUPT = ("abort", "publish")
 ENDING = (

@@ -13,6 +13,7 @@ from incrowd.cli.flags import (
     stated_hierarchies,
 )
 from incrowd.data.locations import is_address, located
+from incrowd.documents import FILES
 from incrowd.engines.table import EngineChoice
 from incrowd.errors import JobError
 from incrowd.guarantees.set_table import SET_GUARANTEES
@@ -31,6 +32,19 @@ FLAGS = {
     **flags_of("input", [InputOptions], "Input"),
     **flags_of("release", [ReleaseOptions, SetReleaseOptions], "Release"),
 }
+
+FILE_FLAGS = (
+    "key",
+    "save_policy",
+    "policy_lines",
+    *FILES,
+    "rules",
+    "save_rules",
+    "weights",
+    "row_k",
+    "items",
+)
+"""Flags that name files: as seen from here, also where the job lies elsewhere."""
 
 ROLE_FLAGS = {
     "quasi": "quasi-identifying",

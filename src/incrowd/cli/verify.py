@@ -156,7 +156,7 @@ def _as_audit(certificate: dict[str, Any], again: Audit | None) -> Audit:
     from incrowd.audit import Audit
 
     if again is not None:
-        return replace(again, findings=again.findings)
+        return again
     return Audit(
         holds=bool(certificate["holds"]),
         guarantee=certificate["guarantee"],

@@ -9,7 +9,7 @@ from incrowd.compiling import Flag, Whole, compiled, compiled_inner
 
 
 @compiled_inner
-def _is_listed(numbers: NDArray[np.int32], start: Whole, end: Whole, number: Whole) -> Flag:
+def is_listed(numbers: NDArray[np.int32], start: Whole, end: Whole, number: Whole) -> Flag:
     """Whether a number is in a rising list, by halving it."""
     low, high = start, end
     while low < high:
@@ -79,7 +79,7 @@ def meet(
                     for column in range(n_columns):
                         if column != best and is_known[known, column]:
                             other = values[known, column]
-                            if not _is_listed(
+                            if not is_listed(
                                 cells, cell_start[other], cell_start[other + 1], shown[line, column]
                             ):
                                 fits = False
