@@ -103,7 +103,8 @@ def gathered(job: Job, location: Location, engine: Any, folder: Path) -> tuple[T
 
 
 def _gathered(job: Job, location: Location, engine: SpreadEngine) -> tuple[Table, str]:
-    blocks, stored = engine.read(str(location), reading_of(job.input))
+    reading = replace(reading_of(job.input), has_plain_zeros=True)
+    blocks, stored = engine.read(str(location), reading)
     frame = engine.collect(blocks)
     table = Table(frame, stored, job.input.missing_values, name_of(location))
     return table, engine.hash_of(str(location))
@@ -119,7 +120,8 @@ def run_spread(
         closing(engine_of(job.engine, workspace.folder)) as engine,
     ):
         with stages("read"):
-            blocks, stored = engine.read(str(target.data), reading_of(job.input))
+            reading = replace(reading_of(job.input), has_plain_zeros=True)
+            blocks, stored = engine.read(str(target.data), reading)
         made = _made(job, engine, blocks, name_of(target.data), stages, progress)
         if target.is_folder:
             audit = _in_folder(job, target, engine, made, stored, stages, force)
@@ -135,7 +137,7 @@ def anonymize_spread(frame: Any, job: Job, *, progress: Progress = silent) -> Re
     stages = Stages(progress)
     with closing(SparkEngine(session=frame.sparkSession)) as engine:
         with stages("read"):
-            blocks = engine.from_frame(frame)
+            blocks = engine.from_frame(frame, has_plain_zeros=True)
         made = _made(job, engine, blocks, "the frame", stages, progress)
         with stages("write"):
             handed_out = engine.to_frame(made.released)

@@ -19,6 +19,7 @@ from incrowd.data.dataset import Rows, Trace
 from incrowd.data.encoding import decode, encode, refuse_stars
 from incrowd.data.hierarchy import Hierarchy
 from incrowd.data.table import Table
+from incrowd.data.typed import plain_zeros
 from incrowd.engines.base import Engine
 from incrowd.engines.local import LocalEngine
 from incrowd.errors import InputError
@@ -73,6 +74,7 @@ def search_table(
     job: Job, table: Table, engine: Engine, stages: Stages, progress: Progress
 ) -> Searched:
     stated = job.schema
+    table = replace(table, frame=plain_zeros(table.frame))
     table.require([*stated.roles, *([stated.person] if stated.person else [])], table.name)
     if job.guarantee.k_column:
         table.require([job.guarantee.k_column], table.name)

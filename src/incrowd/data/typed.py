@@ -1,8 +1,9 @@
 """Typed columns of Parquet, Arrow and data frames, brought to the few types that incrowd knows.
 
 On the way in, a column is refused if it is nested or no table's value, and an empty string or NaN
-becomes what an empty cell is: missing. On the way out, columns are built anew, so that a container
-holds nothing but what is released.
+becomes what an empty cell is: missing. −0.0 becomes 0.0 in what is to be released; in a release
+that is checked it stays, since anyone can see it. On the way out, columns are built anew, so that
+a container holds nothing but what is released.
 """
 
 from __future__ import annotations
@@ -43,6 +44,15 @@ def settled_block(block: pa.Table) -> pa.Table:
     """Return some rows with plain types and nulls; the types are the same for any of the rows."""
     columns = [_settled(column) for column in block.columns]
     return pa.table(columns, names=list(block.column_names))
+
+
+def plain_zeros(block: pa.Table) -> pa.Table:
+    """Return the rows with 0.0 for every −0.0: one value to whoever counts, two in a file."""
+    for number, field in enumerate(block.schema):
+        if types.is_floating(field.type):
+            zero = pa.scalar(0.0, field.type)
+            block = block.set_column(number, field, pc.add(block.column(number), zero))
+    return block
 
 
 class CellFaults:

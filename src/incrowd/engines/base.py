@@ -95,7 +95,8 @@ class Engine(Protocol):
 class Reading:
     """How files of rows are written, where it should not be found out.
 
-    With ``is_release`` a folder must be marked as whole.
+    With ``is_release`` a folder must be marked as whole. With ``has_plain_zeros`` −0.0 is taken in
+    as 0.0, as is due for what is to be released.
     """
 
     delimiter: str | None = None
@@ -103,6 +104,13 @@ class Reading:
     header: bool | None = None
     missing_values: tuple[str, ...] = ()
     is_release: bool = False
+    has_plain_zeros: bool = False
+
+    def taken(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+        """Return the rows of files as they are taken in."""
+        from incrowd.data.typed import plain_zeros
+
+        return map(plain_zeros, tables) if self.has_plain_zeros else tables
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,7 @@ class DiskEngine:
             header=reading.header,
             missing_values=reading.missing_values,
         )
-        return self._files.store(source.tables, source.schema), source.format
+        return self._files.store(reading.taken(source.tables), source.schema), source.format
 
     def schema(self, blocks: DiskBlocks) -> pa.Schema:
         """Return the columns of loaded rows."""

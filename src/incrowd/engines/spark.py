@@ -155,7 +155,7 @@ class SparkEngine:
                 header=reading.header,
                 missing_values=reading.missing_values,
             )
-            frame = self._sent_in_pieces(source.tables)
+            frame = self._sent_in_pieces(reading.taken(source.tables))
             return SparkBlocks(self._keep(frame), source.schema), source.format
         frame, schema, stored, is_kept = self._ask(lambda: self._store.read(location, reading))
         if is_kept:
@@ -164,10 +164,11 @@ class SparkEngine:
                 raise without_rows(location, stored)
         return SparkBlocks(frame, schema), stored
 
-    def from_frame(self, frame: Any) -> SparkBlocks:
+    def from_frame(self, frame: Any, *, has_plain_zeros: bool = False) -> SparkBlocks:
         """Take in a Spark frame of this session or of its kin; it stays as it is."""
         schema = schema_of_frame(frame, "the frame")
-        return SparkBlocks(self._keep(self._ask(lambda: travelling(frame, schema))), schema)
+        rows = self._ask(lambda: travelling(frame, schema, has_plain_zeros=has_plain_zeros))
+        return SparkBlocks(self._keep(rows), schema)
 
     def to_frame(self, blocks: SparkBlocks) -> Any:
         """Return rows as a Spark frame of their own names and types, in the order of content.

@@ -52,12 +52,17 @@ def is_native(kind: pa.DataType) -> bool:
     return not (types.is_time(kind) or types.is_float16(kind) or types.is_decimal256(kind))
 
 
-def travelling(frame: Any, schema: pa.Schema) -> Any:
-    """Return a frame of Spark's own types as it travels: settled, and called c0, c1, …"""
+def travelling(frame: Any, schema: pa.Schema, *, has_plain_zeros: bool = False) -> Any:
+    """Return a frame of Spark's own types as it travels: settled, and called c0, c1, …
+
+    With ``has_plain_zeros`` −0.0 becomes 0.0.
+    """
     named = frame.toDF(*[f"c{number}" for number in range(len(schema))])
     columns = []
     for given, field, to_be in zip(named.schema.fields, schema, _spark_types(schema), strict=True):
         column = _as_travelling(given.name, given.dataType.typeName(), field.type)
+        if has_plain_zeros and types.is_floating(field.type):
+            column = f"CASE WHEN {given.name} = 0 THEN 0 ELSE {column} END"
         columns.append(f"CAST({column} AS {to_be}) AS {given.name}")
     return named.selectExpr(*columns)
 

@@ -274,7 +274,7 @@ def read_parts(
                 source = opened(path, reading)
                 if source.schema != schema:
                     raise other_columns(str(path), source.schema, first, schema)
-            tables = iter(source.tables)
+            tables = iter(reading.taken(source.tables))
             while True:
                 with told_without_values():
                     table = next(tables, None)

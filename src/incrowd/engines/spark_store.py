@@ -93,7 +93,8 @@ class SparkStore:
         for part, schema in zip(parts, settled, strict=True):
             if schema != settled[0]:
                 raise other_columns(part.where, schema, parts[0].name, settled[0])
-        frame = travelling(parquet_files(self._session, parts), settled[0])
+        rows = parquet_files(self._session, parts)
+        frame = travelling(rows, settled[0], has_plain_zeros=reading.has_plain_zeros)
         self._check_cells(frame, settled[0], location)
         return frame, settled[0], Format("parquet"), False
 

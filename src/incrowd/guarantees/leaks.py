@@ -1,8 +1,8 @@
 """What a released table gives away beside its quasi-identifying columns.
 
 Looks at the table alone, on purpose with plain counting of its own: columns that number the rows,
-insensitive columns that single people out or stand in for a quasi-identifying one, the order of
-the rows, and cells that a spreadsheet would run.
+groups that the sign of a zero splits, insensitive columns that single people out or stand in for a
+quasi-identifying one, the order of the rows, and cells that a spreadsheet would run.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from incrowd.codes import Numbered, numbered
 from incrowd.guarantees.cells import shows_nothing, to_frame
 from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Finding
 from incrowd.guarantees.row_order import find_order
+from incrowd.guarantees.signed_zeros import find_signed_zeros
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,6 +49,7 @@ def find_leaks(
 ) -> list[Finding]:
     """Look for everything above; with the original also for rows that kept their order."""
     findings = [_row_numbers(frame, quasi, sensitive, insensitive, accepted)]
+    findings += find_signed_zeros(frame, quasi)
     findings += insensitive_leaks(frame, quasi, insensitive, accepted)
     findings += find_order(frame, original)
     findings += _formula_cells(frame)

@@ -24,6 +24,7 @@ from incrowd.guarantees.leaks import (
     stand_in_finding,
     unique_finding,
 )
+from incrowd.guarantees.signed_zeros import find_spread_signed_zeros
 
 _N_KEYS = 64
 """In how many groups the values of insensitive columns meet."""
@@ -55,6 +56,7 @@ def find_spread_leaks(
         if n_rows >= 2 and not found.n_missing and found.n_values == n_rows
     }
     findings = [numbering_finding(differing, sensitive, accepted, n_rows)]
+    findings += find_spread_signed_zeros(engine, blocks, quasi)
     findings += spread_insensitive_leaks(engine, blocks, quasi, insensitive, accepted)
     findings += formula_finding({name: facts[name].n_formulas for name in names})
     return findings

@@ -28,5 +28,5 @@ def disk_engine(choice: EngineChoice, folder: Path) -> DiskEngine:
 
 
 def reading_of(options: InputOptions) -> Reading:
-    """Return how files are to be read."""
+    """Return how files are to be read as they stand."""
     return Reading(options.delimiter, options.encoding, options.header, options.missing_values)
