@@ -98,6 +98,33 @@ def test_the_key_proves_coded_cells(desk):
     assert "age" in swapped.json["findings"][0]["figures"]["columns"]
 
 
+@pytest.mark.parametrize("keys", [["--key", "private/key.csv"], ["--aligned"]])
+def test_a_coded_release_has_a_report_and_utility(desk, keys):
+    (desk / "private").mkdir()
+    run = [*BASE, *LIMITS, "--method", "mondrian"]
+    run += ["--keep-order"] if keys == ["--aligned"] else keys
+    ran = desk.call(*run)
+    assert ran.status == 0, ran.err
+    check = ["check", "census.release.csv", "--k", 5, "--quasi", "age,sex", *LIMITS]
+    check += ["--sensitive", "diagnosis", "--original", "census.csv", *keys]
+    more = ["--report", "page.html", "--utility", "queries,statistics", "--json"]
+    checked = desk.call(*check, *more, "--attack", "linkage", "--risk")
+    assert checked.status == 0, checked.err
+    found = {finding["name"]: finding["figures"] for finding in checked.json["findings"]}
+    assert found["utility: queries"]["are"] > 0
+    assert "&gt;72" in (desk / "page.html").read_text()
+
+
+def test_a_coded_release_is_held_against_a_population(desk):
+    ages = ["--hierarchy", "age=intervals:5,10,20"]
+    assert desk.call(*BASE, *LIMITS, *ages, "--method", "mondrian").status == 0
+    check = ["check", "census.release.csv", "--k", 5, "--quasi", "age,sex", *LIMITS, *ages]
+    checked = desk.call(*check, "--risk", "--population", "census.csv", "--json")
+    assert checked.status == 0, checked.err
+    risk = next(f["figures"] for f in checked.json["findings"] if f["name"] == "risk")
+    assert risk["release"]["journalist"]["n_rows_fitting_nobody"] == 0
+
+
 def test_a_value_beyond_the_limit_is_found(desk):
     assert desk.call(*BASE, "--method", "mondrian", "--hierarchy", "age=flat").status == 0
     check = ["check", "census.release.csv", "--k", 5, "--quasi", "age,sex", "--json"]

@@ -141,7 +141,7 @@ def _risk(checked: CheckedTable, request: TableRequest, options: RiskOptions) ->
     owner = checked.owner
     hierarchies = {}
     if population is not None:
-        hierarchies = _hierarchies(checked, request, population)
+        hierarchies = _hierarchies(checked, population)
     return risk_finding(
         checked.released,
         checked.schema,
@@ -167,11 +167,10 @@ def _attacks(checked: CheckedTable, options: AttackOptions) -> list[Finding]:
     )
 
 
-def _hierarchies(
-    checked: CheckedTable, request: TableRequest, population: Table | None
-) -> dict[str, Hierarchy]:
+def _hierarchies(checked: CheckedTable, population: Table | None) -> dict[str, Hierarchy]:
     """Return what released cells stand for: the owner's hierarchies, else those that are stated."""
     from incrowd.data.builders import hierarchy_for
+    from incrowd.data.coding import coded_hierarchy
     from incrowd.data.encoding import encode
     from incrowd.data.hierarchy_files import read_hierarchy
 
@@ -179,7 +178,7 @@ def _hierarchies(
     if owner is not None:
         if owner.hierarchies is not None:
             return dict(owner.hierarchies)
-        before, _ = encode(owner.original, checked.schema.quasi, checked.specs, request.codings)
+        before, _ = encode(owner.original, checked.schema.quasi, checked.specs, checked.codings)
         return dict(zip(before.names, before.hierarchies, strict=True))
     found = {}
     for name, spec in checked.specs.items():
@@ -187,7 +186,12 @@ def _hierarchies(
             found[name] = read_hierarchy(spec.path, name)
         elif population is not None and name in population.columns:
             found[name] = hierarchy_for(name, population, spec)[0]
-    return found
+    coded = {
+        name: coded_hierarchy(found[name], limits)
+        for name, limits in checked.codings.items()
+        if name in found
+    }
+    return found | coded
 
 
 def _composition(
@@ -208,7 +212,7 @@ def _composition(
             replace(item, name=f"second release: {item.name}", is_public=False) for item in alone
         ]
     together = composition_finding(
-        first, of_other, request.guarantee.k, options, _hierarchies(checked, request, None)
+        first, of_other, request.guarantee.k, options, _hierarchies(checked, None)
     )
     return [*findings, together]
 
@@ -259,7 +263,7 @@ def _published(
         original = owner.original
     else:
         original = pipeline.read_input(Path(str(other_path)), request.reading)
-    rows = _proven_rows(second, schema, original, Path(options.key_of_other), request, checked)
+    rows = _proven_rows(second, schema, original, Path(options.key_of_other), checked)
     return (
         replace(first, person_of_row=_people(owner.original, owner.original_row, person)),
         replace(of_other, person_of_row=_people(original, rows, person)),
@@ -271,7 +275,6 @@ def _proven_rows(
     schema: Schema,
     original: Table,
     key: Path,
-    request: TableRequest,
     checked: CheckedTable,
 ) -> Any:
     """Return the original row behind each row of the second release, its key being proven."""
@@ -282,7 +285,7 @@ def _proven_rows(
 
     rows = read_key(key, second.n_rows)
     original.require([*schema.quasi, *schema.sensitive], original.name)
-    before, _ = encode(original, schema.quasi, checked.specs, request.codings)
+    before, _ = encode(original, schema.quasi, checked.specs, checked.codings)
     hierarchies = dict(zip(before.names, before.hierarchies, strict=True))
     proof = prove_key(original.frame, second.frame, rows, schema.quasi, hierarchies)
     if not proof.holds:

@@ -61,7 +61,7 @@ def _of_table(checked: CheckedTable) -> Material:
     owner, released, schema = checked.owner, checked.released, checked.schema
     if owner is None or owner.original_row is None or checked.has_broken_key:
         return TableMaterial(released, schema)
-    before, _ = encode(owner.original, schema.quasi, checked.specs)
+    before, _ = encode(owner.original, schema.quasi, checked.specs, checked.codings)
     after = released_rows(before, released, owner.original_row)
     own = OwnTable(owner.original, owner.original_row, before, after, owner.wishes)
     return TableMaterial(released, schema, own)

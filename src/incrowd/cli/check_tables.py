@@ -50,6 +50,7 @@ class CheckedTable:
     schema: Schema
     owner: Owner | None
     specs: dict[str, HierarchySpec]
+    codings: dict[str, Coding]
 
     @property
     def has_broken_key(self) -> bool:
@@ -101,7 +102,7 @@ def check_table(request: TableRequest) -> CheckedTable:
         raise JobError("--key and --aligned speak of an original", remedy="Name it: --original.")
     audit = _audit(request, table, schema, specs, owner)
     audit = replace(audit, release_sha256=file_hash(request.released))
-    return CheckedTable(audit, table, schema, owner, specs)
+    return CheckedTable(audit, table, schema, owner, specs, request.codings)
 
 
 def _audit(
