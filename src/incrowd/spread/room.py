@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 
 from incrowd.data.locations import Location
 from incrowd.data.table import format_by_suffix
+from incrowd.errors import DataError
 from incrowd.job import Job
 
 PER_BYTE_OF_TEXT = 8
@@ -25,14 +25,18 @@ PROGRAM = 400 << 20
 def is_larger(job: Job, location: Location) -> bool:
     """Whether a file takes more memory than a run may use: what is stated, or the machine's half.
 
-    A file that cannot be looked at is left to its reader.
+    A file that cannot be looked at (missing, of an unknown kind, broken) is left to its reader,
+    which says what is wrong with it.
     """
+    import pyarrow as pa
+
     from incrowd.data.set_format import SetOptions, memory_allowed
 
     allowed = memory_allowed(SetOptions(memory=job.engine.memory_bytes))
-    with contextlib.suppress(Exception):
+    try:
         return memory_needed(Path(location)) > allowed
-    return False
+    except (OSError, DataError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return False
 
 
 def memory_needed(path: Path) -> int:
