@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,14 @@ def test_modules_stay_small():
         for path in SOURCE.rglob("*.py")
     }
     assert {str(path): length for path, length in lengths.items() if length > 450} == {}
+
+
+def test_the_wheel_holds_no_benchmarks():
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]
+    assert build["build"]["targets"]["wheel"] == {"packages": ["src/incrowd"]}
+    assert not [path for path in SOURCE.rglob("*") if path.stem in ("bench", "benchmarks")]
+    importing = [path for path in SOURCE.rglob("*.py") if "benchmarks" in path.read_text("utf-8")]
+    assert importing == []
 
 
 def test_every_method_has_notes():

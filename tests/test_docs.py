@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from incrowd.bench.render import DRAWINGS, TABLES, drawings, fill
+from benchmarks.pages import DRAWINGS, TABLES, drawings, fill
+from benchmarks.sets.samples import user_lists
 from incrowd.cli import run_with_status
 from incrowd.data.samples import write_sample
 from incrowd.data.set_files import write_sets
-from incrowd.data.set_samples import user_lists
 from incrowd.engines.table import EngineChoice
 from incrowd.guarantees.set_table import SET_GUARANTEES
 from incrowd.guarantees.table import GUARANTEES

@@ -9,9 +9,9 @@ import time
 
 import pytest
 
+from benchmarks.sets.samples import user_lists
 from incrowd.cli import run_with_status
 from incrowd.data.set_files import write_sets
-from incrowd.data.set_samples import user_lists
 
 FLAGS = ["--quasi", "age,sex", "--sensitive", "diagnosis", "--queries", "50"]
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.sets.samples import user_lists
 from incrowd.compare import comparison as comparing
 from incrowd.compare.comparison import ONE_ONLY, Comparison, compare
 from incrowd.compare.grid import grid
 from incrowd.compare.measure import Asked
 from incrowd.compare.page import page_of
 from incrowd.data.set_files import write_sets
-from incrowd.data.set_samples import user_lists
 from incrowd.errors import InputError, JobError
 from incrowd.job import Job
 from incrowd.pipeline import run

@@ -185,8 +185,8 @@ def test_an_existing_document_is_kept(desk):
     ],
 )
 def test_certificates_of_sets(desk, words, is_checked):
+    from benchmarks.sets.samples import user_lists
     from incrowd.data.set_files import write_sets
-    from incrowd.data.set_samples import user_lists
 
     write_sets(user_lists(120, 60, seed=1), desk / "lists.dat")
     visits = ["b c e g h", "a c d i j", "a f l", "b e g h", "d f l"] * 3

@@ -5,7 +5,6 @@ import os
 import pty
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -166,30 +165,3 @@ def test_an_untrue_release_is_not_published(desk, monkeypatch):
     finished = desk.call("run", "census.csv", "--k", 3, "--quasi", "age,zip", "--json")
     assert finished.status == 4
     assert json.loads(finished.out)["findings"][0]["name"] == "key"
-
-
-def test_bench_measures_and_makes_the_tables(desk, monkeypatch):
-    """One real case is measured; tables are made from whatever the results say."""
-    from incrowd.bench import tables
-
-    data = os.environ.get("INCROWD_DATA", "")
-    if not Path(data, "adult").is_dir() or not data:
-        pytest.skip("needs the Adult data set (INCROWD_DATA)")
-    case = {"method": "mondrian", "settings": {"strict": True}, "k": 10}
-    monkeypatch.setattr(tables, "cases", lambda: iter([case]))
-    (desk / "docs").mkdir()
-    (desk / "docs" / "page.md").write_text("no table here\n")
-    finished = desk.call("bench", "tables", "--results", "results", "--docs", "docs")
-    assert finished.status == 0, finished.err
-    (result,) = json.loads((desk / "results" / "tables.json").read_text())["results"]
-    assert result["seconds"] > 0
-    assert result["peak_memory_bytes"] > 10**7
-    assert 0 < result["losses"]["loss"] < 1
-
-
-def test_bench_says_what_it_lacks(desk, monkeypatch):
-    monkeypatch.delenv("INCROWD_DATA", raising=False)
-    assert "INCROWD_DATA" in desk.call("bench").err
-    assert "'tables'" in desk.call("bench", "table").err
-    monkeypatch.setenv("INCROWD_DATA", str(desk.folder))
-    assert desk.call("bench").status == 2

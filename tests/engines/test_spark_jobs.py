@@ -4,11 +4,11 @@ import csv
 
 import pytest
 
+from benchmarks.sets.samples import user_lists
 from engines import cluster_jobs
 from engines.clusters import spark_in_child
 from incrowd.data.samples import write_sample
 from incrowd.data.set_files import write_sets
-from incrowd.data.set_samples import user_lists
 
 pytestmark = pytest.mark.spark
 

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 import incrowd as ic
+from benchmarks.sets.samples import user_lists
 from incrowd.appraisal import appraised
-from incrowd.data.set_samples import user_lists
 from incrowd.figures.owner import owner_page
 from incrowd.figures.public import public_page
 from incrowd.job import ReleaseOptions

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.data.rule_samples import shop_baskets
+from benchmarks.rules.samples import shop_baskets
 from incrowd.data.set_files import read_sets
 from incrowd.data.sets import Sets
 from incrowd.errors import JobError

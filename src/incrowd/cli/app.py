@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from incrowd.cli.bench import bench_command
 from incrowd.cli.check import check_command
 from incrowd.cli.compare import compare_command
 from incrowd.cli.demo import demo_command
@@ -49,4 +48,3 @@ app.command("check")(check_command)
 app.command("compare")(compare_command)
 app.command("verify-certificate")(verify_command)
 app.command("hierarchy")(hierarchy_command)
-app.command("bench")(bench_command)

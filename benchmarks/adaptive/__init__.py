@@ -1,0 +1,1 @@
+"""Adaptive anonymity beside its paper."""

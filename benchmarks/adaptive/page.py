@@ -1,0 +1,277 @@
+"""Tables of the workload ``adaptive``, made from whatever cases were measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from benchmarks.adaptive import paper as printed
+from benchmarks.shared.table_text import (
+    Result,
+    any_case,
+    of_cases,
+    peak_memory,
+    percent,
+    short_time,
+    table_of,
+)
+
+TABLES_OF_DATA = {
+    "adult": "Adult",
+    "census": "census, generated",
+    "poker": "poker",
+    "hands": "poker, generated",
+    "payments": "payments, generated",
+    "caltech36": "Caltech36",
+    "reed98": "Reed98",
+}
+COVERS = {"mce": "MCE", "lse": "LSE", "nearest": "nearest neighbours"}
+SEARCHES = {
+    "partition": ("attributes", "partition"),
+    "partition-bounded-sweeps": ("attributes", "partition, then sweeps that put nobody over 1/k"),
+    "partition-sweeps": ("attributes", "partition, then unbound sweeps"),
+    "partition-as-values": ("attributes", "partition, `*` as one more value (k-anonymity)"),
+    "cover": ("attributes", "cover"),
+    "cover-sweeps": ("attributes", "cover, then unbound sweeps"),
+    "bits-cover": ("one-hot bits", "cover"),
+    "bits-cover-sweeps": ("one-hot bits", "cover, then unbound sweeps"),
+}
+
+
+# ── Table II ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _exact(cases: dict[str, list[Result]]) -> str:
+    rows = []
+    for name, runs in cases.items():
+        covers = [run for run in runs if "steps" in run]
+        first = next(run for run in runs if "bound" in run)
+        bound = first["bound"]["weight"]
+        data = TABLES_OF_DATA[name]
+        for run in covers:
+            cover = run["steps"][0][1]["cover"]
+            weighed = first["covers"][cover]
+            rows.append(
+                f"| {data} | {COVERS[cover]} | {weighed['weight']:,} | "
+                f"{weighed['weight'] / bound:.3f} | {percent(weighed['shown'])} | "
+                f"{percent(run['iterations'][0]['shown'])} | {percent(run['shown'])} | "
+                f"{len(run['iterations'])} | {_seconds(run)} | "
+                f"{_over(run)} |"
+            )
+        least = first.get("least")
+        if least:
+            said = "least, proven" if least["is_proven"] else "least found in time"
+            rows.append(
+                f"| {data} | {said} | {least['weight']:,} | {least['weight'] / bound:.3f} | "
+                f"{percent(least['shown'])} | – | – | – | {_seconds(least)} | – |"
+            )
+        rows.append(
+            f"| {data} | bound of the linear program | {bound:,g} | 1 | – | – | – | – | "
+            f"{_seconds(first['bound'])} | – |"
+        )
+    head = (
+        "| network | cover | weight | over the bound | shown by it | shown after the search's "
+        "first iteration | shown at the end | iterations | time | people over 1/k |"
+    )
+    return table_of(head, rows)
+
+
+def _differences(cases: dict[str, list[Result]]) -> str:
+    rows = []
+    for name, runs in cases.items():
+        first = next(run for run in runs if "bound" in run)
+        ends = {run["steps"][0][1]["cover"]: run["shown"] for run in runs if "steps" in run}
+        least = first.get("least")
+        against_least = (
+            f"{100 * (first['covers']['mce']['shown'] - least['shown']):+.2f}" if least else "–"
+        )
+        rows.append(
+            f"| {TABLES_OF_DATA[name]} | {against_least} | "
+            f"{100 * (ends['mce'] - ends['lse']):+.2f} | "
+            f"{100 * (ends['mce'] - ends['nearest']):+.2f} | "
+            f"{printed.UTILITY_DIFFERENCE[name]:+.2f} |"
+        )
+    head = (
+        "| points of utility | MCE against the least cover, first iteration | MCE against LSE, at "
+        "the end | MCE against nearest neighbours, at the end | the paper, MCE against exact "
+        "b-matching |"
+    )
+    return table_of(head, rows)
+
+
+# ── Table III ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _large(cases: dict[str, list[Result]]) -> str:
+    rows = []
+    for runs in cases.values():
+        for run in runs:
+            steps = run["iterations"]
+            weighted = _mean(steps[1:])
+            name = run["data"]
+            utility, took = printed.LARGE[name]
+            is_whole = "most_iterations" not in run["steps"][0][1]
+            paper = f"{utility}, {took}" if is_whole else "–"
+            if name in printed.FIRST_UTILITY and len(steps) == 1:
+                paper = f"{printed.FIRST_UTILITY[name]} after one iteration"
+            rows.append(
+                f"| {TABLES_OF_DATA[name]} | {run['n_rows']:,} × {run['n_cells']} | "
+                f"{percent(steps[0]['shown'])} | "
+                f"{percent(run['shown'])} after {len(steps)} | {paper} | {_over(run)} | "
+                f"{_both(steps[0])} | {_both(weighted)} | {_both(run)} | "
+                f"{_per_pair(steps[0], run)} | {_per_pair(weighted, run)} | "
+                f"{peak_memory(run)} |"
+            )
+    head = (
+        "| table | rows × cells | shown, first iteration | shown at the end | the paper | people "
+        "over 1/k | first iteration (CPU) | a weighted one | in all | ns a pair, first | ns a "
+        "pair, weighted | peak memory |"
+    )
+    return table_of(head, rows)
+
+
+# ── memory ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _growth(cases: dict[str, list[Result]]) -> str:
+    rows = []
+    for runs in cases.values():
+        for run in runs:
+            own = run["peak_memory_bytes"] - run["base_memory_bytes"]
+            rows.append(
+                f"| {run['n_rows']:,} | {_both(run)} | "
+                f"{_per_pair(run, run)} | {peak_memory(run)} | "
+                f"{own / 2**20:.0f} MB | {own / run['n_rows']:,.0f} |"
+            )
+    head = (
+        "| rows | time (CPU) | ns a pair | peak memory | of that by the search | bytes a row by "
+        "the search |"
+    )
+    return table_of(head, rows)
+
+
+def _plain(cases: dict[str, list[Result]]) -> str:
+    rows = []
+    for runs in cases.values():
+        ours = next(run for run in runs if run["way"] == "incrowd")
+        for run in runs:
+            if "seconds" not in run:
+                rows.append(f"| {run['way']} | – | {run['outcome']} | – | – |")
+                continue
+            name = f"{run['way']} {run['version']}" if run.get("version") else run["way"]
+            per_pair, of_ours = (1e9 * one["seconds"] / one["n_pairs"] for one in (run, ours))
+            rows.append(
+                f"| {name} | {run['n_pairs']:,} | {run['seconds']:.2f} s | {per_pair:.2f} | "
+                f"{per_pair / of_ours:.1f}× |"
+            )
+    return table_of("| nearest rows by | pairs | CPU time | ns a pair | against ours |", rows)
+
+
+def _working_sets(cases: dict[str, list[Result]]) -> str:
+    rows = []
+    for runs in cases.values():
+        for run in runs:
+            own = run["peak_memory_bytes"] - run["base_memory_bytes"]
+            place = printed.WORKING_SETS.index(run["working_set"])
+            paper = printed.SECONDS_BY_WORKING_SET[run["data"]][place]
+            rows.append(
+                f"| {TABLES_OF_DATA[run['data']]} | {run['n_rows']:,} | {_set_name(run)} | "
+                f"{_both(run)} | {own / 2**20:.0f} MB | "
+                f"{'more than 24 h' if paper == 86_400 else short_time(paper)} |"
+            )
+    head = (
+        "| table | rows | entries a row | time (CPU) | memory of the search | the paper, all rows, "
+        "32 cores, to convergence |"
+    )
+    return table_of(head, rows)
+
+
+def _set_name(run: Result) -> str:
+    name = run["working_set"]
+    return name if name == "on the fly" else f"{name} × the largest k"
+
+
+# ── searches ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _searches(cases: dict[str, list[Result]]) -> str:
+    rows = []
+    for name, runs in cases.items():
+        cells, search = SEARCHES[name]
+        for run in runs:
+            first = percent(run["iterations"][0]["shown"]) if run["iterations"] else "–"
+            rows.append(
+                f"| {cells} | {search} | {first} | {percent(run['shown'])} | "
+                f"{_both(run)} | {peak_memory(run)} | "
+                f"{_summed(run)} | {_over(run)} | {_worst(run)} |"
+            )
+    head = (
+        "| masks | search | shown, first iteration | shown at the end | time (CPU) | peak memory | "
+        "summed belief, of summed 1/k | people over 1/k | worst belief × k |"
+    )
+    return table_of(head, rows)
+
+
+# ── cells ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _over(run: Result) -> str:
+    believed = run.get("posterior")
+    if believed is None:
+        return "not measured"
+    if "outcome" in believed:
+        return "could not check"
+    n_over, n_people = believed["n_over"], believed.get("n_sampled", run["n_rows"])
+    share = f" ({100 * n_over / n_people:.1f}%)" if n_over else ""
+    sampled = f" of {n_people:,} sampled" if "n_sampled" in believed else ""
+    return f"{n_over:,}{sampled}{share}"
+
+
+def _summed(run: Result) -> str:
+    believed = run["posterior"]
+    if "outcome" in believed:
+        return "–"
+    return f"{believed['sum_p']:,.0f} of {believed['sum_1_over_k']:,.0f}"
+
+
+def _worst(run: Result) -> str:
+    believed = run["posterior"]
+    return "–" if "outcome" in believed else f"{believed['worst_p_times_k']:.2f}"
+
+
+def _seconds(result: Result) -> str:
+    return short_time(result["seconds"])
+
+
+def _both(taken: Result | None) -> str:
+    """Return the time on the clock and that of all cores together."""
+    if taken is None:
+        return "–"
+    return f"{short_time(taken['seconds'])} ({short_time(taken['cpu_seconds'])})"
+
+
+def _mean(steps: list[Result]) -> Result | None:
+    """Return what a step takes on average."""
+    if not steps:
+        return None
+    times = ("seconds", "cpu_seconds")
+    return {name: sum(step[name] for step in steps) / len(steps) for name in times}
+
+
+def _per_pair(taken: Result | None, run: Result) -> str:
+    """Return the cores' time for each row against each other one, in either direction."""
+    if taken is None:
+        return "–"
+    return f"{1e9 * taken['cpu_seconds'] / (run['n_rows'] * (run['n_rows'] - 1)):.3f}"
+
+
+ADAPTIVE_TABLES: dict[str, Callable[[Result], str]] = {
+    "adaptive-exact": of_cases("exact", any_case, _exact),
+    "adaptive-differences": of_cases("exact", any_case, _differences),
+    "adaptive-large": of_cases("large", any_case, _large),
+    "adaptive-growth": of_cases("memory", lambda name: name.startswith("growth-"), _growth),
+    "adaptive-plain": of_cases("memory", lambda name: name == "plain", _plain),
+    "adaptive-working-sets": of_cases(
+        "memory", lambda name: name.startswith("working-set"), _working_sets
+    ),
+    "adaptive-searches": of_cases("searches", any_case, _searches),
+}

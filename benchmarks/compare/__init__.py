@@ -1,0 +1,1 @@
+"""The front of three methods on Adult."""

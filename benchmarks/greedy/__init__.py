@@ -1,0 +1,1 @@
+"""The method greedy beside its paper, peers, and loss against time."""

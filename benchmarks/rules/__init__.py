@@ -1,0 +1,1 @@
+"""Rule protection of transactions beside its paper."""

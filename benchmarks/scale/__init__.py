@@ -1,0 +1,1 @@
+"""Whole runs in memory, on disk and on Spark, and a cost model."""

@@ -1,0 +1,1 @@
+"""Methods of sets beside their paper."""

@@ -1,0 +1,204 @@
+"""Near rows by our loops, by SciPy's products of sparse matrices and by scikit-learn.
+
+Two questions that the searches ask. *Jaccard*: which rows are most alike (``cluster`` grows groups
+of them, through bitsets of narrow data and lists of holders of wide ones). *Hamming*: how far the
+nearest rows are in sum (``facility`` takes it for the price of opening). Everybody has one thread
+and the same different rows, measured by CPU time; what they find is compared.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.adaptive.plain import ONE_THREAD
+from benchmarks.sets.data import SetData
+from benchmarks.sets.learning import as_matrix
+from benchmarks.sets.sizes import SetsSizes
+from benchmarks.shared.cases import Task
+from benchmarks.shared.extras import require_bench_extra
+
+if TYPE_CHECKING:
+    from incrowd.data.sets import Sets
+
+JACCARD, HAMMING = "jaccard", "hamming"
+REPEATS = 3
+"""The least time of so many counts."""
+
+WIDE = 1_000
+"""Above so many items scikit-learn's dense rows take long: it is asked of few rows."""
+
+_BLOCK = 256  # rows whose products are held at a time
+
+Measured = dict[str, Any]
+Floats = NDArray[np.float64]
+Queries = NDArray[np.int64]
+
+
+def neighbours(sizes: SetsSizes) -> dict[str, Task]:
+    """Plan both questions on narrow and on wide data."""
+    return {
+        f"{question}-{name}": neighbours_case(question, SetData(name, sizes.most_rows), sizes)
+        for question in (JACCARD, HAMMING)
+        for name in ("adult", "ca-condmat")
+    }
+
+
+def neighbours_case(question: str, data: SetData, sizes: SetsSizes) -> Task:
+    """Return the task that times one question, in a process where everybody has one thread."""
+
+    def task(folder: Path) -> list[Measured]:
+        versions = require_bench_extra("the part neighbours")
+        record = data.record(folder)
+        words = [question, json.dumps(asdict(data)), json.dumps(asdict(sizes)), str(folder)]
+        said = subprocess.run(
+            [sys.executable, "-m", "benchmarks.sets.neighbours", *words],
+            env={**os.environ, **ONE_THREAD},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        return [{"data": record, "versions": versions, **one} for one in json.loads(said.stdout)]
+
+    return task
+
+
+def compared(question: str, sets: Sets, sizes: SetsSizes) -> list[Measured]:
+    """Time every way on the different rows of some sets; raise where they find anything else."""
+    rows = different_rows(sets)
+    n_nearest = min(sizes.n_nearest, rows.n_rows - 1)
+    ours = {JACCARD: most_alike, HAMMING: nearest_summed}[question]
+    ours(rows, n_nearest)  # compiles
+    seconds, found = _least_time(lambda: ours(rows, n_nearest))
+    said = {"question": question, "n_rows": rows.n_rows, "n_nearest": n_nearest}
+    results = [{**said, "way": "incrowd", "n_queries": rows.n_rows, "seconds": seconds}]
+    is_slow = question == JACCARD and rows.n_items > WIDE
+    ways: dict[str, tuple[int, Callable[[Queries], Floats]]] = {
+        "SciPy": (sizes.queries, lambda asked: by_products(question, rows, asked, n_nearest)),
+        "scikit-learn": (
+            sizes.slow_queries if is_slow else sizes.queries,
+            lambda asked: by_scikit_learn(question, rows, asked, n_nearest),
+        ),
+    }
+    for way, (n_queries, look) in ways.items():
+        asked = np.unique(np.linspace(0, rows.n_rows - 1, n_queries).astype(np.int64))
+        seconds, theirs = _least_time(partial(look, asked))
+        if not np.allclose(found[asked], theirs, rtol=0, atol=1e-5):
+            raise RuntimeError(f"{way} found other nearest rows")
+        results.append({**said, "way": way, "n_queries": len(asked), "seconds": seconds})
+    return results
+
+
+def different_rows(sets: Sets) -> Sets:
+    """Return each set once, in the order of its first row."""
+    texts: dict[bytes, int] = {}
+    for row, (start, end) in enumerate(zip(sets.starts[:-1], sets.starts[1:], strict=True)):
+        texts.setdefault(sets.items[start:end].tobytes(), row)
+    return sets.take(np.array(list(texts.values()), dtype=np.int64))
+
+
+def _least_time(task: Callable[[], Floats]) -> tuple[float, Floats]:
+    least = float("inf")
+    for _ in range(REPEATS):
+        started = time.process_time()
+        found = task()
+        least = min(least, time.process_time() - started)
+    return round(least, 4), found
+
+
+# ── our loops ───────────────────────────────────────────────────────────────────────────────────
+
+
+def most_alike(rows: Sets, n_nearest: int) -> Floats:
+    """Return how alike each row's most alike other rows are, falling, by cluster's loops."""
+    from benchmarks.sets.kernel import near_of_all
+    from incrowd.methods.set_cluster.kernel_near import LONGEST_LOOK, Found
+    from incrowd.methods.set_cluster.kinds import Part, kinds_of
+    from incrowd.methods.set_cluster.start import index_of
+
+    needs = np.full(rows.n_rows, 2, dtype=np.int32)
+    part = Part(rows.starts, rows.items, rows.n_items, needs).compact()
+    kinds, kind_of_row = kinds_of(part)
+    index = index_of(kinds)
+    if not len(index.bits) and np.diff(kinds.list_starts).max(initial=0) > LONGEST_LOOK:
+        raise RuntimeError("an item has more holders than cluster looks at: its nearest are some")
+    found = Found(
+        np.empty(n_nearest, dtype=np.int32),
+        np.empty(n_nearest, dtype=np.float64),
+        np.zeros(1, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+    )
+    likeness = np.zeros((rows.n_rows, n_nearest))
+    near_of_all(kinds, index, found, kinds.n_units.copy(), np.array([1], dtype=np.int64), likeness)
+    return -np.sort(-likeness, axis=1)[kind_of_row]
+
+
+def nearest_summed(rows: Sets, n_nearest: int) -> Floats:
+    """Return the sum of each row's distances to its nearest others, by facility's loops."""
+    from incrowd.methods.facility.atoms import atoms_of
+    from incrowd.methods.facility.location import Work, nearest_sums
+    from incrowd.methods.sets.promise import SetPromise
+    from incrowd.progress import silent
+
+    atoms = atoms_of(rows, SetPromise("smooth", 2))
+    wanted = np.full(atoms.n_atoms, n_nearest + 1, dtype=np.int64)  # itself is one of them
+    work = Work(np.random.default_rng(0), 1, silent)
+    summed = nearest_sums(atoms, wanted, work)
+    return summed[atoms.atom_of_row].astype(np.float64)
+
+
+# ── plain ways ──────────────────────────────────────────────────────────────────────────────────
+
+
+def by_products(question: str, rows: Sets, asked: Queries, n_nearest: int) -> Floats:
+    """Return the same from SciPy's sparse products X·Xᵀ, some rows at a time."""
+    matrix = as_matrix(rows)
+    turned = matrix.T.tocsr()
+    sizes = rows.sizes.astype(np.float64)
+    found = []
+    for start in range(0, len(asked), _BLOCK):
+        some = asked[start : start + _BLOCK]
+        common = (matrix[some] @ turned).toarray().astype(np.float64)
+        if question == JACCARD:
+            either = sizes[some][:, None] + sizes[None, :] - common
+            far = 1.0 - common / np.maximum(either, 1.0)
+        else:
+            far = sizes[some][:, None] + sizes[None, :] - 2.0 * common
+        far[np.arange(len(some)), some] = -1.0  # itself comes first, and is left out
+        nearest = np.sort(np.partition(far, n_nearest, axis=1)[:, : n_nearest + 1], axis=1)[:, 1:]
+        found.append(1.0 - nearest if question == JACCARD else nearest.sum(axis=1))
+    return np.concatenate(found)
+
+
+def by_scikit_learn(question: str, rows: Sets, asked: Queries, n_nearest: int) -> Floats:
+    """Return the same from scikit-learn's brute force: on dense bits, or on sparse floats."""
+    from sklearn.neighbors import NearestNeighbors
+
+    matrix = as_matrix(rows)
+    if question == JACCARD:
+        bits = matrix.toarray().astype(np.bool_)
+        search = NearestNeighbors(n_neighbors=n_nearest + 1, algorithm="brute", metric="jaccard")
+        far, _ = search.fit(bits).kneighbors(bits[asked])
+        alike: Floats = 1.0 - far[:, 1:]
+        return alike
+    search = NearestNeighbors(n_neighbors=n_nearest + 1, algorithm="brute", metric="euclidean")
+    far, _ = search.fit(matrix).kneighbors(matrix[asked])
+    summed: Floats = np.rint(far.astype(np.float64) ** 2).sum(axis=1)
+    return summed
+
+
+if __name__ == "__main__":
+    question, data, sizes, folder = sys.argv[1:]
+    given = SetData(**json.loads(data)).instances(Path(folder))[0]
+    print(json.dumps(compared(question, given, SetsSizes(**json.loads(sizes)))))

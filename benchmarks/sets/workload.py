@@ -1,0 +1,199 @@
+"""The workload ``sets``: lists, sparse matrices and graphs beside their paper, in named cases.
+
+==========  =========================================================================
+part        what it measures
+==========  =========================================================================
+tables      Tables 1 and 3: every method on every data set, by k, with means of seeds
+parameters  facility's α and β
+noise       Figures 2, 3(c) and 6: ε and similarity; the bound of Theorem 4.4
+learning    Figures 4 and 7: a network learns from anonymized rows
+scale       millions of generated lists through the whole product
+neighbours  near rows by our loops, by SciPy and by scikit-learn
+==========  =========================================================================
+
+Esfandiari, Epasto, Mirrokni, Munoz Medina and Vassilvitskii (2022).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.sets.data import BASKETS, BLOCK_MODEL, GRAPHS, SetData
+from benchmarks.sets.learning import learning
+from benchmarks.sets.neighbours import neighbours
+from benchmarks.sets.noise import bound_case, density_case, epsilon_case
+from benchmarks.sets.runs import GROUPED_FOR_ANY, Case, measured_cases
+from benchmarks.sets.scale import scale
+from benchmarks.sets.sizes import FULL, SMALL, SetsSizes
+from benchmarks.shared.cases import Planned, Task, chosen, run_cases
+from benchmarks.shared.extras import require_bench_extra
+from benchmarks.shared.plans import Measured
+from incrowd.progress import Progress
+
+__all__ = ["FULL", "PARTS", "SMALL", "run"]
+
+NEED_BENCH_EXTRA = ("learning", "neighbours")
+BOTH, MAJORITY = ["smooth", "suppression"], "majority"
+
+
+def run(
+    folder: Path,
+    parts: tuple[str, ...],
+    progress: Progress,
+    *,
+    cases: tuple[str, ...] = (),
+    sizes: SetsSizes = FULL,
+    before: Mapping[str, Any] | None = None,
+    keep: Callable[[Measured], None] | None = None,
+) -> Measured:
+    """Measure some parts or cases, or all; the others stay as they were ``before``.
+
+    ``keep`` is given all results after every case. A package that a wanted part lacks is told
+    before anything is measured.
+    """
+    for part, tasks in chosen(PARTS, parts, cases, sizes).items():
+        if tasks and part in NEED_BENCH_EXTRA:
+            require_bench_extra(f"the part {part}")
+    return run_cases(
+        "sets",
+        PARTS,
+        folder,
+        parts,
+        progress,
+        cases=cases,
+        sizes=sizes,
+        is_small=sizes != FULL,
+        before=before,
+        keep=keep,
+    )
+
+
+# ── tables ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """How often a method is run on some data: at k = 8, and at each other k.
+
+    ``seeds`` and ``few_seeds`` are of the sizes, ``once`` is one run, ``never`` none. Where a
+    method is not run at all, ``outcome`` says why. ``settings`` are those that make it bearable.
+    """
+
+    at_k: str = "seeds"
+    elsewhere: str = "once"
+    outcome: str = ""
+    settings: tuple[tuple[str, Any], ...] = ()
+
+    def cases(self, sizes: SetsSizes, case: Case) -> list[Case]:
+        """Return a case for every k that it is run at; majority is of one k, and of few seeds."""
+        case = {**case, "settings": {**case["settings"], **dict(self.settings)}}
+        if self.outcome:
+            return [{**case, "k": sizes.k, "outcome": self.outcome}]
+        times = {"seeds": sizes.seeds, "few_seeds": sizes.few_seeds, "once": 1, "never": 0}
+        found = []
+        for k in sizes.all_k:
+            n_seeds = times[self.at_k if k == sizes.k else self.elsewhere]
+            if not n_seeds:
+                continue
+            given = {**case, "k": k, "n_seeds": n_seeds, "guarantees": BOTH}
+            if k == sizes.k and case["method"] in GROUPED_FOR_ANY:
+                given["guarantees"] = [*BOTH, MAJORITY]
+            found.append(given)
+            if k == sizes.k and case["method"] not in GROUPED_FOR_ANY:
+                few = min(n_seeds, sizes.few_seeds)
+                found.append({**given, "n_seeds": few, "guarantees": [MAJORITY]})
+        return found
+
+
+OFTEN = Repeats(elsewhere="seeds")
+ONCE = Repeats("once", "once")
+QUICK = Repeats("once", "once", settings=(("effort", "quick"),))
+ONE_ORDER = Repeats("once", "never", settings=(("orders", 1),))
+LONG = ("kosarak70k", "retail", "t10i4d100k")
+CLUSTER = {
+    "adult": Repeats(elsewhere="few_seeds"),
+    "cit-hepph": Repeats("few_seeds"),
+    **dict.fromkeys(LONG, QUICK),
+}
+FACILITY = {
+    "bms-webview1": Repeats("few_seeds", "never"),
+    **dict.fromkeys(LONG, ONE_ORDER),
+}
+"""On which data a method is run more or less often than others, or with less effort."""
+
+
+def tables(sizes: SetsSizes) -> dict[str, Task]:
+    """Plan every method on every data set."""
+    planned = {BLOCK_MODEL: _table(_block_model(sizes), OFTEN, OFTEN, sizes)}
+    for name in ("adult", "playstore", *GRAPHS, *BASKETS):
+        cluster = CLUSTER.get(name, Repeats())
+        facility = FACILITY.get(name, Repeats("few_seeds"))
+        planned[name] = _table(SetData(name, sizes.most_rows), cluster, facility, sizes)
+    return planned
+
+
+def _block_model(sizes: SetsSizes) -> SetData:
+    return SetData(BLOCK_MODEL, sizes.block_rows, sizes.block_size, sizes.seeds)
+
+
+def _table(data: SetData, cluster: Repeats, facility: Repeats, sizes: SetsSizes) -> Task:
+    cases = cluster.cases(sizes, {"method": "cluster", "settings": {}})
+    for is_cut in (False, True):
+        cases += facility.cases(sizes, {"method": "facility", "settings": {"cut": is_cut}})
+    by_instances = OFTEN if data.n_instances > 1 else ONCE  # there is no chance in it
+    cases += by_instances.cases(sizes, {"method": "mondrian", "settings": {}})
+    return _measured(data, cases)
+
+
+def _measured(data: SetData, cases: list[Case]) -> Task:
+    def task(folder: Path) -> list[Measured]:
+        record = data.record(folder)
+        return [{"data": record, **found} for found in measured_cases(data, cases, folder)]
+
+    return task
+
+
+# ── parameters ──────────────────────────────────────────────────────────────────────────────────
+
+
+def parameters(sizes: SetsSizes) -> dict[str, Task]:
+    """Plan facility's α (Alg. 2) and β (the practical variant), as the paper leaves them uncut."""
+    planned = {}
+    for data in (_block_model(sizes), SetData("adult", sizes.most_rows)):
+        settings: list[dict[str, Any]] = [
+            {"variant": "alg2", "alpha": alpha, "cut": False} for alpha in sizes.alphas
+        ]
+        settings += [{"beta": beta, "cut": False} for beta in sizes.betas]
+        given = {"method": "facility", "k": sizes.k, "n_seeds": sizes.few_seeds, "guarantees": BOTH}
+        planned[f"parameters-{data.name}"] = _measured(
+            data, [{**given, "settings": one} for one in settings]
+        )
+    return planned
+
+
+def noise(sizes: SetsSizes) -> dict[str, Task]:
+    """Plan ε by density, ε on each data set of the paper's kind, and the bound."""
+    planned = {"density": density_case(sizes), "epsilon-block-model": _epsilon(sizes, BLOCK_MODEL)}
+    for name in ("adult", "playstore", *GRAPHS):
+        planned[f"epsilon-{name}"] = _epsilon(sizes, name)
+    for n_rows, block_size in sizes.bound_rows:
+        planned[f"bound-{n_rows}"] = bound_case(n_rows, block_size, sizes.few_seeds)
+    return planned
+
+
+def _epsilon(sizes: SetsSizes, name: str) -> Task:
+    data = _block_model(sizes) if name == BLOCK_MODEL else SetData(name, sizes.most_rows)
+    return epsilon_case(data, sizes)
+
+
+PARTS: dict[str, Planned] = {
+    "tables": tables,
+    "parameters": parameters,
+    "noise": noise,
+    "learning": learning,
+    "scale": scale,
+    "neighbours": neighbours,
+}

@@ -1,0 +1,1 @@
+"""What workloads share: cases, measured processes, provenance, tables and charts."""

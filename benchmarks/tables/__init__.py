@@ -1,0 +1,1 @@
+"""Methods on Adult by settings and k."""

@@ -1,0 +1,94 @@
+"""Tables of other packages priced by our losses, against a count by hand and our own metrics."""
+
+import random
+
+import numpy as np
+import pytest
+
+from benchmarks.greedy.peer_script import NOT_INSTALLED, PEERS, main
+from benchmarks.greedy.pricing import cell_prices, priced
+from benchmarks.shared.datasets import DataSet, load
+from incrowd.data.hierarchy import Hierarchy
+from incrowd.engines.local import LocalEngine
+from incrowd.errors import DataError
+from incrowd.methods.conditions import Conditions
+from incrowd.methods.greedy.method import Greedy
+from incrowd.metrics.table import METRICS
+from incrowd.progress import silent
+
+AGES = Hierarchy.from_ladder(
+    "age",
+    [["20", "25", "30", "40"], ["2x", "2x", "3x", "4x"]],
+    values=np.array([20.0, 25.0, 30.0, 40.0]),
+)
+CITIES = Hierarchy.from_ladder("city", [["a", "b", "c", "d", "e"], ["v", "v", "w", "w", "w"]])
+
+
+@pytest.mark.parametrize(
+    ("text", "tree", "loss", "ncp"),
+    [
+        ("25", AGES, 0, 0),
+        ("2x", AGES, 1 / 3, 5 / 20),
+        ("*", AGES, 1, 1),
+        ("25-40", AGES, 2 / 3, 15 / 20),
+        ("b", CITIES, 0, 0),
+        ("w", CITIES, 2 / 4, 3 / 5),
+        ("a,e", CITIES, 1 / 4, 2 / 5),
+        ("a,b,c,d,e", CITIES, 1, 1),
+    ],
+)
+def test_a_cell_costs_what_it_covers(text, tree, loss, ncp):
+    assert cell_prices(text, tree) == pytest.approx({"loss": loss, "ncp": ncp})
+
+
+@pytest.mark.parametrize(("text", "tree"), [("a,z", CITIES), ("26-29", AGES), ("0-9", CITIES)])
+def test_a_foreign_cell_is_refused(text, tree):
+    with pytest.raises(DataError) as caught:
+        cell_prices(text, tree)
+    assert text not in caught.value.what
+
+
+def test_a_missing_row_costs_everything():
+    cells = {"age": ["20", "2x"], "city": ["a", "*"]}
+    found = priced(cells, [2, 1], (AGES, CITIES), 4)
+    assert found["loss"] == pytest.approx((1 / 3 + 1 + 2) / 8)
+    with pytest.raises(DataError):
+        priced(cells, [2, 3], (AGES, CITIES), 4)
+
+
+def test_our_own_releases_cost_what_our_metrics_say(data_folder):
+    rows = load(DataSet("adult"), data_folder)
+    after = Greedy(metric="loss").run(rows, Conditions(4), LocalEngine(threads=1), 0, silent)
+    cells = {
+        name: [tree.labels[node] for node in nodes]
+        for name, tree, nodes in zip(rows.names, rows.hierarchies, after.nodes, strict=True)
+    }
+    found = priced(cells, [1] * rows.n_rows, rows.hierarchies, rows.n_rows)
+    for name in ("loss", "ncp"):
+        assert found[name] == pytest.approx(METRICS[name](rows, after))
+
+
+def test_a_peer_runs_by_itself(data_folder, tmp_path, capsys):
+    pytest.importorskip("anjana")
+    import csv
+    import json
+
+    draw = random.Random(1)
+    lines = [[draw.choice("FM"), draw.choice(["r1", "r2", "r3"])] for _ in range(60)]
+    table = tmp_path / "table.csv"
+    with table.open("w", newline="") as file:
+        csv.writer(file).writerows([["sex", "race"], *lines])
+    released = tmp_path / "released.csv"
+    hierarchies = str(data_folder / "adult/hierarchies_arx")
+    assert main("anjana", str(table), hierarchies, "12", str(released)) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["seconds"] > 0
+    with released.open(newline="") as file:
+        counts = [int(line["count"]) for line in csv.DictReader(file)]
+    assert sum(counts) == 60
+    assert min(counts) >= 12
+
+
+def test_absent_peers_are_said_to_be(monkeypatch):
+    monkeypatch.setitem(PEERS, "nobody", ("no_such_package_here", None))
+    assert main("nobody", "", "", "5", "") == NOT_INSTALLED
