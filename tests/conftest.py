@@ -6,6 +6,7 @@ import shutil
 import pytest
 from hypothesis import settings
 
+import tiers
 from incrowd.engines.disk import DiskEngine
 from incrowd.engines.local import LocalEngine
 
@@ -14,8 +15,9 @@ from incrowd.engines.local import LocalEngine
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 # A deadline per example would measure the machine's load, not the code.
-settings.register_profile("incrowd", deadline=None, max_examples=50)
-settings.load_profile("incrowd")
+for tier, number in tiers.EXAMPLES.items():
+    settings.register_profile(tier, deadline=None, max_examples=number)
+settings.load_profile("full")
 
 
 def pytest_configure(config):

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.attacks import CompositionOptions, Published, composition_finding
@@ -15,6 +15,7 @@ from incrowd.data.hierarchy import Hierarchy
 from incrowd.data.ranges import ranges_hierarchy
 from incrowd.errors import IncrowdError, InputError
 from oracles import attackers
+from tiers import examples
 
 QUASI, ILL = ("zip", "age"), ("ill",)
 
@@ -166,7 +167,6 @@ def plain_overlap(one, other):
     ],
     st.booleans(),
 )
-@settings(max_examples=40)
 def test_pairs_agree_with_comparing_every_group(rows, others, has_sensitive):
     sensitive = ("ill", "job") if has_sensitive else ()
     releases = [
@@ -199,7 +199,7 @@ def test_pairs_agree_with_comparing_every_group(rows, others, has_sensitive):
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.sampled_from("ab")), min_size=1))
-@settings(max_examples=30)
+@examples(30)
 def test_what_files_bound_is_never_less_than_what_keys_find(people):
     """Everybody in both: a pair's people are between what the files say at least and at most."""
     first = published([f"{a} * {ill}" for a, _, ill in people])

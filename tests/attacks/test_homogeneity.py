@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.attacks import AttackOptions, attack_findings
@@ -49,7 +49,6 @@ def test_a_hand_made_release():
         max_size=12,
     )
 )
-@settings(max_examples=60)
 def test_shares_agree_with_counting(rows):
     table = pa.table(
         {name: pa.array([row[name] for row in rows], pa.string()) for name in ("age", "ill")}

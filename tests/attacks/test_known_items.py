@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from guarantees.small_sets import groupings, to_rows, to_sets
@@ -34,7 +34,6 @@ def test_a_hand_made_attack():
 
 
 @given(groupings(least_rows=4, k=2), st.sampled_from(["smooth", "suppression"]), st.data())
-@settings(max_examples=60)
 def test_every_success_is_one_that_counting_finds(grouping, kind, data):
     rows, group_of_row = grouping
     original = to_sets(rows, 5)

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from attacks.small_attacks import releases, way_above
@@ -33,7 +33,6 @@ def attacked(original, released, original_row, hierarchies, options=LINKAGE, per
 
 
 @given(releases(k=1), st.data())
-@settings(max_examples=60)
 def test_success_is_the_share_of_the_fitting_rows(release, data):
     original, released, original_row, hierarchies = release
     names = released.column_names
@@ -59,7 +58,6 @@ def test_success_is_the_share_of_the_fitting_rows(release, data):
 
 @pytest.mark.parametrize("k", [2, 3, 5])
 @given(data=st.data())
-@settings(max_examples=40)
 def test_on_a_k_anonymous_release_it_is_at_most_one_in_k(k, data):
     """All quasi-identifying columns, one row a person, stars as values: whatever the recoding."""
     original, released, original_row, hierarchies = data.draw(releases(k=k))

@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.attacks import AttackOptions, attack_findings
@@ -48,7 +48,6 @@ def mean_belief(original, released):
         max_size=6,
     )
 )
-@settings(max_examples=40)
 def test_with_nothing_known_it_is_the_mean_over_all_matchings(people):
     original = {"a": [p[0] for p in people], "b": [p[1] for p in people]}
     released = {

@@ -3,35 +3,22 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
 
 from benchmarks.sets.samples import user_lists
-from incrowd.cli import run_with_status
+from command_line import call, incrowd, start
 from incrowd.data.set_files import write_sets
 
 FLAGS = ["--quasi", "age,sex", "--sensitive", "diagnosis", "--queries", "50"]
 
 
-def command(*words):
-    return [sys.executable, "-m", "incrowd", "compare", *words]
-
-
 def test_a_killed_grid_keeps_what_it_has_and_goes_on(census):
     """Ctrl-C after the first point: it is kept, and the same command measures the others."""
     kept = census.with_name("census.compare.json")
-    words = [census.name, *FLAGS, "--k", "2,5,400", "--method", "mondrian"]
-    started = subprocess.Popen(
-        command(*words),
-        cwd=census.parent,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    words = ["compare", census.name, *FLAGS, "--k", "2,5,400", "--method", "mondrian"]
+    started = start(*words, folder=census.parent)
     deadline = time.monotonic() + 100
     while not kept.exists() and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -43,19 +30,13 @@ def test_a_killed_grid_keeps_what_it_has_and_goes_on(census):
     assert 1 <= len(first) < 3
     assert not list(census.parent.glob(".incrowd-*"))
     page = census.with_name("page.html")
-    finished = subprocess.run(
-        command(*words, "--report", page.name, "--json"),
-        cwd=census.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert finished.returncode == 0, finished.stderr
-    told = json.loads(finished.stdout)
+    finished = incrowd(*words, "--report", page.name, "--json", folder=census.parent)
+    assert finished.status == 0, finished.err
+    told = finished.json
     assert told["points"][: len(first)] == first
     assert [one["status"] for one in told["points"]] == ["released", "released", "infeasible"]
     assert told["recommended"]["reason"]
-    assert "Publish one point of a grid, never two" in finished.stderr + told["warning"]
+    assert "Publish one point of a grid, never two" in finished.err + told["warning"]
     assert json.loads(kept.read_text("utf-8")) == told
     html = page.read_text("utf-8")
     assert html.count("mondrian") >= 2
@@ -67,11 +48,11 @@ def test_a_killed_grid_keeps_what_it_has_and_goes_on(census):
     ]
 
 
-def test_the_table_names_the_best_and_warns(census, capsys, monkeypatch):
-    monkeypatch.chdir(census.parent)
+def test_the_table_names_the_best_and_warns(census):
     words = ["compare", census.name, *FLAGS, "--k", "2,301", "--method", "mondrian"]
-    assert run_with_status([*words, "-o", "kept.json", "--at-least-k", "2"]) == 0
-    said = capsys.readouterr()
+    words += ["-o", "kept.json", "--at-least-k", "2"]
+    said = call(*words, folder=census.parent)
+    assert said.status == 0, said.err
     assert "best" in said.out
     assert "no release can keep the promise" in said.out
     assert "least loss" in said.out
@@ -79,32 +60,29 @@ def test_the_table_names_the_best_and_warns(census, capsys, monkeypatch):
     assert "never two" in said.err
 
 
-def test_a_job_file_gives_the_rest(census, capsys, monkeypatch, here):
-    monkeypatch.chdir(census.parent)
+def test_a_job_file_gives_the_rest(census, here):
     text = (
         'data = "census.csv"\n[roles]\nage = "quasi-identifying"\nsex = "quasi-identifying"\n'
         '[guarantee]\nk = 9\n[method]\nname = "greedy"\nrepair = "no"\n'
     )
     (census.parent / "job.toml").write_text(text, encoding="utf-8")
-    assert run_with_status(["compare", "job.toml", "--k", "3", "--queries", "20", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    words = ["compare", "job.toml", "--k", "3", "--queries", "20", "--json"]
+    told = call(*words, folder=census.parent).json
     assert [one["point"]["k"] for one in told["points"]] == [3]
     assert told["points"][0]["method"]["parameters"]["repair"] == "no"
     assert here == ["k=3 method=greedy metric=nllm suppression_limit=0.0"]
 
 
-def test_methods_that_the_job_does_not_name_search_for_what_is_compared(census, monkeypatch, here):
-    monkeypatch.chdir(census.parent)
+def test_methods_that_the_job_does_not_name_search_for_what_is_compared(census, here):
     words = ["compare", census.name, *FLAGS, "--k", "9", "--method", "greedy,mondrian"]
-    assert run_with_status([*words, "--by", "ncp"]) == 0
+    assert call(*words, "--by", "ncp", folder=census.parent).status == 0
     assert [key.split()[2] for key in here] == ["metric=ncp", "metric=ncp"]
 
 
-def test_lists_take_the_same_flags(tmp_path, monkeypatch, here):
-    monkeypatch.chdir(tmp_path)
+def test_lists_take_the_same_flags(tmp_path, here):
     write_sets(user_lists(100, 40, seed=1), tmp_path / "lists.dat")
     words = ["compare", "lists.dat", "--guarantee", "suppression", "--k", "4", "--method"]
-    assert run_with_status([*words, "mondrian", "--queries", "30"]) == 0
+    assert call(*words, "mondrian", "--queries", "30", folder=tmp_path).status == 0
     assert here == ["k=4 method=mondrian"]
     assert (tmp_path / "lists.compare.json").exists()
 
@@ -124,10 +102,10 @@ def test_lists_take_the_same_flags(tmp_path, monkeypatch, here):
         (["--predict", "shoe"], "shoe"),
     ],
 )
-def test_bad_usage_is_exit_2(census, capsys, monkeypatch, words, told):
-    monkeypatch.chdir(census.parent)
+def test_bad_usage_is_exit_2(census, words, told):
     before = census.read_bytes()
-    assert run_with_status(["compare", census.name, *FLAGS, *words]) == 2
-    assert told in capsys.readouterr().err
+    finished = call("compare", census.name, *FLAGS, *words, folder=census.parent)
+    assert finished.status == 2
+    assert told in finished.err
     assert census.read_bytes() == before
     assert sorted(path.name for path in census.parent.iterdir()) == ["census.csv", "hierarchies"]

@@ -4,7 +4,7 @@ import doctest
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import incrowd.covers
@@ -71,7 +71,6 @@ def test_mce_of_the_complete_graph_is_that_of_the_nearest_lists(graph):
 
 
 @given(graphs(most_vertices=5, most_edges=9))
-@settings(max_examples=60)
 def test_weights_stay_within_the_proven_ratios(graph):
     edges, b = graph
     least = oracle.least_cover(edges, b)
@@ -149,7 +148,6 @@ def test_the_lemma_as_printed_fails_where_degrees_are_above_k():
 
 
 @given(tiny_tables())
-@settings(max_examples=60)
 def test_the_first_cover_is_within_the_theorem(table):
     """Theorem III.1, with the largest degree of the best graph in the place of k."""
     rows, edges, b = table

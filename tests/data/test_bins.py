@@ -5,12 +5,13 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data.bins import binned, proposed_bins
 from incrowd.data.table import Table
 from incrowd.errors import DataError, JobError
+from tiers import examples
 
 
 def of(cells, kind=None, missing_values=()):
@@ -55,7 +56,7 @@ def test_typed_columns_keep_their_type(kind, make):
     st.integers(1, 12),
     st.randoms(use_true_random=False),
 )
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_groups_are_runs_of_nearly_equal_counts_shown_as_lower_medians(cells, n_bins, draw):
     found = cut(cells, n_bins, pa.int64())
     present = sorted(cell for cell in cells if cell is not None)

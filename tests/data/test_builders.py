@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data.builders import build, hierarchy_for
@@ -22,8 +22,6 @@ from incrowd.data.specs import HierarchySpec
 from incrowd.data.table import Table
 from incrowd.errors import DataError, HierarchyError, JobError
 from oracles import hierarchies as oracle
-
-unhurried = settings(deadline=None, max_examples=80)
 
 
 def table(cells, missing_values=()):
@@ -102,7 +100,6 @@ ladders = st.sampled_from(
 )
 
 
-@unhurried
 @given(st.lists(st.one_of(decimals, whole), min_size=1, max_size=25), ladders)
 def test_every_number_is_in_the_interval_it_should_be_in(cells, widths):
     tree = hierarchy(cells, f"intervals:{widths}")
@@ -126,7 +123,6 @@ def test_every_number_is_in_the_interval_it_should_be_in(cells, widths):
             assert (low, high) in edges + closed or is_leaf
 
 
-@unhurried
 @given(st.lists(whole, min_size=2, max_size=20, unique=True), ladders, st.data())
 def test_intervals_do_not_depend_on_the_other_rows(cells, widths, data):
     tree = hierarchy(cells, f"intervals:{widths}")
@@ -247,7 +243,6 @@ def test_short_codes_wait_for_the_level_that_reaches_them():
     assert way(tree, "9") == ["9", "*"]
 
 
-@unhurried
 @given(st.lists(st.text("019aé", min_size=1, max_size=6), min_size=1, max_size=20))
 def test_prefixes_are_trees_of_common_beginnings(cells):
     tree = hierarchy(cells, "prefix")
@@ -288,7 +283,6 @@ def test_dates():
     assert way(tree, "0099-01-01")[-2] == "0090-0099"
 
 
-@unhurried
 @given(st.lists(st.dates(date(1, 1, 1), date(9999, 12, 31)), min_size=1, max_size=20))
 def test_dates_fall_into_their_months_quarters_years_and_decades(days):
     cells = [day.isoformat() for day in days]
@@ -331,7 +325,6 @@ def test_members_that_could_be_misread_are_quoted():
     }
 
 
-@unhurried
 @given(st.lists(st.text("abcde,{}", min_size=1, max_size=3), min_size=5, max_size=60), st.randoms())
 def test_groups_by_frequency_are_balanced_ordered_and_independent_of_row_order(cells, random):
     cells = [cell for cell in cells if cell != "*"] or ["a"]

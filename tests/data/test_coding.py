@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data.coding import CodedView, Coding, coded_hierarchy
@@ -75,7 +75,6 @@ def test_coding_is_not_free(metric):
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
 def test_a_search_sees_coded_values_as_leaves_and_comes_back_to_ancestors(data):
     bottom = data.draw(st.one_of(st.none(), st.integers(-5, 60)))
     top = data.draw(st.one_of(st.none(), st.integers((bottom or 0) + 1, 120)))

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data.doctor import AILMENTS, examine, refuse
@@ -11,6 +11,7 @@ from incrowd.data.hierarchy import STAR, Hierarchy
 from incrowd.data.hierarchy_repair import repair
 from incrowd.errors import HierarchyError
 from oracles import hierarchies as oracle
+from tiers import examples
 
 HEALTHY = ["a;g;*", "b;g;*", "c;h;*"]
 
@@ -223,7 +224,7 @@ labels = st.sampled_from(["a", "b", "c", "d", "Other", "g", "h", "*", "", "Any"]
 raw_paths = st.lists(st.lists(labels, min_size=1, max_size=4).map(tuple), min_size=1, max_size=6)
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(raw_paths, st.one_of(st.none(), st.lists(labels.filter(bool), max_size=4)))
 def test_any_lines_are_named_refused_or_a_tree(lines, values):
     """Where the doctor finds no error the tree is built, and repair never adds an error."""
@@ -252,7 +253,7 @@ def test_any_lines_are_named_refused_or_a_tree(lines, values):
         }
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=9), st.integers(0, 3))
 def test_repair_leaves_a_sound_ladder_as_it_is(groups, extra):
     lines = [(f"v{n}", f"g{group}", f"h{group // 2}", "*") for n, group in enumerate(groups)]

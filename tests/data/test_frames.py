@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data.frames import FRAME_KINDS, from_frame, to_frame
@@ -148,7 +148,6 @@ def test_unknown_kinds() -> None:
     numbers=st.lists(st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1)), min_size=1),
     kind=st.sampled_from(FRAME_KINDS),
 )
-@settings(max_examples=60, deadline=None)
 def test_whole_numbers_survive_every_kind(numbers: list[int | None], kind: str) -> None:
     table = pa.table({"n": pa.array(numbers, pa.int64())})
     again, _ = from_frame(to_frame(table, kind))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import incrowd as ic
@@ -27,6 +27,7 @@ from incrowd.data.set_names import item_names_of
 from incrowd.data.sets import Sets
 from incrowd.errors import DataError, JobError
 from oracles import rules as oracle
+from tiers import examples
 
 FILES = [
     "released.dat",
@@ -78,7 +79,7 @@ def table_2():
     return released_of(TABLE_1, PARTS_OF_TABLE_2, SENSITIVE_OF_TABLES)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(transactions, partitions())
 def test_rows_hold_the_parts_of_their_items(rows, parts):
     held = set().union(*rows)
@@ -188,7 +189,6 @@ def test_entries_that_stand_again_are_counted(tmp_path, name):
 # ── counts ──────────────────────────────────────────────────────────────────────────────────
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     transactions,
     partitions(),

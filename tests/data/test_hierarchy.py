@@ -4,14 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data.hierarchy import STAR, Hierarchy
 from incrowd.errors import HierarchyError
 from oracles import hierarchies as oracle
-
-unhurried = settings(deadline=None, max_examples=80)
 
 
 @st.composite
@@ -29,7 +27,6 @@ def parent_labels(tree):
     return {tree.labels[node]: tree.labels[tree.parent[node]] for node in range(tree.n_nodes - 1)}
 
 
-@unhurried
 @given(parents(), st.data())
 def test_every_look_up_agrees_with_the_definition(parent_of, data):
     tree = Hierarchy.from_parents("c", parent_of)
@@ -54,7 +51,6 @@ def test_every_look_up_agrees_with_the_definition(parent_of, data):
         assert numbered.width[node] == oracle.span(parent_of, label, number_of)
 
 
-@unhurried
 @given(parents(), st.data())
 def test_leaves_are_walked_by_file_order_or_by_their_numbers(parent_of, data):
     tree = Hierarchy.from_parents("c", parent_of)
@@ -68,7 +64,6 @@ def test_leaves_are_walked_by_file_order_or_by_their_numbers(parent_of, data):
     assert walked == oracle.walk(parent_of, STAR, dict(zip(leaves, values, strict=True)))
 
 
-@unhurried
 @given(parents(), st.data())
 def test_one_tree_has_one_numbering(parent_of, data):
     tree = Hierarchy.from_parents("c", parent_of)
@@ -92,7 +87,6 @@ def test_one_tree_has_one_numbering(parent_of, data):
     assert rank == sorted(rank)
 
 
-@unhurried
 @given(parents(), st.lists(st.sampled_from(["?", "", "NA", "n1"]), max_size=4))
 def test_more_leaves_go_under_the_root_and_change_nothing_else(parent_of, extra):
     tree = Hierarchy.from_parents("c", parent_of)
@@ -106,7 +100,6 @@ def test_more_leaves_go_under_the_root_and_change_nothing_else(parent_of, extra)
     assert larger.n_leaves == len(known | set(extra))
 
 
-@unhurried
 @given(parents())
 def test_sums_to_the_root(parent_of):
     tree = Hierarchy.from_parents("c", parent_of)
@@ -116,7 +109,6 @@ def test_sums_to_the_root(parent_of):
         assert total[node] == sum(step[above] for above in tree.ancestors(node)[:-1])
 
 
-@unhurried
 @given(parents())
 def test_ancestry_of_pairs(parent_of):
     tree = Hierarchy.from_parents("c", parent_of)
@@ -129,7 +121,6 @@ def test_ancestry_of_pairs(parent_of):
 # ── refusals ────────────────────────────────────────────────────────────────────────────────
 
 
-@unhurried
 @given(parents(), st.data())
 def test_a_cycle_is_refused(parent_of, data):
     inner = [label for label in parent_of if label not in oracle.leaves(parent_of)]

@@ -2,13 +2,12 @@
 
 import csv
 import json
-import subprocess
-import sys
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pytest
 
+import command_line
+from command_line import call
 from incrowd.cli.tree import draw_tree
 from incrowd.data.builders import hierarchy_for
 from incrowd.data.hierarchy import Hierarchy
@@ -19,26 +18,12 @@ from incrowd.data.table import Table
 pytestmark = pytest.mark.filterwarnings("ignore:.*deprecated:DeprecationWarning")
 
 
-@dataclass
-class Finished:
-    """What one command did."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
 @pytest.fixture
-def incrowd(tmp_path, monkeypatch, capsys):
+def incrowd(tmp_path):
     """The command in a folder with a table and a hierarchy that lacks one value."""
-    monkeypatch.chdir(tmp_path)
 
     def run(*arguments):
-        from incrowd.cli import run_with_status
-
-        status = run_with_status(["hierarchy", *arguments])
-        captured = capsys.readouterr()
-        return Finished(status, captured.out, captured.err)
+        return call("hierarchy", *arguments, folder=tmp_path)
 
     ages = ["17", "20", "24", "25", "90", "41", "?"]
     cities = ["zq-Paris", "zq-Lyon", "zq-Rome", "zq-Paris", "zq-Oslo", "zq-Rome", "zq-Lyon"]
@@ -52,15 +37,10 @@ def incrowd(tmp_path, monkeypatch, capsys):
 
 
 def test_it_is_a_command(incrowd):
-    finished = subprocess.run(
-        [sys.executable, "-m", "incrowd", "hierarchy", "people.csv", "city", "--levels"],
-        cwd=incrowd.folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert finished.returncode == 0, finished.stderr
-    assert finished.stdout == "zq-Lyon;*\nzq-Oslo;*\nzq-Paris;*\nzq-Rome;*\n"
+    words = ["hierarchy", "people.csv", "city", "--levels"]
+    finished = command_line.incrowd(*words, folder=incrowd.folder)
+    assert finished.status == 0, finished.err
+    assert finished.out == "zq-Lyon;*\nzq-Oslo;*\nzq-Paris;*\nzq-Rome;*\n"
 
 
 def lines_of(path):
@@ -72,12 +52,12 @@ def test_build_explain_and_write(incrowd):
     finished = incrowd(
         "people.csv", "age", "--build", "intervals:5,10", "--missing-values", "?", "-o", "age.csv"
     )
-    assert finished.returncode == 0, finished.stderr
-    assert "column 'age': built intervals:5,10" in finished.stdout
-    assert "level 0          7 values" in finished.stdout
-    assert "1 root, *" in finished.stdout
-    assert "missing cells are a value of their own" in finished.stdout
-    assert "wrote age.csv" in finished.stderr
+    assert finished.status == 0, finished.err
+    assert "column 'age': built intervals:5,10" in finished.out
+    assert "level 0          7 values" in finished.out
+    assert "1 root, *" in finished.out
+    assert "missing cells are a value of their own" in finished.out
+    assert "wrote age.csv" in finished.err
     assert lines_of(incrowd.folder / "age.csv")[:3] == [
         ["17", "15-19", "10-19", "*"],
         ["20", "20-24", "20-29", "*"],
@@ -88,40 +68,40 @@ def test_build_explain_and_write(incrowd):
 
 def test_without_a_flag_it_is_automatic_and_a_near_number_is_refused(incrowd):
     finished = incrowd("people.csv", "city")
-    assert finished.returncode == 0
-    assert "column 'city': built flat" in finished.stdout
+    assert finished.status == 0
+    assert "column 'city': built flat" in finished.out
     finished = incrowd("people.csv", "age", "--build", "intervals:5")
-    assert finished.returncode == 2
-    assert "1 row holds no number" in finished.stderr
-    assert finished.stdout == ""
+    assert finished.status == 2
+    assert "1 row holds no number" in finished.err
+    assert finished.out == ""
 
 
 def test_errors_are_told_and_exit_with_2(incrowd):
     finished = incrowd("people.csv", "city", "--from", "city.csv", "-o", "out.csv")
-    assert finished.returncode == 2
-    assert "error: column 'city': 1 value has no leaf in city.csv" in finished.stdout
-    assert "the hierarchy has 1 error; nothing was written" in finished.stderr
-    assert "add --repair" in finished.stderr
+    assert finished.status == 2
+    assert "error: column 'city': 1 value has no leaf in city.csv" in finished.out
+    assert "the hierarchy has 1 error; nothing was written" in finished.err
+    assert "add --repair" in finished.err
     assert not (incrowd.folder / "out.csv").exists()
-    assert "zq-" not in finished.stdout + finished.stderr
+    assert "zq-" not in finished.out + finished.err
 
 
 def test_values_are_shown_only_where_allowed(incrowd):
     for flag, is_shown in ((), False), (("--show-values",), True):
         finished = incrowd("people.csv", "city", "--from", "city.csv", *flag)
-        assert ("zq-Oslo" in finished.stdout) == is_shown
-    assert "zq-" not in incrowd("people.csv", "city").stdout
-    assert "zq-Oslo" in incrowd("people.csv", "city", "--draw").stdout
-    assert "zq-" not in incrowd("people.csv", "city", "--show-values", "--no-draw").stdout
-    assert "zq-" not in incrowd("people.csv", "city", "--from", "city.csv", "--json").stdout
+        assert ("zq-Oslo" in finished.out) == is_shown
+    assert "zq-" not in incrowd("people.csv", "city").out
+    assert "zq-Oslo" in incrowd("people.csv", "city", "--draw").out
+    assert "zq-" not in incrowd("people.csv", "city", "--show-values", "--no-draw").out
+    assert "zq-" not in incrowd("people.csv", "city", "--from", "city.csv", "--json").out
 
 
 def test_repair(incrowd):
     finished = incrowd(
         "people.csv", "city", "--from", "city.csv", "--repair", "-o", "out.csv", "--json"
     )
-    assert finished.returncode == 0
-    said = json.loads(finished.stdout)
+    assert finished.status == 0
+    said = json.loads(finished.out)
     assert said["is_usable"] is True
     assert said["repairs"] == ["added 1 value of the data directly under the root"]
     assert said["findings"] == []
@@ -133,7 +113,7 @@ def test_repair(incrowd):
         "n_missing_cells": 0,
     }
     assert lines_of(incrowd.folder / "out.csv")[-1] == ["zq-Oslo", "zq-Oslo", "*"]
-    assert incrowd("people.csv", "city", "--from", "out.csv").returncode == 0
+    assert incrowd("people.csv", "city", "--from", "out.csv").status == 0
 
 
 def test_what_cannot_be_repaired_stays_an_error(incrowd):
@@ -141,30 +121,30 @@ def test_what_cannot_be_repaired_stays_an_error(incrowd):
         "zq-Paris;France;*\nzq-Paris;Italy;*\nzq-Lyon;France;*\n", encoding="utf-8"
     )
     finished = incrowd("people.csv", "city", "--from", "city.csv", "--repair", "--json")
-    assert finished.returncode == 2
-    said = json.loads(finished.stdout)
+    assert finished.status == 2
+    said = json.loads(finished.out)
     assert said["is_usable"] is False
     assert said["findings"][0]["name"] == "contradiction"
-    assert "by hand" in finished.stderr
+    assert "by hand" in finished.err
 
 
 def test_levels_prints_the_lines_alone(incrowd):
     finished = incrowd(
         "people.csv", "age", "--build", "intervals:5", "--levels", "--missing-values", "?"
     )
-    assert finished.stdout.splitlines()[:2] == ["17;15-19;*", "20;20-24;*"]
-    assert len(finished.stdout.splitlines()) == 7
-    assert "missing cells" in finished.stderr
+    assert finished.out.splitlines()[:2] == ["17;15-19;*", "20;20-24;*"]
+    assert len(finished.out.splitlines()) == 7
+    assert "missing cells" in finished.err
 
 
 def test_an_existing_output_is_kept_without_force(incrowd):
     out = incrowd.folder / "out.csv"
     out.write_text("old", encoding="utf-8")
     finished = incrowd("people.csv", "city", "-o", "out.csv")
-    assert finished.returncode == 2
-    assert "--force" in finished.stderr
+    assert finished.status == 2
+    assert "--force" in finished.err
     assert out.read_text(encoding="utf-8") == "old"
-    assert incrowd("people.csv", "city", "-o", "out.csv", "--force").returncode == 0
+    assert incrowd("people.csv", "city", "-o", "out.csv", "--force").status == 0
     assert lines_of(out)[0] == ["zq-Lyon", "*"]
 
 
@@ -172,9 +152,9 @@ def test_an_existing_output_is_kept_without_force(incrowd):
 def test_conversion(incrowd, ending):
     (incrowd.folder / "people.csv").write_text("city\nzq-Rome\n", encoding="utf-8")
     finished = incrowd("people.csv", "city", "--from", "city.csv", "-o", f"city.{ending}")
-    assert finished.returncode == 0, finished.stderr
+    assert finished.status == 0, finished.err
     back = incrowd("people.csv", "city", "--from", f"city.{ending}", "-o", "back.csv")
-    assert back.returncode == 0, back.stderr
+    assert back.status == 0, back.err
     assert lines_of(incrowd.folder / "back.csv") == lines_of(incrowd.folder / "city.csv")
 
 
@@ -190,8 +170,8 @@ def test_conversion(incrowd, ending):
 )
 def test_wrong_usage(incrowd, arguments, message):
     finished = incrowd(*arguments)
-    assert finished.returncode == 2
-    assert message in finished.stderr
+    assert finished.status == 2
+    assert message in finished.err
 
 
 # ── drawing ─────────────────────────────────────────────────────────────────────────────────

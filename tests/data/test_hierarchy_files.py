@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from incrowd.data.doctor import examine
@@ -18,8 +18,8 @@ from incrowd.data.hierarchy_files import (
     write_hierarchy,
 )
 from incrowd.errors import HierarchyError
+from tiers import examples
 
-unhurried = settings(deadline=None, max_examples=120)
 signs = st.one_of(st.sampled_from(list(';,"\t\r\n *{}[]…\ufeff\x00\x7f\\')), st.characters())
 names = st.text(signs.filter(lambda sign: not 0xD800 <= ord(sign) < 0xE000), max_size=5)
 
@@ -70,7 +70,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("trees")
 
 
-@unhurried
+@examples(120)
 @given(tree=trees())
 @example(tree=Hierarchy.from_parents("c", {'x;"a,b,c,d"': "y,\n*", "y,\n*": STAR}))
 @example(tree=Hierarchy.from_parents("c", {"\ufeffa": "\ufeffb", "\ufeffb": STAR, "": STAR}))
@@ -81,7 +81,7 @@ def test_csv_round_trip_is_exact_to_the_number_of_each_node(folder, tree):
     assert again.n_leaves == tree.n_leaves
 
 
-@unhurried
+@examples(120)
 @given(tree=st.one_of(trees(), trees(weighted=True)), ending=st.sampled_from([".json", ".toml"]))
 def test_nested_round_trip_keeps_tree_and_weights(folder, tree, ending):
     again = written_and_read(tree, ending, folder)

@@ -11,11 +11,12 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data import kinds
 from incrowd.data.kinds import ColumnKind, kind_of, labels_of, parse_dates, parse_numbers
+from tiers import examples
 
 CASES = {
     "integer": [["1", "2", "-3", "+4"], [" 5", "6 "], ["0", "1"], ["10", "0"], ["-007", "5"]],
@@ -112,7 +113,7 @@ WORDS = st.sampled_from(
 
 
 @given(st.lists(st.one_of(st.none(), WORDS), max_size=30))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_kinds_agree_with_a_plain_reading(values: list[str | None]) -> None:
     found = kind_of(pa.array(values, pa.string()), ("?",))
     present = Counter(value for value in values if value not in (None, "", "?"))
@@ -191,7 +192,7 @@ def test_labels_beyond_one_array(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_labels_of_floats_read_back_and_parse(values: list[float]) -> None:
     labels = labels_of(pa.array(values)).to_pylist()
     assert [float(label) for label in labels] == values

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data.builders import hierarchy_for
@@ -17,6 +17,7 @@ from incrowd.data.means import least_ranges, mean_cells
 from incrowd.data.specs import HierarchySpec
 from incrowd.data.table import Table
 from incrowd.errors import DataError, HierarchyError, JobError
+from tiers import examples
 
 
 def table_of(cells, missing_values=()):
@@ -44,7 +45,7 @@ numbers_in_cells = st.one_of(
 )
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(
     st.lists(st.tuples(numbers_in_cells, st.integers(0, 4)), min_size=1, max_size=40),
     st.sampled_from(["mean", "mean:7", "mean:0.25", "mean:1000"]),
@@ -72,7 +73,6 @@ def test_sums_beyond_64_bits_are_exact():
     assert shown == [float(half_up(sum(map(Fraction, cells)) / 3, Fraction(1, 2)))] * 3
 
 
-@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(-500, 500), st.integers(0, 5)), min_size=1, max_size=60))
 def test_least_ranges_are_the_least(pairs):
     cells = [str(number) for number, _ in pairs]

@@ -4,7 +4,7 @@ import random
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data.one_hot import categories, decoded, one_hot
@@ -51,7 +51,6 @@ def test_bits_stand_where_their_column_stood():
     ),
     st.integers(0, 99),
 )
-@settings(max_examples=60, deadline=None)
 def test_only_a_shown_one_comes_back(cells, seed):
     frame = pa.table(
         {

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data.hierarchy import Hierarchy
 from incrowd.data.prices import PRICES, cost_to_root, fixed_point_costs
 from incrowd.errors import HierarchyError, JobError
 from oracles.generated import hierarchies
+from tiers import examples
 
 #         *
 #    p         q        five leaves, p has a b c, q has d e
@@ -139,7 +140,7 @@ def test_an_unknown_metric_names_the_near_ones():
     assert "nllm" in caught.value.remedy
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(hierarchies(), st.sampled_from(list(PRICES)))
 def test_prices_never_rise_on_the_way_up(hierarchy, metric):
     table = cost_to_root(hierarchy, metric)
@@ -150,7 +151,7 @@ def test_prices_never_rise_on_the_way_up(hierarchy, metric):
         assert table.max() <= 1 + 1e-12
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(hierarchies(), min_size=1, max_size=4), st.sampled_from(list(PRICES)))
 def test_whole_numbers_keep_prices_and_their_order(drawn, metric):
     tables = [cost_to_root(hierarchy, metric) for hierarchy in drawn]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data.column_names import meaning_of, words_of
@@ -120,7 +120,6 @@ def test_the_order_of_rows_does_not_matter() -> None:
     assert propose(Table(frame)) == propose(Table(frame.take(order)))
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.dictionaries(
         st.text(min_size=1, max_size=12),

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.audit.key import prove_key
@@ -21,8 +21,7 @@ from incrowd.data.table import Table
 from incrowd.errors import HierarchyError, JobError
 from incrowd.metrics.table import METRICS
 from oracles import ranges as oracle
-
-unhurried = settings(deadline=None, max_examples=40)
+from tiers import examples
 
 
 def hierarchy(cells, spec="auto", missing_values=()):
@@ -55,7 +54,6 @@ def is_whole(tree):
     return not any("[" in label or "." in label for label in tree.all_labels)
 
 
-@unhurried
 @given(columns())
 def test_a_range_is_above_exactly_the_numbers_that_its_label_holds(cells):
     tree = tree_of(cells)
@@ -67,7 +65,6 @@ def test_a_range_is_above_exactly_the_numbers_that_its_label_holds(cells):
     assert [tree.node_of_label[label] for label in tree.all_labels] == list(range(tree.n_all_nodes))
 
 
-@unhurried
 @given(columns(), st.data())
 def test_the_join_of_two_values_is_the_least_range_that_holds_both(cells, data):
     tree = tree_of(cells)
@@ -86,7 +83,6 @@ def test_the_join_of_two_values_is_the_least_range_that_holds_both(cells, data):
             assert held <= {text for text in texts if oracle.holds(label, text)}
 
 
-@unhurried
 @given(columns())
 def test_prices_never_fall_on_the_way_up_and_ncp_is_width_over_domain(cells):
     tree = tree_of(cells)
@@ -110,7 +106,7 @@ def test_prices_never_fall_on_the_way_up_and_ncp_is_width_over_domain(cells):
     assert loss == pytest.approx((np.asarray(n_held) - 1) / (tree.n_leaves - 1))
 
 
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(columns(), st.data())
 def test_losses_and_the_key_know_ranges_beyond_the_tree(cells, data):
     tree = tree_of(cells)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data import text
@@ -20,6 +20,7 @@ from incrowd.data.read import MAX_CELL_BYTES, MAX_COLUMNS, formula_cells, open_r
 from incrowd.data.sniff import records
 from incrowd.data.table import Format, Table
 from incrowd.errors import DataError
+from tiers import examples
 
 TYPED = ["data.parquet", "data.arrow", "data.feather", "data.arrows"]
 SIMPLE = b"name,age,zip\nAda,36,01234\nBob,,99999\n"
@@ -578,7 +579,7 @@ CELLS = st.text(alphabet='ab,;\t|"\r\n é\ufeff0', max_size=5)
     newline=st.sampled_from(["\n", "\r\n"]),
     encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
 )
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_whatever_the_csv_module_writes_is_read_back(
     rows: list[list[str]], delimiter: str, newline: str, encoding: str
 ) -> None:
@@ -599,7 +600,7 @@ def test_whatever_the_csv_module_writes_is_read_back(
 
 
 @given(body=st.text(alphabet='ab,"\r\n', max_size=40), width=st.integers(1, 3))
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_rows_are_cut_as_records_are_and_faults_are_explained(body: str, width: int) -> None:
     """The slow reader that explains faults and the fast one that reads agree on every text."""
     header = ",".join(f"c{number}" for number in range(width)) + "\n"
@@ -641,7 +642,7 @@ WHOLE = {
         ["data.csv", "data.tsv.gz", "data.csv.zst", "data.parquet", "data.arrows"]
     ),
 )
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_no_file_whatsoever_raises_anything_else(data: st.DataObject, name: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name

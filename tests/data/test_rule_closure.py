@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data import rule_closure
@@ -43,7 +43,6 @@ def test_rules_once_each_where_they_first_stand(stated):
     assert pairs(made(stated).distinct()) == list(dict.fromkeys(stated))
 
 
-@settings(max_examples=60)
 @given(stated_rules, st.sampled_from(["none", "sensitive", "all"]))
 def test_closures_are_what_they_say(stated, how):
     rules = closed(made(stated), IS_SENSITIVE, how)

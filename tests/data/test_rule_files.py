@@ -5,13 +5,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data.item_roles import sensitive_items
 from incrowd.data.rule_files import read_rules, read_weights, write_rules
 from incrowd.data.rules import Rules
 from incrowd.errors import DataError, JobError
+from tiers import examples
 
 NAMES = pa.array(["a", "b", "c", "d e", "h", "i"])
 IS_SENSITIVE = np.array([False, False, False, False, True, True])
@@ -127,7 +128,7 @@ def test_numbers_are_names_too(tmp_path):
 NAME = st.text(st.sampled_from('ab"# ,->→é\t'), min_size=1, max_size=4)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(data=st.data(), names=st.lists(NAME, min_size=2, max_size=8, unique=True))
 def test_what_is_written_is_read_back(tmp_path_factory, data, names):
     n_public = data.draw(st.integers(1, len(names) - 1))

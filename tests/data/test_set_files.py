@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data.set_files import (
@@ -27,6 +27,7 @@ from incrowd.data.set_names import NameCoder, in_order, places_in, with_items_of
 from incrowd.data.sets import Sets
 from incrowd.errors import DataError
 from oracles import set_files as oracle
+from tiers import examples
 
 LISTS = "lists.parquet"
 FILES = [
@@ -125,7 +126,6 @@ def seen(sets: Sets) -> dict[str, list[str]]:
     }
 
 
-@settings(max_examples=60, deadline=None)
 @given(random_sets(), st.sampled_from(FILES))
 def test_any_names_read_back(sets, name):
     with tempfile.TemporaryDirectory() as folder:
@@ -135,7 +135,6 @@ def test_any_names_read_back(sets, name):
         assert oracle.as_dict(again) == oracle.as_dict(found)
 
 
-@settings(max_examples=40, deadline=None)
 @given(random_sets())
 def test_text_is_as_the_csv_module_reads_it(sets):
     with tempfile.TemporaryDirectory() as folder:
@@ -150,7 +149,6 @@ def test_text_is_as_the_csv_module_reads_it(sets):
         }
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(st.sampled_from(["1", "22", "b", "é", "x"])), min_size=1), st.data())
 def test_baskets_are_read_as_the_oracle_reads_them(lines, data):
     blank = st.sampled_from([" ", "  ", "\t", " \t "])
@@ -169,7 +167,6 @@ def test_baskets_are_read_as_the_oracle_reads_them(lines, data):
     assert found == [sorted(set(line)) for line in lines]
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1),
     st.sampled_from(["directed", "undirected"]),
@@ -446,7 +443,7 @@ def test_items_come_sorted_even_where_their_names_were_not(tmp_path):
     assert (tmp_path / "o.mtx.items").read_text("utf-8") == "a\nb\nc\n"
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(
     st.lists(st.lists(st.sampled_from(["0", "7", "12", "007", "+7", "-3", "x", "0x1", "é",
                                        "2147483648", "99999999999999999999"]), max_size=4),

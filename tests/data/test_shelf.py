@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data import set_build, set_names, sets, shelf
@@ -22,6 +22,7 @@ from incrowd.data.sets import Sets
 from incrowd.data.shelf import Growing, Shelf
 from incrowd.engines.table import memory_of
 from incrowd.errors import InputError, JobError
+from tiers import examples
 
 NAMES = ["0", "7", "12", "007", "x", "é", "2147483648", "99999999999999999999"]
 
@@ -106,7 +107,6 @@ def test_amounts_are_said_as_they_are_stated(n_bytes, says):
     assert shelf.in_words(n_bytes) == says
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.lists(st.integers(0, 99), max_size=9), max_size=8),
     st.integers(0, 8),
@@ -127,7 +127,7 @@ def test_a_growing_list_moves_to_disk_at_any_time(tmp_path_factory, blocks, mome
         assert isinstance(base_of(found), mmap.mmap)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(
     st.lists(st.lists(st.sampled_from(NAMES), max_size=5), min_size=1, max_size=9),
     st.integers(0, 9),
@@ -147,7 +147,7 @@ def test_names_are_the_same_on_disk(tmp_path_factory, blocks, moment):
     assert names_there.equals(names)
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=20),
     st.sampled_from(["bipartite", "directed", "undirected"]),
@@ -175,7 +175,7 @@ def test_pairs_become_the_same_sets_on_disk(tmp_path_factory, pairs, graph, by_s
         )
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.lists(st.sets(st.integers(0, 4)), min_size=5, max_size=5), st.booleans())
 def test_edges_of_either_end_or_of_both(tmp_path_factory, lists, either):
     starts = np.cumsum([0, *map(len, lists)])
@@ -190,7 +190,6 @@ def test_edges_of_either_end_or_of_both(tmp_path_factory, lists, either):
     assert list(zip(rows.tolist(), new_items.tolist(), strict=True)) == expected
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.sets(st.integers(0, 9)), max_size=8), st.randoms(), st.data())
 def test_rows_are_sorted_and_taken_in_blocks(tmp_path_factory, lists, random, data):
     shuffled = [random.sample(sorted(row), len(row)) for row in lists]

@@ -6,7 +6,7 @@ import io
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data.table import Table
@@ -154,7 +154,6 @@ def test_rules_that_cannot_be_read_are_refused_without_values(rule):
     ),
     st.integers(1, 10**9 - 1),
 )
-@settings(max_examples=60, deadline=None)
 def test_quoted_names_and_values_are_read_as_they_are(parts, k):
     def quoted(text):
         return '"' + text.replace('"', '""') + '"'

@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data import write
@@ -25,6 +25,7 @@ from incrowd.data.table import Format, suffix_of
 from incrowd.data.typed import _blanked, fresh
 from incrowd.data.write import format_of_path, regrouped, write_table, write_tables
 from incrowd.errors import DataError
+from tiers import examples
 
 FORMATS = {
     "data.csv": Format(),
@@ -130,7 +131,7 @@ CELL = st.one_of(st.none(), st.text(alphabet='ab,;\t|"\r\n é\ufeff0', min_size=
     has_header=st.booleans(),
     compression=st.sampled_from(["", "gz", "zst"]),
 )
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_text_reads_back_here_and_with_the_csv_module(
     rows: list[list[str | None]],
     delimiter: str,

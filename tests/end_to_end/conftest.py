@@ -1,34 +1,15 @@
-"""A folder with a small census, and the command line as a subprocess."""
+"""A folder with a small census, and the command line in it."""
 
-import contextlib
 import csv
-import io
-import json
-import os
 import shutil
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from incrowd.cli import run_with_status
+from command_line import Finished, call, incrowd
 from incrowd.data.samples import write_sample
-
-
-@dataclass
-class Finished:
-    """What one command did."""
-
-    status: int
-    out: str
-    err: str
-
-    @property
-    def json(self):
-        return json.loads(self.out)
 
 
 @dataclass
@@ -40,28 +21,11 @@ class Desk:
     def __truediv__(self, name):
         return self.folder / name
 
-    def incrowd(self, *arguments, env=None, timeout=300) -> Finished:
-        finished = subprocess.run(
-            [sys.executable, "-m", "incrowd", *map(str, arguments)],
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=timeout,
-            env={**os.environ, **(env or {})},
-        )
-        return Finished(finished.returncode, finished.stdout, finished.stderr)
+    def incrowd(self, *arguments, env=None) -> Finished:
+        return incrowd(*arguments, folder=self.folder, env=env)
 
     def call(self, *arguments) -> Finished:
-        """The same in this process, for the many cases in which starting Python is the most."""
-        out, err = io.StringIO(), io.StringIO()
-        with (
-            contextlib.chdir(self.folder),
-            contextlib.redirect_stdout(out),
-            contextlib.redirect_stderr(err),
-        ):
-            status = run_with_status([str(argument) for argument in arguments])
-        return Finished(status, out.getvalue(), err.getvalue())
+        return call(*arguments, folder=self.folder)
 
     def files(self) -> dict[str, bytes]:
         return {

@@ -3,10 +3,11 @@
 from collections import Counter
 
 import pyarrow as pa
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import incrowd as ic
+from tiers import examples
 
 TEXTS = ["a", "b", "é", "日本", "a,b", 'q"q', "l\nl", " x", "{a, b}", "10-19", "20*", "", "?", "NA"]
 COLUMNS = [
@@ -47,9 +48,7 @@ def tables(draw):
     }
 
 
-@settings(
-    max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+@examples(150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(tables(), GUARANTEES, METHODS)
 def test_any_table(columns, guarantee, method):
     quasi = [name for name in columns if name != "s"]

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from command_line import call, incrowd
+
 
 def test_init_proposes_and_the_job_runs(desk):
     finished = desk.incrowd("init", "census.csv", "-o", "job.toml")
@@ -35,28 +37,15 @@ def test_init_as_json_quotes_no_value(desk):
 
 
 def test_demo_tells_the_whole_story(tmp_path):
-    finished = subprocess.run(
-        [sys.executable, "-m", "incrowd", "demo", "--rows", "2000"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert finished.returncode == 0, finished.stderr
+    finished = incrowd("demo", "--rows", 2000, folder=tmp_path)
+    assert finished.status == 0, finished.err
     for words in ["stand alone", "published", "holds", "does not hold", "incrowd check"]:
-        assert words in finished.stdout
+        assert words in finished.out
     folder = tmp_path / "incrowd-demo"
     assert {"census.csv", "census.release.csv", "job.toml"} <= {p.name for p in folder.iterdir()}
-    check = subprocess.run(
-        [sys.executable, "-m", "incrowd", "check", "census.release.csv", "--job", "job.toml"],
-        cwd=folder,
-        check=False,
-    )
-    assert check.returncode == 0
-    again = subprocess.run(
-        [sys.executable, "-m", "incrowd", "demo"], cwd=tmp_path, capture_output=True, check=False
-    )
-    assert again.returncode == 2
+    check = call("check", "census.release.csv", "--job", "job.toml", folder=folder)
+    assert check.status == 0
+    assert call("demo", folder=tmp_path).status == 2
 
 
 def test_hierarchy_built_written_and_used(desk):

@@ -1,13 +1,12 @@
 """Killed at any moment, a run leaves no file under the final name and no trace after the next."""
 
-import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
+
+from command_line import python, start
 
 FLAGS = ["--k", "5", "--quasi", "age,sex,zip", "--sensitive", "diagnosis", "--method", "mondrian"]
 
@@ -38,14 +37,8 @@ sys.exit(status)
 """
 
 
-def die(desk, moment, how):
-    return subprocess.run(
-        [sys.executable, "-c", DRIVER, str(moment), how, "run", "census.csv", *FLAGS],
-        cwd=desk.folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def die(desk, moment, how, *flags):
+    return python(DRIVER, moment, how, "run", "census.csv", *FLAGS, *flags, folder=desk.folder)
 
 
 def leftovers(desk):
@@ -55,8 +48,8 @@ def leftovers(desk):
 @pytest.fixture
 def moments(desk):
     finished = die(desk, -1, "kill")
-    assert finished.returncode == 0, finished.stderr
-    count = int(finished.stderr.rsplit("moments", 1)[1])
+    assert finished.status == 0, finished.err
+    count = int(finished.err.rsplit("moments", 1)[1])
     (desk / "census.release.csv").unlink()
     assert count > 10
     return count
@@ -68,7 +61,7 @@ def test_kill_at_every_moment(desk, moments):
     n_killed = 0
     for moment in range(1, moments + 1, max(1, moments // 16)):
         finished = die(desk, moment, "kill")
-        n_killed += finished.returncode == -signal.SIGKILL
+        n_killed += finished.status == -signal.SIGKILL
         assert (desk / "census.csv").read_bytes() == original
         released = desk / "census.release.csv"
         if released.exists():  # killed after publication: then it is whole
@@ -80,7 +73,7 @@ def test_kill_at_every_moment(desk, moments):
         for leftover in leftovers(desk):
             assert leftover.stat().st_mode & 0o077 == 0
     assert n_killed > 8
-    finished = desk.incrowd("run", "census.csv", *FLAGS)
+    finished = desk.call("run", "census.csv", *FLAGS)
     assert finished.status == 0, finished.err
     assert leftovers(desk) == []
 
@@ -90,10 +83,10 @@ def test_interrupted_or_failing_runs_clean_up(desk, moments, how):
     before = desk.files()
     for moment in range(2, moments, max(1, moments // 6)):
         finished = die(desk, moment, how)
-        if finished.returncode == 0:  # the moment lay in the clean-up of a published run
+        if finished.status == 0:  # the moment lay in the clean-up of a published run
             (desk / "census.release.csv").unlink()
         else:
-            assert finished.returncode in (2, 70, 130)
+            assert finished.status in (2, 70, 130)
         files = {name: text for name, text in desk.files().items() if ".incrowd-" not in name}
         files.pop("census.release.csv", None)
         assert files == before
@@ -101,31 +94,21 @@ def test_interrupted_or_failing_runs_clean_up(desk, moments, how):
 
 @pytest.mark.parametrize("output", ["disk.csv", "parts/"])
 def test_killed_with_rows_on_disk_nothing_has_the_name_and_the_next_run_cleans_up(desk, output):
-    flags = ["run", "census.csv", *FLAGS, "--memory", "300MB", "-o", output]
-
-    def die_there(moment):
-        return subprocess.run(
-            [sys.executable, "-c", DRIVER, str(moment), "kill", *flags],
-            cwd=desk.folder,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    counted = die_there(-1)
-    assert counted.returncode == 0, counted.stderr
-    moments = int(counted.stderr.rsplit("moments", 1)[1])
+    flags = ["--memory", "300MB", "-o", output]
+    counted = die(desk, -1, "kill", *flags)
+    assert counted.status == 0, counted.err
+    moments = int(counted.err.rsplit("moments", 1)[1])
     whole = _content(desk / output)
     _remove(desk / output)
     n_killed = 0
     for moment in range(2, moments + 1, max(1, moments // 5)):
-        n_killed += die_there(moment).returncode == -signal.SIGKILL
+        n_killed += die(desk, moment, "kill", *flags).status == -signal.SIGKILL
         assert all(leftover.stat().st_mode & 0o077 == 0 for leftover in leftovers(desk))
         if (desk / output).exists():  # killed after publication: then it is whole
             assert _content(desk / output) == whole
             _remove(desk / output)
     assert n_killed > 3
-    finished = desk.incrowd(*flags)
+    finished = desk.call("run", "census.csv", *FLAGS, *flags)
     assert finished.status == 0, finished.err
     assert _content(desk / output) == whole
     assert leftovers(desk) == []
@@ -159,12 +142,7 @@ def test_ctrl_c_answers_130_and_terminate_cleans_up(desk):
     flags = ["--k", "5", "--quasi", "age,sex,zip,education,occupation"]
     flags += ["--method", "greedy"]
     for number, status in [(signal.SIGINT, 130), (signal.SIGTERM, 143)]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "incrowd", "run", "big.csv", *flags],
-            cwd=desk.folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        process = start("run", "big.csv", *flags, folder=desk.folder)
         deadline = time.monotonic() + 60
         while not leftovers(desk) and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -173,7 +151,7 @@ def test_ctrl_c_answers_130_and_terminate_cleans_up(desk):
         _, err = process.communicate(timeout=60)
         if process.returncode == 0:
             pytest.skip("the run was over before the signal came")
-        assert process.returncode == status, err.decode()
+        assert process.returncode == status, err
         assert set(desk.folder.iterdir()) == before
 
 
@@ -188,15 +166,9 @@ def test_full_disk(desk):
         "sys.exit(run_with_status(sys.argv[1:]))"
     )
     before = desk.files()
-    finished = subprocess.run(
-        [sys.executable, "-c", program, "run", "census.csv", *FLAGS],
-        cwd=desk.folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-    )
-    assert finished.returncode == 2, finished.stderr
-    assert "Nothing was published" in finished.stderr
+    env = {"NUMBA_DISABLE_JIT": "1"}
+    finished = python(program, "run", "census.csv", *FLAGS, folder=desk.folder, env=env)
+    assert finished.status == 2, finished.err
+    assert "Nothing was published" in finished.err
     assert desk.files() == before
     assert leftovers(desk) == []

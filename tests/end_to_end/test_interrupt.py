@@ -1,13 +1,11 @@
 """Ctrl-C: nothing is published, or what the search has; and how far a run says it is."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 
 import pytest
 
+from command_line import start
 from incrowd.cli import terminal
 from incrowd.data.samples import write_sample
 
@@ -28,14 +26,7 @@ def big(desk, big_table):
 
 
 def started(desk, *flags):
-    return subprocess.Popen(
-        [sys.executable, "-u", "-m", "incrowd", "run", "big.csv", *FLAGS, *flags],
-        cwd=desk.folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
+    return start("run", "big.csv", *FLAGS, *flags, folder=desk.folder)
 
 
 def wait_for(process, *words):

@@ -1,15 +1,13 @@
 """Sets under a bound on memory: the same bytes with entries on disk, and nothing left behind."""
 
-import os
 import random
 import signal
-import subprocess
-import sys
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from command_line import python
 from incrowd.data.shelf import Shelf
 
 BOUND = "1.2MB"
@@ -194,21 +192,18 @@ def test_killed_with_entries_on_disk(desk, files):
     flags = ["--guarantee", "smooth", "--k", "6", "--no-header", "--memory", BOUND, "--effort", "1"]
 
     def die(moment):
-        return subprocess.run(
-            [sys.executable, "-c", DRIVER, str(moment), "run", files / "edges.txt", *flags,
-             "-o", "out.txt"],
-            cwd=desk.folder, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        words = ["run", files / "edges.txt", *flags, "-o", "out.txt"]
+        return python(DRIVER, moment, *words, folder=desk.folder)
 
     whole = die(-1)
-    assert whole.returncode == 0, whole.stderr
-    n_moments = int(whole.stderr.rsplit("moments", 1)[1])
+    assert whole.status == 0, whole.err
+    n_moments = int(whole.err.rsplit("moments", 1)[1])
     assert n_moments >= 3  # what was read, what is shown, what is released
     (desk / "out.txt").unlink()
     (desk / "out.txt.rows").unlink()
     before = desk.files()
     for moment in (1, n_moments):
-        assert die(moment).returncode == -signal.SIGKILL
+        assert die(moment).status == -signal.SIGKILL
         assert not (desk / "out.txt").exists()
         left = [path for path in desk.folder.rglob(".incrowd-*/*") if path.is_file()]
         assert all(path.name.startswith("release") for path in left)  # no entries lie about
@@ -228,11 +223,9 @@ def test_no_room_for_entries(desk, files):
     before = desk.files()
     for name in ("baskets.dat", "pairs.parquet"):
         flags = ["--guarantee", "smooth", "--k", "6", "--memory", BOUND]
-        finished = subprocess.run(
-            [sys.executable, "-c", program, "run", files / name, *flags, "-o", f"out.{name}"],
-            cwd=desk.folder, capture_output=True, text=True, check=False,
-            env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        )  # fmt: skip
-        assert finished.returncode == 2, finished.stderr
-        assert "no room" in finished.stderr
+        words = ["run", files / name, *flags, "-o", f"out.{name}"]
+        env = {"NUMBA_DISABLE_JIT": "1"}
+        finished = python(program, *words, folder=desk.folder, env=env)
+        assert finished.status == 2, finished.err
+        assert "no room" in finished.err
         assert desk.files() == before

@@ -8,7 +8,7 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.codes import RowKey, canonical_order, numbered
@@ -60,7 +60,6 @@ def test_zeros_and_nans_are_one_value_each():
     assert numbered(column, has_signed_zeros=True).codes.tolist() == [0, 1, 2, 1, 3]
 
 
-@settings(max_examples=60)
 @given(
     st.lists(st.tuples(*[st.integers(0, 3)] * 3), min_size=1, max_size=30),
     st.tuples(*[st.sampled_from([4, 1 << 20, 1 << 31])] * 3),

@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from command_line import python
 from incrowd.codes import canonical_order
 from incrowd.data.table import Format
 from incrowd.engines import disk
@@ -57,7 +58,6 @@ def an_engine(**stated):
     block_rows=st.integers(1, 50),
     range_bytes=st.sampled_from([1, 300, 1 << 20]),
 )
-@settings(max_examples=40)
 def test_every_verb_is_the_oracles_for_any_blocks(rows, threads, block_rows, range_bytes):
     def tell(group):
         members = sorted((tuple(row.values()) for row in group.to_pylist()), key=repr)
@@ -359,12 +359,8 @@ def test_rows_beyond_the_memory_are_put_in_order_within_it(tmp_path):
         for _ in range(10):  # 160 MB of text
             numbers = rng.integers(0, 1 << 60, 20_000).tolist()
             file.writelines(f"a{number % 1000},{number}{padding}\n" for number in numbers)
-    done = subprocess.run(
-        [sys.executable, "-c", MEMORY_OF_A_SORT, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    n_rows, peak = map(int, done.stdout.split())
+    done = python(MEMORY_OF_A_SORT, tmp_path)
+    assert done.status == 0, done.err
+    n_rows, peak = map(int, done.out.split())
     assert n_rows == 200_000
     assert peak < 96  # megabytes of rows in Arrow's hands

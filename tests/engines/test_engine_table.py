@@ -1,11 +1,10 @@
 """The engines by name."""
 
-import subprocess
-import sys
 from dataclasses import fields
 
 import pytest
 
+from command_line import python
 from incrowd.engines.local import LocalEngine
 from incrowd.engines.table import ENGINES, EngineChoice, make_engine
 from incrowd.errors import JobError
@@ -53,7 +52,7 @@ def test_choosing_an_engine_loads_none():
         "import sys, incrowd.engines.table\n"
         "sys.exit(bool({'pyarrow', 'polars', 'pyspark', 'numpy'} & set(sys.modules)))"
     )
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+    assert python(program).status == 0
 
 
 @pytest.mark.spark

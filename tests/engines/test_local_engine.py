@@ -1,7 +1,6 @@
 """The engine of one machine: any table, any blocks, any number of threads."""
 
 import _thread
-import subprocess
 import sys
 import threading
 import time
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from command_line import python
 from incrowd.engines.local import LocalEngine
 from incrowd.errors import EngineError, JobError
 from oracles.counting import as_bag, count_lines, group_rows
@@ -180,7 +180,6 @@ print((after - before) * 1024 / n_rows)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in kilobytes on Linux")
 def test_counting_text_takes_few_bytes_a_row():
-    done = subprocess.run(
-        [sys.executable, "-c", MEMORY_OF_COUNTING], capture_output=True, text=True, check=True
-    )
-    assert float(done.stdout) < 260  # 100 of which are the counted combinations themselves
+    done = python(MEMORY_OF_COUNTING)
+    assert done.status == 0, done.err
+    assert float(done.out) < 260  # 100 of which are the counted combinations themselves

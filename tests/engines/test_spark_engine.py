@@ -1,15 +1,14 @@
 """The Spark engine alone: what its sessions close to others, and what comes back of its errors."""
 
-import json
 import os
 import stat
-import subprocess
 import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from command_line import python
 from incrowd.engines import spark_session
 from incrowd.engines.spark import SparkEngine
 from incrowd.engines.spark_package import write_package
@@ -144,24 +143,16 @@ print(json.dumps(told))
 
 @pytest.mark.spark
 def test_the_life_of_a_session(tmp_path, spark_engine):  # noqa: ARG001 - skips where Spark cannot run
-    environment = os.environ | {
+    environment = {
         "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", str(tmp_path / "numba")),
         "PYSPARK_PYTHON": "/nowhere/python",
         "SPARK_LOCAL_DIRS": "/nowhere/either",
     }
     (tmp_path / "private").mkdir()
-    finished = subprocess.run(
-        [sys.executable, "-c", OWN_SESSION, tmp_path / "private"],
-        env=environment,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert finished.returncode == 0, finished.stderr
-    assert finished.stderr == "", "a user would be frightened"
-    told = json.loads(finished.stdout)
+    finished = python(OWN_SESSION, tmp_path / "private", folder=tmp_path, env=environment)
+    assert finished.status == 0, finished.err
+    assert finished.err == "", "a user would be frightened"
+    told = finished.json
     assert told["handler_kept"]
     assert told["mode"] == "0o700"
     assert not told["secret_shown"]
@@ -339,14 +330,11 @@ def test_a_session_that_runs_takes_no_settings(spark_engine):
 
 
 def test_the_package_goes_along_whole(tmp_path):
-    told = subprocess.run(
-        [sys.executable, "-c", "import incrowd.engines.spark_store as s; print(s.__file__)"],
-        env={**os.environ, "PYTHONPATH": str(write_package(tmp_path))},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
+    told = python(
+        "import incrowd.engines.spark_store as s; print(s.__file__)",
+        folder=tmp_path,
+        env={"PYTHONPATH": str(write_package(tmp_path))},
     )
-    assert told.stdout.strip() == str(tmp_path / "incrowd.zip/incrowd/engines/spark_store.py")
+    assert told.out.strip() == str(tmp_path / "incrowd.zip/incrowd/engines/spark_store.py")
     first = (tmp_path / "incrowd.zip").read_bytes()
     assert write_package(tmp_path).read_bytes() == first

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import incrowd as ic
@@ -24,6 +24,7 @@ from incrowd.figures.columns import (
 )
 from incrowd.figures.material import OwnTable, TableMaterial
 from incrowd.metrics.table import measure
+from tiers import examples
 
 TREE = Hierarchy.from_ladder(
     "job", [["nurse", "cook", "clerk", "sales"], ["care", "care", "desk", "desk"], ["*"] * 4]
@@ -87,7 +88,7 @@ def test_sums_are_the_rows(pairs):
     assert listed.rows[0][1] == change.loss("loss")
 
 
-@settings(max_examples=30)
+@examples(30)
 @pytest.mark.parametrize("spec", ["intervals:5,10", "ranges:5", "auto"])
 @given(st.lists(st.integers(0, 90), min_size=30, max_size=120), st.randoms(use_true_random=False))
 def test_numbers_are_spread_over_what_they_stand_for(spec, ages, draw):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from guarantees.small_crowds import evidence_from, hosted, names_of, ring, small_people
@@ -16,6 +16,7 @@ from incrowd.guarantees.adaptive import AdaptiveAnonymity
 from incrowd.guarantees.adaptive_check import LITERAL, MUTUAL, POSTERIOR
 from incrowd.guarantees.evidence import Evidence
 from oracles.adaptive import literal_crowds, mutual_crowds, posteriors
+from tiers import examples
 
 OWN = AdaptiveAnonymity(k_column="wish")
 REPORT = AdaptiveAnonymity(k_column="wish", posterior="report")
@@ -44,7 +45,7 @@ def in_groups(group_sizes, n_columns=3):
     return originals, released, wishes
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(small_people(), st.data())
 def test_findings_are_the_oracle_s(rows, data):
     originals, released = rows

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from guarantees.small_crowds import hosted, people_from, ring, small_people
@@ -23,6 +23,7 @@ from oracles.adaptive import (
     pairs_in_matchings,
     posteriors,
 )
+from tiers import examples
 
 
 def settled(people, **more):
@@ -30,7 +31,7 @@ def settled(people, **more):
     return believe(people, bounds, compatible_pairs(people).edges, **more)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(small_people(max_people=9), st.sampled_from([1, 2, 16]))
 def test_crowds_are_the_oracle_s(rows, common_share):
     """By bits of profiles where values are common, by lists of profiles where they are rare."""
@@ -47,7 +48,7 @@ def test_crowds_are_the_oracle_s(rows, common_share):
     assert (bounds.crowd <= by_edges.mutual).all()
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(small_people(max_people=9), st.integers(1, 6))
 def test_without_edges_whoever_is_not_settled_is_scanned(rows, k):
     originals, released = rows
@@ -74,7 +75,7 @@ def test_a_sample_is_drawn_where_not_all_can_be_scanned():
     assert again.sampled.tolist() == crowds.sampled.tolist()
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(small_people())
 def test_closed_forms_are_never_below_the_truth(rows):
     originals, released = rows
@@ -86,7 +87,7 @@ def test_closed_forms_are_never_below_the_truth(rows):
         assert truth == bound if is_exact else truth <= bound
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(small_people())
 def test_what_is_left_after_pruning_are_the_pairs_of_some_matching(rows):
     originals, released = rows
@@ -107,7 +108,7 @@ def test_what_is_left_after_pruning_are_the_pairs_of_some_matching(rows):
     assert components.size.sum() == sum(None in row for row in released)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(small_people(max_people=7, max_columns=2))
 def test_small_posteriors_are_exact(rows):
     originals, released = rows
@@ -117,7 +118,6 @@ def test_small_posteriors_are_exact(rows):
     assert posterior.belief.tolist() == pytest.approx(truth, abs=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
 @example(
     (
         [(0, 2), (0, 2), (1, 0), (1, 0), (1, 2)],
@@ -151,7 +151,6 @@ def test_scaling_equals_enumeration_where_everybody_is_alike(n_people, monkeypat
     assert scaled.belief.tolist() == pytest.approx([0.5] * n_people, abs=1e-6)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_enumeration_is_the_same_by_either_side(data):
     n_of_step = data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=4))

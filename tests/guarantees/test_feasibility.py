@@ -9,19 +9,20 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.errors import InfeasibleError
 from incrowd.guarantees.feasibility import cut_down
 from incrowd.guarantees.k_anonymity import KAnonymity
 from oracles.guarantees import is_diverse
+from tiers import examples
 
 COUNTS = st.lists(st.integers(1, 6), min_size=1, max_size=4)
 KINDS = st.sampled_from(["distinct", "entropy", "recursive"])
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(COUNTS, KINDS, st.integers(1, 5), st.sampled_from([0.5, 1.0, 1.5, 3.0]), st.integers(0, 5))
 def test_what_is_called_infeasible_is(counts, kind, l, c, n_suppressible):  # noqa: E741
     promise = KAnonymity(2, l=l, l_kind=kind, c=c)
@@ -38,7 +39,7 @@ def test_what_is_called_infeasible_is(counts, kind, l, c, n_suppressible):  # no
         assert isinstance(error, InfeasibleError)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(COUNTS, KINDS, st.sampled_from([2, 3, 4]), st.sampled_from([0.5, 1.0, 1.5]))
 def test_the_named_nearest_setting_can_be_kept(counts, kind, l, c):  # noqa: E741
     error = KAnonymity(2, l=l, l_kind=kind, c=c).infeasible(99, {"s": counts})
@@ -55,7 +56,7 @@ def test_the_named_nearest_setting_can_be_kept(counts, kind, l, c):  # noqa: E74
         assert KAnonymity(2, l=l, l_kind=kind, c=nearest).infeasible(99, {"s": counts}) is None
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     st.lists(st.lists(st.integers(0, 5), min_size=3, max_size=3), min_size=2, max_size=4),
     KINDS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from guarantees.small_tables import SENSITIVE, evidence_of, stars, tables, to_table, tokens
@@ -20,12 +20,13 @@ from oracles.guarantees import (
     is_unchecked,
     possible_sizes,
 )
+from tiers import examples
 
 PEOPLE = st.sampled_from([None, "person"])
 WISHES = st.sampled_from([None, "wish"])
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(tables(), st.integers(2, 4), stars, tokens, PEOPLE, WISHES)
 def test_exposed_rows_are_the_oracle_s(table, k, stars, tokens, person, k_column):
     rows, quasi = table
@@ -41,7 +42,6 @@ def test_exposed_rows_are_the_oracle_s(table, k, stars, tokens, person, k_column
     assert finding.is_public is (not person and not k_column)
 
 
-@settings(max_examples=60, deadline=None)
 @given(tables(), tokens)
 def test_possible_crowds_are_the_oracle_s(table, tokens):
     rows, quasi = table
@@ -53,7 +53,6 @@ def test_possible_crowds_are_the_oracle_s(table, tokens):
     assert finding.figures["n_exposed_possible"] == sum(size < 2 for size in possible)
 
 
-@settings(max_examples=60, deadline=None)
 @given(tables(), tokens)
 def test_unchecked_rows_are_counted(table, tokens):
     rows, quasi = table
@@ -67,7 +66,6 @@ def test_unchecked_rows_are_counted(table, tokens):
     )
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     tables(max_rows=16),
     st.integers(2, 3),
@@ -87,7 +85,7 @@ def test_as_value_implies_as_wildcard(table, k, tokens, person, l_kind, t):
         assert theirs.holds or not ours.holds
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(tables(), stars, st.randoms(use_true_random=False), st.integers(1, 7))
 def test_order_and_blocks_change_nothing(table, stars, random, block_rows):
     rows, quasi = table

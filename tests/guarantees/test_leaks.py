@@ -7,11 +7,12 @@ from collections import Counter, defaultdict
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.guarantees.leaks import find_leaks, insensitive_leaks
 from incrowd.guarantees.row_order import is_in_canonical_order
+from tiers import examples
 
 
 def people(n_rows=200, seed=1):
@@ -82,7 +83,6 @@ def test_an_insensitive_column_that_differs_in_every_row():
     assert found(findings, "unique rows").figures["n_exposed"] == 200
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["1", "2", None])), min_size=1))
 def test_unique_rows_are_counted(pairs):
     table = pa.table(
@@ -100,7 +100,6 @@ def test_unique_rows_are_counted(pairs):
     assert finding.holds is (not alone)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.tuples(st.sampled_from("abc"), st.sampled_from(["1", "2", "3", "*", None])),
@@ -221,7 +220,7 @@ def test_a_handful_of_rows_may_agree_by_luck():
     assert found(find_leaks(table, (), ("ill",), (), table), "row order").holds
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(
     st.lists(st.tuples(st.sampled_from(["a", "b", None]), st.sampled_from(["2", "10"])), max_size=6)
 )

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pycanon import anonymity
 
@@ -26,9 +26,10 @@ from oracles.guarantees import (
     distribution,
     is_enhanced,
 )
+from tiers import examples
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(tables(), st.sampled_from(["as-value", "as-wildcard"]), tokens)
 def test_measures_are_the_oracle_s(table, stars, tokens):
     rows, quasi = table
@@ -52,7 +53,6 @@ def test_measures_are_the_oracle_s(table, stars, tokens):
         assert found["delta"] == pytest.approx(delta)
 
 
-@settings(max_examples=40, deadline=None)
 @given(tables(), tokens)
 def test_thresholds_just_above_hold_and_just_below_break(table, tokens):
     rows, quasi = table

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import incrowd as ic
@@ -29,6 +29,7 @@ from incrowd.guarantees import km_check, rule_check
 from incrowd.guarantees.rules import KmAnonymity, RuleEvidence, RuleProtection
 from incrowd.job import build
 from oracles import rules as oracle
+from tiers import examples
 
 TABLE_2 = labelled(oracle.generalized(TABLE_1, PARTS_OF_TABLE_2, SENSITIVE_OF_TABLES))
 AC_TELLS_H = to_rules([("ac", "h")])
@@ -104,7 +105,7 @@ def test_confidence_is_the_decimal_that_was_stated():
 # ── against the definitions ─────────────────────────────────────────────────────────────────
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     transactions,
     partitions(),
@@ -137,7 +138,7 @@ def test_rules_are_counted_by_the_definition(rows, parts, rules, k, confidence, 
     assert found["closure"].figures["n_broken"] == n_broken
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(transactions, partitions(), st.integers(2, 4), st.integers(1, 3), st.booleans())
 def test_km_is_the_definition_s(rows, parts, k, m, has_sensitive):
     sensitive = SENSITIVE if has_sensitive else ""
@@ -358,7 +359,6 @@ def test_the_original_s_order_is_refused_unless_stated():
     assert findings_of(KmAnonymity(2, 1), hidden)["row order"].holds is False
 
 
-@settings(max_examples=60, deadline=None)
 @given(transactions, partitions(), st.randoms(use_true_random=False))
 def test_what_was_generalized_is_true_under_any_order(rows, parts, random):
     order = list(range(len(rows)))

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from guarantees.small_tables import SENSITIVE, evidence_of, stars, tables, to_table, tokens
@@ -28,6 +28,7 @@ from oracles.guarantees import (
     known_counts,
     ordered_distance,
 )
+from tiers import examples
 
 L_KINDS = st.sampled_from(["distinct", "entropy", "recursive"])
 TREE = {"x": "upper", "y": "upper", "upper": "top", "z": "top"}
@@ -44,7 +45,7 @@ def others(column, joint):
     return [name for name in SENSITIVE if joint and name != column]
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(
     tables(),
     st.sampled_from([1, 2, 3]),
@@ -72,7 +73,7 @@ def test_l_exposes_the_oracle_s_rows(table, l, l_kind, c, stars, tokens, joint):
         assert finding.holds is (not exposed)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     tables(),
     st.sampled_from([0.0, 0.2, 0.25, 0.5]),
@@ -109,7 +110,7 @@ def test_t_exposes_the_oracle_s_rows(table, t, t_kind, stars, tokens, joint):
         assert finding.holds is (not exposed)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(tables(values=("1", "2.5", "10", "1.0", "-3")), stars, st.sampled_from([0.0, 0.25, 0.4]))
 def test_ordered_t_exposes_the_oracle_s_rows(table, stars, t):
     rows, quasi = table
@@ -128,7 +129,6 @@ def test_ordered_t_exposes_the_oracle_s_rows(table, stars, t):
         assert list(finding.exposed_rows) == exposed
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 30)), min_size=1, max_size=80))
 def test_ordered_distances_of_many_values(pairs):
     rows = [{"q": str(group), "s": value} for group, value in pairs]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from guarantees.small_sets import N_ITEMS, groupings, rows_of_items, to_sets
@@ -15,6 +15,7 @@ from incrowd.guarantees import set_groups
 from incrowd.guarantees.set_groups import equal_rows
 from incrowd.guarantees.sets import Majority, SetEvidence, Smooth, Suppression
 from oracles import sets as oracle
+from tiers import examples
 
 KINDS = {"smooth": Smooth, "majority": Majority, "suppression": Suppression}
 
@@ -47,7 +48,7 @@ kinds = st.sampled_from(sorted(KINDS))
 votes = st.sampled_from(["half", "strict"])
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.data(), kinds, votes, st.integers(2, 5), st.booleans())
 def test_check_is_the_definition_s(data, kind, vote, k, has_own_k):
     """Any release of any original, under any key: sizes, holders and exposed rows."""
@@ -79,7 +80,7 @@ def test_check_is_the_definition_s(data, kind, vote, k, has_own_k):
     assert items.is_public is False
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(groupings(k=3, least_rows=3), kinds, votes)
 def test_what_a_vote_shows_holds(grouping, kind, vote):
     original, group_of_row = grouping
@@ -87,7 +88,6 @@ def test_what_a_vote_shows_holds(grouping, kind, vote):
     assert holds(guarantee_of(kind, 3, vote), released, original, keeps_order=True)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(rows_of_items, max_size=12), st.booleans())
 def test_groups_are_exact_even_if_every_hash_collides(rows, collide):
     with pytest.MonkeyPatch.context() as patch:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.guarantees.stars_tell import FEWEST_ROWS, prediction
 from oracles.adaptive import guesses
+from tiers import examples
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=25))
 def test_guesses_are_the_oracle_s(rows):
     values, signs = [value for value, _ in rows], [sign for _, sign in rows]

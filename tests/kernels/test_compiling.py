@@ -1,7 +1,6 @@
 """Kernels compile where nothing can be kept on disk, too."""
 
-import subprocess
-import sys
+from command_line import python
 
 
 def test_kernels_compile_without_a_place_for_the_cache():
@@ -17,8 +16,6 @@ def test_kernels_compile_without_a_place_for_the_cache():
         "    assert compiled(double)(21) == 42\n"
         "    print('compiled')\n"
     )
-    finished = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
-    assert finished.returncode == 0, finished.stderr
-    assert finished.stdout.strip() == "compiled"
+    finished = python(program)
+    assert finished.status == 0, finished.err
+    assert finished.out.strip() == "compiled"

@@ -1,7 +1,7 @@
 """The loops that climb trees, against walking every path."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data.dataset import Rows
@@ -9,9 +9,9 @@ from incrowd.data.prices import fixed_point_costs
 from incrowd.kernels.trees import Trees, common_ancestor, move_meetings, price_meetings
 from incrowd.methods.forest import Forest
 from oracles.generated import as_trees, hierarchies
+from tiers import examples
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(hierarchies(), min_size=1, max_size=3))
 def test_meetings_are_lowest_common_ancestors(drawn):
     forest = Forest.of(drawn)
@@ -34,7 +34,7 @@ def test_meetings_are_lowest_common_ancestors(drawn):
                 assert found[other_place] == costs[column][meeting]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.data())
 def test_moved_meetings_are_those_priced_afresh(data):
     hierarchy = data.draw(hierarchies(12))
@@ -54,7 +54,6 @@ def test_moved_meetings_are_those_priced_afresh(data):
         last = node
 
 
-@settings(max_examples=60, deadline=None)
 @given(hierarchies())
 def test_walk_puts_a_node_before_what_lies_under_it(hierarchy):
     walk = Forest.of([hierarchy]).walks[0]

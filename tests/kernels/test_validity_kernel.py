@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.kernels import validity
 from incrowd.methods.conditions import Conditions, SensitiveCondition
 from oracles.generated import asked
 from oracles.validity import Rules, is_valid
+from tiers import examples
 
 
 def verdict(conditions: Conditions, members: list[int], n_rows: int) -> bool:
@@ -22,7 +23,7 @@ def verdict(conditions: Conditions, members: list[int], n_rows: int) -> bool:
     return bool(first)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.data())
 def test_verdict_is_that_of_the_definitions(data):
     n_rows = data.draw(st.integers(1, 20))

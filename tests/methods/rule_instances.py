@@ -5,15 +5,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from incrowd.data.rules import Rules
-from incrowd.data.sets import Sets
 from incrowd.methods.rbat.promise import RulePromise
-
-
-def sets_of(rows, n_items):
-    """Return rows of items as Sets."""
-    starts = np.cumsum([0, *map(len, rows)]).astype(np.int64)
-    items = np.array([item for row in rows for item in sorted(row)], dtype=np.int32)
-    return Sets(starts, items, n_items)
 
 
 def rules_of(pairs, n_items):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.engines.local import LocalEngine
@@ -12,6 +12,7 @@ from incrowd.methods.adaptive.neighbours import Workshop, by_differences, by_wei
 from incrowd.methods.adaptive.problem import Problem
 from incrowd.methods.adaptive.ranked import Ranked
 from incrowd.progress import silent
+from methods.adaptive_problems import problem_of
 from oracles import covers as oracle
 
 ONE = LocalEngine(threads=1)
@@ -30,15 +31,6 @@ def problems(draw, most_rows=14):
     rows = draw(st.lists(codes, min_size=1, max_size=most_rows))
     k = [draw(st.integers(1, min(6, len(rows)))) for _ in rows]
     return problem_of(rows, k, n_values, is_bit=draw(st.booleans()))
-
-
-def problem_of(rows, k, n_values, is_bit=False):
-    return Problem(
-        np.array(rows, dtype=np.int32).T.reshape(len(n_values), len(rows)),
-        np.array(n_values, dtype=np.int64),
-        np.array(k, dtype=np.int32),
-        is_bit,
-    )
 
 
 def rows_of(problem):
@@ -81,7 +73,6 @@ def oracle_lists(problem, counts_of_row, weights):
 
 
 @given(problems(), st.sampled_from([SMALL, LARGE]), st.integers(1, 2))
-@settings(max_examples=60)
 def test_unweighted_neighbours_are_the_nearest(problem, memory, threads):
     by_rank = Ranked.of(problem)
     workshop = Workshop(LocalEngine(threads), memory, silent, "")
@@ -98,7 +89,6 @@ def test_unweighted_neighbours_are_the_nearest(problem, memory, threads):
 
 
 @given(problems(), st.sampled_from([SMALL, LARGE]), st.integers(1, 2), st.data())
-@settings(max_examples=60)
 def test_weighted_neighbours_are_the_nearest(problem, memory, threads, data):
     by_rank = Ranked.of(problem)
     workshop = Workshop(LocalEngine(threads), memory, silent, "")
@@ -167,7 +157,6 @@ def test_unweighted_neighbours_across_tiles():
 
 
 @given(problems(most_rows=10), st.integers(1, 3))
-@settings(max_examples=60)
 def test_the_search_is_algorithm_1_on_the_whole_graph(problem, n_iterations):
     weights = cover.weights_of_counts(problem, 3.0).tolist()
     rows, k = rows_of(problem), problem.k.tolist()
@@ -182,7 +171,6 @@ def test_the_search_is_algorithm_1_on_the_whole_graph(problem, n_iterations):
 
 
 @given(problems(), st.sampled_from(cover.COVERS), st.sampled_from([0.1, 3.0]))
-@settings(max_examples=60)
 def test_everybody_has_the_crowd_they_asked_for(problem, kind, epsilon):
     found = cover.search(problem, cover=kind, epsilon=epsilon, engine=ONE)
     sizes = oracle.crowd_sizes(cells_of(problem), found.is_masked.tolist())
@@ -219,7 +207,6 @@ def test_masks_on_one_side_only_do_not_make_a_crowd():
 
 
 @given(problems(), st.randoms())
-@settings(max_examples=40)
 def test_the_order_of_rows_changes_nothing(problem, random):
     order = list(range(problem.n_rows))
     random.shuffle(order)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from incrowd import interrupts
@@ -24,14 +24,9 @@ from incrowd.methods.adaptive.kernel_partition import (
 )
 from incrowd.methods.adaptive.partition_needs import Needs
 from incrowd.methods.adaptive.problem import Found, Problem
+from methods.adaptive_problems import problem_of
 from oracles import partition as oracle
-
-
-def problem_of(rows, k, n_values=None):
-    codes = np.ascontiguousarray(np.asarray(rows, dtype=np.int32).reshape(len(rows), -1).T)
-    if n_values is None:
-        n_values = codes.max(axis=1, initial=0) + 1
-    return Problem(codes, np.asarray(n_values, dtype=np.int64), np.asarray(k, dtype=np.int32))
+from tiers import examples
 
 
 @st.composite
@@ -59,7 +54,7 @@ ONE_ASKS_FOR_MANY = ([(v % 3, v % 2) for v in range(12)], [1] * 11 + [7], [3, 2]
 ALL_EQUAL = ([(1, 0)] * 6, [6, 1, 2, 3, 6, 4], [2, 1])
 
 
-@settings(max_examples=120)
+@examples(120)
 @given(wishes(), st.booleans())
 @example(ONE_ASKS_FOR_ALL, False)
 @example(ONE_ASKS_FOR_ALL, True)
@@ -83,7 +78,7 @@ def test_everybody_is_certified_and_no_more_is_masked_than_in_one_group(table, i
         assert all(size >= wish for size, wish in zip(sizes, k, strict=True))
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(wishes(most_rows=7, most_values=2), st.booleans())
 def test_nobody_is_believed_with_more_than_one_over_k(table, is_as_value):
     rows, k, n_values = table
@@ -92,7 +87,6 @@ def test_nobody_is_believed_with_more_than_one_over_k(table, is_as_value):
     assert all(belief * wish <= 1 for belief, wish in zip(beliefs, k, strict=True))
 
 
-@settings(max_examples=40)
 @given(wishes(), st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_nothing_but_the_order(table, random):
     rows, k, n_values = table
@@ -213,7 +207,7 @@ def test_the_last_look_refuses_one_cell_too_many():
     assert n_refused > 50
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(wishes(most_rows=40), st.integers(0, 3))
 def test_buckets_and_splits_make_valid_groups_and_splits_only_show_more(table, seed):
     rows, k, n_values = table
@@ -246,7 +240,6 @@ def test_buckets_and_splits_make_valid_groups_and_splits_only_show_more(table, s
         assert end - start >= need[by_group[start:end]].max()
 
 
-@settings(max_examples=60)
 @given(wishes(), st.booleans())
 def test_free_rows_are_the_most_that_may_be_shown_in_full(table, is_as_value):
     rows, k, n_values = table

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data.dataset import Rows
@@ -19,6 +19,7 @@ from incrowd.methods.adaptive.problem import Problem
 from incrowd.methods.conditions import Conditions
 from incrowd.progress import silent
 from oracles import partition as oracle
+from tiers import examples
 
 ONE = LocalEngine(threads=1)
 N_VALUES = [2, 3, 4, 3]
@@ -236,7 +237,7 @@ def test_partitions_are_whole_numbers(partitions):
         Adaptive(partitions=partitions)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.integers(1, 10**15), st.lists(st.integers(1, 10**7), min_size=1, max_size=5))
 def test_an_effort_in_changes_is_shared_out_by_rows(effort, sizes):
     shares = parts._effort_of_parts(effort, np.array(sizes, dtype=np.int64))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from incrowd import interrupts
@@ -11,12 +11,9 @@ from incrowd.methods.adaptive import partition, sweeps, sweeps_crowds, sweeps_po
 from incrowd.methods.adaptive.problem import Problem
 from incrowd.methods.adaptive.sweeps_crowds import Sorted
 from incrowd.methods.adaptive.sweeps_posterior import posterior_of
+from methods.adaptive_problems import problem_of
 from oracles import partition as oracle
-
-
-def problem_of(rows, k, n_values, is_bit=False):
-    codes = np.ascontiguousarray(np.asarray(rows, dtype=np.int32).T)
-    return Problem(codes, np.asarray(n_values, dtype=np.int64), np.asarray(k, np.int32), is_bit)
+from tiers import examples
 
 
 @st.composite
@@ -41,7 +38,7 @@ def swept(table, *, is_bound=False, seed=0, n_sweeps=3):
     return sweeps.improve(problem, masks, n_sweeps=n_sweeps, is_bound=is_bound, seed=seed)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(masked(), st.integers(0, 2))
 def test_nobody_loses_their_crowd_and_no_cell_is_masked_on_balance(table, seed):
     rows, k, n_values, is_bit, masks = table
@@ -56,7 +53,6 @@ def test_nobody_loses_their_crowd_and_no_cell_is_masked_on_balance(table, seed):
         assert np.array_equal(found.is_masked, masks)
 
 
-@settings(max_examples=60)
 @given(masked(is_bit=False))
 def test_words_keep_crowds_as_the_table_does(table):
     rows, k, n_values, _, masks = table
@@ -98,7 +94,6 @@ def _smallest_mask(rows, k, n_values, masks, row):
     return least
 
 
-@settings(max_examples=60)
 @given(masked(most_rows=7, most_values=2))
 def test_bound_sweeps_of_few_people_keep_beliefs_by_all_permutations(table):
     """Whoever is certified before is not over afterwards, by counting all matchings."""
@@ -144,7 +139,6 @@ def test_unbound_sweeps_of_few_people_do_break_beliefs():
     assert n_broken > 4
 
 
-@settings(max_examples=60)
 @given(masked(most_rows=7, most_values=2))
 def test_closed_forms_and_pruning_agree_with_all_permutations(table):
     rows, k, n_values, is_bit, masks = table

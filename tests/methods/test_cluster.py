@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data.dataset import Rows
@@ -16,6 +16,7 @@ from incrowd.methods.conditions import Conditions
 from incrowd.methods.options import METRICS
 from incrowd.progress import silent
 from oracles.generated import as_tuples, grid, tables
+from tiers import examples
 
 
 def release(method, rows, k, seed=0, threads=1):
@@ -37,7 +38,7 @@ def loss(before, after):
     return paid / (before.n_rows * before.n_columns)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.data())
 def test_every_release_is_kept_and_truthful(data):
     rows = data.draw(tables(most_rows=40))
@@ -55,7 +56,6 @@ def test_every_release_is_kept_and_truthful(data):
     assert np.array_equal(after.nodes, release(method, rows, k, seed).nodes)
 
 
-@settings(max_examples=40)
 @given(st.data())
 def test_order_of_rows_changes_only_which_equal_row_is_which(data):
     rows = data.draw(tables(most_rows=30))

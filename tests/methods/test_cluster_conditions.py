@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data.dataset import Rows
@@ -21,6 +21,7 @@ from incrowd.progress import silent
 from oracles.generated import as_tuples, asked, grid, tables
 from oracles.methods import group_members
 from oracles.validity import is_valid
+from tiers import examples
 
 
 def release(method, rows, conditions, seed=0, threads=1):
@@ -46,7 +47,7 @@ def together(rows, after):
     return all(len(ways) == 1 for ways in shown.values())
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.data())
 def test_every_group_meets_its_conditions(data):
     rows = data.draw(tables(most_rows=36))
@@ -68,7 +69,7 @@ def test_every_group_meets_its_conditions(data):
     assert np.array_equal(after.nodes, again.nodes)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.data())
 def test_rows_are_left_out_within_the_limit_and_the_rest_is_valid(data):
     rows = data.draw(tables(most_rows=36))
@@ -139,7 +140,6 @@ def test_polish_makes_groups_of_other_methods_cheaper(method, k):
     assert left_out.is_suppressed.sum() <= 40
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_polish_without_heat_is_never_dearer(data):
     rows = data.draw(tables(most_rows=36))

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data.encoding import encode
@@ -21,6 +21,7 @@ from incrowd.metrics.table import METRICS
 from incrowd.progress import silent
 from oracles import ranges as oracle
 from oracles.generated import as_tuples
+from tiers import examples
 
 
 def release(method, rows, k, threads=1):
@@ -72,7 +73,6 @@ def least_node(tree, leaves):
     return min(holding, key=lambda node: (held[node], -cost[node], node))
 
 
-@settings(max_examples=60, deadline=None)
 @given(number_tables(), st.integers(1, 5), st.sampled_from(["ncp", "loss", "llm"]))
 def test_every_group_shows_the_least_range_of_its_rows(rows, k, metric):
     after = release(Cluster(metric=metric, effort=200), rows, k)
@@ -86,7 +86,7 @@ def test_every_group_shows_the_least_range_of_its_rows(rows, k, metric):
             assert tree.all_labels[group[column]] == tree.all_labels[least]
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(number_tables(most_rows=7), st.integers(2, 3))
 def test_no_result_undercuts_the_optimum(rows, k):
     costs = fixed_point_costs(rows.hierarchies, "ncp")

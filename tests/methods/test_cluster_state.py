@@ -128,7 +128,7 @@ def no_spare_room(monkeypatch):
     monkeypatch.setattr("incrowd.methods.cluster.kernel_state.ROOM", 0)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_bookkeeping_of_small_tables(data):
     rows = data.draw(tables(most_rows=40))
@@ -143,7 +143,7 @@ def test_bookkeeping_of_small_tables(data):
         assert totals == sorted(totals, reverse=True)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_bookkeeping_where_rows_are_left_out_or_stay_together(data):
     rows = data.draw(tables(most_rows=40))

@@ -28,6 +28,7 @@ from incrowd.methods.mondrian.method import Mondrian
 from incrowd.methods.mondrian.search import cut_rows
 from incrowd.progress import silent
 from oracles.generated import as_tuples, grid, tables
+from tiers import examples
 
 METHODS = [
     Greedy(),
@@ -137,14 +138,14 @@ def assert_same(method, rows, n_of_row, k, engine=None):
 
 
 @pytest.mark.parametrize("method", METHODS, ids=in_short)
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(table=heavy_tables(), k=st.integers(1, 6))
 def test_distinct_rows_are_searched_as_rows(method, table, k, small_blocks):  # noqa: ARG001
     assert method.spreads
     assert_same(method, *table, k)
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(table=heavy_tables(), k=st.integers(1, 6), seed=st.integers(0, 3))
 def test_searches_count_numbers_as_they_count_rows(table, k, seed, small_blocks):  # noqa: ARG001
     # the same loops, rows one by one: nothing is collapsed here
@@ -185,7 +186,7 @@ def test_searches_count_numbers_as_they_count_rows(table, k, seed, small_blocks)
         assert np.array_equal(one_by_one.count, found.count)
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(table=heavy_tables(), k=st.integers(1, 6), seed=st.integers(0, 3))
 def test_lines_in_blocks_count_as_rows_do(table, k, seed, small_blocks):  # noqa: ARG001
     rows, n_of_row = table

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from guarantees.small_sets import N_ITEMS, rows_of_items, to_rows, to_sets
@@ -34,6 +34,7 @@ from incrowd.metrics.sets import set_losses
 from incrowd.progress import silent
 from methods.small_releases import shown_by
 from oracles import sets as oracle
+from tiers import examples
 
 VARIANTS = ["practical", "alg1", "alg2"]
 lists = st.lists(rows_of_items, min_size=2, max_size=24)
@@ -53,7 +54,7 @@ def assert_groups(group_of_row, needs):
         assert len(members) >= max(needs[row] for row in members)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(lists, st.sampled_from(VARIANTS), st.integers(2, 5), st.booleans(), st.data())
 def test_every_group_has_what_its_rows_ask_for(rows, variant, k, cut, data):
     k = min(k, len(rows))
@@ -147,7 +148,6 @@ def test_small_clusters_are_merged_to_under_2k():
     assert sorted(np.bincount(groups).tolist()) == [6, 6]
 
 
-@settings(max_examples=60, deadline=None)
 @given(lists, st.integers(1, 30))
 def test_opening_costs_are_exact(rows, n_nearest):
     """Histograms of touched and untouched rows give what sorting all distances gives."""
@@ -159,7 +159,6 @@ def test_opening_costs_are_exact(rows, n_nearest):
         assert summed[atoms.atom_of_row[row]] == sum(distances[:n_nearest])
 
 
-@settings(max_examples=60, deadline=None)
 @given(lists, st.integers(0, 5))
 def test_location_costs_what_it_says_and_everybody_is_at_the_nearest(rows, seed):
     atoms = atoms_of(to_sets(rows, N_ITEMS), SetPromise("smooth", 2))

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data.dataset import Rows
@@ -23,6 +23,7 @@ from incrowd.methods.options import METRICS
 from incrowd.progress import silent
 from oracles.full_domain import best_levels
 from oracles.generated import as_trees, as_tuples, asked, grid, tables
+from tiers import examples
 
 
 def run(rows, conditions, **options):
@@ -61,7 +62,7 @@ def cases(draw):
 
 
 @given(cases())
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_no_choice_is_better(case):
     rows, what, n_suppressible, metric = case
     best = best_levels(as_trees(rows, metric), as_tuples(rows.nodes), what.rules, n_suppressible)
@@ -85,7 +86,7 @@ def test_no_choice_is_better(case):
 
 
 @given(cases(), st.data())
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_ranges_and_weights_are_kept(case, data):
     rows, what, n_suppressible, _ = case
     tops = [len(tree.ladder) - 1 for tree in rows.hierarchies]
@@ -118,7 +119,7 @@ def test_ranges_and_weights_are_kept(case, data):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_the_order_of_rows_changes_nothing(seed):
     rows = grid(300, seed=seed % 100, n_codes=6)
     order = np.random.default_rng(seed).permutation(rows.n_rows)

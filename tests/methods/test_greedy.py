@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data.dataset import Rows
@@ -20,6 +20,7 @@ from incrowd.progress import silent
 from oracles.generated import Asked, as_trees, as_tuples, asked, tables
 from oracles.methods import StuckError, greedy, group_members
 from oracles.validity import Rules, is_valid
+from tiers import examples
 
 
 def release(method, rows, conditions, threads=1):
@@ -43,7 +44,7 @@ def test_metrics_on_offer_are_those_with_prices():
     assert tuple(PRICES) == METRICS
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(st.data())
 def test_same_release_as_the_algorithm_written_out(data):
     rows = data.draw(tables())
@@ -62,7 +63,6 @@ def test_same_release_as_the_algorithm_written_out(data):
     assert_keeps(rows, after, case.rules)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_order_of_rows_changes_nothing(data):
     rows = data.draw(tables())

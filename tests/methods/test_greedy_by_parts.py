@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import incrowd as ic
@@ -31,7 +31,6 @@ def counted(rows, after, parts, metric):
     return total
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_against_the_printed_sum(data):
     rows = data.draw(tables())

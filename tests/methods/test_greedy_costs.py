@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from command_line import call
 from incrowd.data.costs import costs_by_depth, fixed_point_matrices, read_costs
 from incrowd.data.dataset import Rows
 from incrowd.data.hierarchy import Hierarchy
@@ -21,6 +22,7 @@ from incrowd.progress import silent
 from oracles.generated import as_trees, as_tuples, asked, tables
 from oracles.methods import StuckError, greedy
 from oracles.validity import is_valid
+from tiers import examples
 
 PATHS = [
     ["1st", "Primary", "HS", "*"],
@@ -162,7 +164,7 @@ def oracle_trees(rows, metric):
     return found
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.data())
 def test_same_release_as_the_algorithm_written_out(data):
     rows = data.draw(tables())
@@ -245,11 +247,8 @@ def test_costs_that_are_no_files(costs):
         Greedy(costs=costs)
 
 
-def test_a_run_with_costs(tmp_path, monkeypatch, capsys):
+def test_a_run_with_costs(tmp_path):
     import csv
-    import json
-
-    from incrowd.cli import run_with_status
 
     random = np.random.default_rng(3)
     with (tmp_path / "t.csv").open("w", newline="") as file:
@@ -258,28 +257,26 @@ def test_a_run_with_costs(tmp_path, monkeypatch, capsys):
     paths = "\n".join(";".join([*path[:-1], *["*"] * (5 - len(path))]) for path in PATHS)
     (tmp_path / "education.csv").write_text(paths.replace("7th;HS;*;*", "7th;HS;HS;*"))
     written(tmp_path, COMPLETE)
-    monkeypatch.chdir(tmp_path)
     words = ["run", "t.csv", "--k", "4", "--quasi", "education,age", "--method", "greedy"]
     words += ["--hierarchy", "education=education.csv", "--json", "--force"]
     words += ["--costs", "education=education_costs.csv", "--save-job", "job.toml"]
-    assert run_with_status(words) == 0, capsys.readouterr().err
-    audit = json.loads(capsys.readouterr().out)
+    audit = call(*words, folder=tmp_path).json
     assert 0 < audit["losses"]["costs"] < 1
     assert audit["method"]["parameters"]["costs"] == {"education": "education_costs.csv"}
     assert "[method.costs]" in (tmp_path / "job.toml").read_text()
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    assert run_with_status(["run", "../job.toml", "--json", "--force"]) == 0
-    again = json.loads(capsys.readouterr().out)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    base = ["run", "../job.toml", "--force", "--json"]
+    again = call(*base, folder=elsewhere).json
     assert again["release_sha256"] == audit["release_sha256"]
-    moved = ["run", "../job.toml", "--costs", "education=../education_costs.csv", "--force"]
-    assert run_with_status([*moved, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["release_sha256"] == audit["release_sha256"]
+    moved = [*base, "--costs", "education=../education_costs.csv"]
+    assert call(*moved, folder=elsewhere).json["release_sha256"] == audit["release_sha256"]
     release = (tmp_path / "t.release.csv").read_bytes()
     written(tmp_path, COMPLETE.replace("7th,,,,,,,3,,9", "7th,,,,,,,3,,-9"))
-    assert run_with_status(moved) == 2
-    assert "no number of 0 or more" in capsys.readouterr().err
-    assert run_with_status(["run", "../job.toml", "--costs", "education", "--force"]) == 2
+    refused = call(*moved, folder=elsewhere)
+    assert refused.status == 2
+    assert "no number of 0 or more" in refused.err
+    assert call(*base, "--costs", "education", folder=elsewhere).status == 2
     assert (tmp_path / "t.release.csv").read_bytes() == release
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data.dataset import Rows
@@ -15,6 +15,7 @@ from incrowd.methods.greedy.groups import RUNNING, room_for, slot_of_distinct, s
 from incrowd.methods.greedy.search import Plan, merge_rows
 from incrowd.methods.options import METRICS
 from oracles.generated import asked, tables
+from tiers import examples
 
 
 def released(rows, metric, conditions, *, with_index):
@@ -33,7 +34,7 @@ def assert_same(rows, metric, conditions):
     assert np.array_equal(released(rows, metric, conditions, with_index=True), scanned)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.data())
 def test_same_merges_on_small_tables(data):
     rows = data.draw(tables(most_rows=60, most_columns=4))

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data.dataset import Rows
@@ -75,7 +75,6 @@ def many_conditions(n_rows, seed=1):
     )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_any_partitions_keep_the_conditions(data):
     rows = data.draw(tables(most_rows=30))
@@ -201,7 +200,6 @@ def test_parts_that_are_not_valid_join_their_neighbours():
     assert cut(runs, 5, lambda start, end: (start, end) not in bad).tolist() == [0, 2, 10]
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=30), st.integers(1, 9), st.integers(1, 12))
 def test_every_part_is_valid_unless_there_is_one(lengths, partitions, k):
     runs = np.concatenate([[0], np.cumsum(lengths)])

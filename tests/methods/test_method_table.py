@@ -1,11 +1,10 @@
 """The methods on offer: their fields document themselves, and nothing heavy loads with them."""
 
-import subprocess
-import sys
 from dataclasses import FrozenInstanceError, fields
 
 import pytest
 
+from command_line import python
 from incrowd.errors import JobError
 from incrowd.guarantees.table import GUARANTEES
 from incrowd.methods.table import DEFAULT_METHOD, METHODS
@@ -62,7 +61,4 @@ def test_listing_methods_loads_nothing_heavy():
         "import sys, incrowd.methods.table\n"
         "sys.exit(str({'numba', 'numpy', 'pyarrow', 'polars'} & set(sys.modules) or ''))"
     )
-    finished = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
-    assert finished.stderr.strip() == ""
+    assert python(program).err.strip() == ""

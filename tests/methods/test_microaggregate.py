@@ -8,13 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.methods.microaggregate import kernel_start
 from incrowd.methods.microaggregate import search as searching
 from incrowd.methods.microaggregate.search import search, spread_of, standardised
 from oracles import microaggregation as oracle
+from tiers import examples
 
 
 @st.composite
@@ -42,7 +43,6 @@ def test_mdav_of_points_without_ties_is_that_of_the_paper():
         assert groups_of(found) == sorted(map(sorted, oracle.mdav(rows, k)))
 
 
-@settings(max_examples=60)
 @given(tables(), st.integers(0, 3))
 def test_groups_are_valid_and_never_worse_than_mdav(table, seed):
     rows, k = table
@@ -61,7 +61,7 @@ def test_groups_are_valid_and_never_worse_than_mdav(table, seed):
     assert found <= oracle.spread([rows[row] for row in in_order], start) + Fraction(1, 10**6)
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=6, max_size=9))
 def test_small_tables_are_grouped_best(rows):
     best = min(oracle.spread(rows, g) for g in oracle.partitions(list(range(len(rows))), 3))

@@ -5,24 +5,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.rules.samples import shop_baskets
+from guarantees.small_sets import to_sets
 from incrowd.data.set_files import read_sets
-from incrowd.data.sets import Sets
 from incrowd.errors import JobError
 from incrowd.methods.rbat import mine as mine_module
 from incrowd.methods.rbat.mine import mine_rules
 from oracles.mined_rules import broken_rules
+from tiers import examples
 
 N_ITEMS = 8
 
 
 def sets_of(transactions, n_items=N_ITEMS):
-    rows = [sorted(set(transaction)) for transaction in transactions]
-    starts = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
-    return Sets(starts, np.array([i for row in rows for i in row], dtype=np.int32), n_items)
+    return to_sets([set(transaction) for transaction in transactions], n_items)
 
 
 def as_pairs(rules):
@@ -40,7 +39,7 @@ def flags(sensitive, n_items=N_ITEMS):
     return is_sensitive
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     transactions=st.lists(st.lists(st.integers(0, N_ITEMS - 1), max_size=6), max_size=14),
     sensitive=st.sets(st.integers(0, N_ITEMS - 1), min_size=1, max_size=4),

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data.dataset import Rows
@@ -18,6 +18,7 @@ from incrowd.progress import silent
 from oracles.generated import as_trees, as_tuples, asked, tables
 from oracles.methods import StuckError, group_members, mondrian
 from oracles.validity import is_valid
+from tiers import examples
 
 
 def release(method, rows, conditions):
@@ -39,7 +40,7 @@ def contents(rows, conditions):
     return list(zip(*columns, strict=True))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.data())
 def test_same_release_as_the_cuts_written_out(data):
     rows = data.draw(tables(most_rows=30))
@@ -68,7 +69,6 @@ def test_same_release_as_the_cuts_written_out(data):
         assert hierarchy.is_ancestor(new, old).all()
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_order_of_rows_changes_nothing(data):
     rows = data.draw(tables(most_rows=30))

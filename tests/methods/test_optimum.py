@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data.dataset import Rows
@@ -56,7 +56,6 @@ def cost(rows, after, metric):
     )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_no_method_undercuts_the_best_grouping(data):
     rows = data.draw(tables(most_rows=7))

@@ -4,7 +4,7 @@ import csv
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data.dataset import Rows
@@ -20,7 +20,6 @@ TREE = Hierarchy.from_ladder("a", [["0", "1", "2", "3"], ["0-1", "0-1", "2-3", "
 """Four leaves, two pairs of them, and the root."""
 
 
-@settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1))
 def test_the_first_line_that_holds_a_row(seed):
     random = np.random.default_rng(seed)
@@ -80,7 +79,6 @@ def test_what_fits_nowhere_is_refused_or_searched(tmp_path):
     assert found.trace.figures["searched_rows"] == 2
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 4))
 def test_whatever_is_shown_is_valid_and_true(tmp_path_factory, seed, k):
     random = np.random.default_rng(seed)

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from guarantees.small_sets import to_rows, to_sets
@@ -29,6 +29,7 @@ from incrowd.methods.randomized_response.theory import (
 )
 from incrowd.metrics.sets import set_losses
 from incrowd.progress import silent
+from tiers import examples
 
 GRAPHS = st.sampled_from(["bipartite", "directed", "undirected"])
 
@@ -55,7 +56,7 @@ def cells_by_hand(graph, n_rows, n_items, has_loops):
     return list(pairs)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(small_data(), st.data())
 def test_cells_are_numbered_and_found_again(drawn, data):
     sets, rows, has_loops = drawn
@@ -76,7 +77,7 @@ def test_cells_are_numbered_and_found_again(drawn, data):
     assert {(row, i) for row, items in enumerate(to_rows(made)) for i in items} == expected
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.sets(st.integers(0, 30)), st.integers(31, 40))
 def test_nth_empty_cell(entries, n_cells):
     empty = [cell for cell in range(n_cells) if cell not in entries]
@@ -258,7 +259,6 @@ def test_method_passes_its_settings_on():
             RandomizedResponse(**bad)
 
 
-@settings(max_examples=60, deadline=None)
 @given(small_data(), st.sampled_from([1, 2, 5]))
 def test_blocks_hold_every_cell_once(drawn, block_rows):
     """With hardly any noise all entries come back; with fair coins the cells are the same ones."""

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.methods.rule_instances import (
     instances,
     partition_of,
     promise_of,
     random_rows,
-    sets_of,
 )
 from tests.oracles import rbat as oracle
 
+from guarantees.small_sets import to_sets
 from incrowd.errors import InfeasibleError, JobError
 from incrowd.methods.rbat import improve, parts, search
 from incrowd.methods.rbat.feasible import refuse_infeasible
@@ -24,6 +24,7 @@ from incrowd.methods.rbat.method import Rbat
 from incrowd.methods.rbat.problem import problem_of
 from incrowd.methods.rbat.promise import KmPromise
 from incrowd.progress import silent
+from tiers import examples
 
 
 def refuse(sets, promise):
@@ -33,7 +34,7 @@ def refuse(sets, promise):
 def require_oracle(instance):
     """Compare parts, tree and feasibility with the oracle's."""
     rows, rules, k, confidence, n_items, n_public, weight, alpha, gamma = instance
-    sets = sets_of(rows, n_items)
+    sets = to_sets(rows, n_items)
     promise = promise_of(rules, k, confidence, n_items, n_public, weight)
     method = Rbat(alpha=alpha, gamma=gamma, order="paper", improve=0)
     public = frozenset(range(n_public))
@@ -53,23 +54,21 @@ def require_oracle(instance):
         assert (found.tree.left < 0).sum() == len(expected)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(instances(weighted=False))
 def test_equals_the_oracle(instance):
     require_oracle(instance)
 
 
-@settings(max_examples=60, deadline=None)
 @given(instances(weighted=True))
 def test_equals_the_oracle_with_weights(instance):
     require_oracle(instance)
 
 
-@settings(max_examples=60, deadline=None)
 @given(instances(weighted=False), st.integers(1, 3))
 def test_km_equals_the_oracle(instance, m):
     rows, _, k, _, n_items, n_public, _, alpha, gamma = instance
-    sets = sets_of(rows, n_items)
+    sets = to_sets(rows, n_items)
     promise = KmPromise(k, m, np.arange(n_items) >= n_public, np.ones(n_items))
     method = Rbat(alpha=alpha, gamma=gamma, order="paper", improve=0)
     public = frozenset(range(n_public))
@@ -84,11 +83,10 @@ def test_km_equals_the_oracle(instance, m):
     assert oracle.keeps_km(expected, rows, k, m)
 
 
-@settings(max_examples=60, deadline=None)
 @given(instances(weighted=True), st.integers(0, 3), st.sampled_from(["paper", "together"]))
 def test_improvement_keeps_the_promise_and_loses_less(instance, m, order):
     rows, rules, k, confidence, n_items, n_public, weight, alpha, _ = instance
-    sets = sets_of(rows, n_items)
+    sets = to_sets(rows, n_items)
     is_sensitive = np.arange(n_items) >= n_public
     if m:
         promise = KmPromise(k, m, is_sensitive, np.array(weight))
@@ -136,7 +134,7 @@ def test_equals_the_oracle_on_larger_baskets(alpha, has_table, monkeypatch):
     promise = promise_of(rules, 4, 0.7, 30, n_public)
     for gamma in (1, 3, 40):
         method = Rbat(alpha=alpha, gamma=gamma, order="paper", improve=0)
-        found = method.search(sets_of(rows, 30), promise, None, 0, silent)
+        found = method.search(to_sets(rows, 30), promise, None, 0, silent)
         assert partition_of(found) == expected
 
 
@@ -151,14 +149,14 @@ def test_the_papers_example():
     printed = [frozenset(map(letters.index, part)) for part in ("abf", "cde")]
     assert oracle.keeps_rules(printed, rows, rule, 3, 0.6)
     for order in ("paper", "together"):
-        found = Rbat(order=order).search(sets_of(rows, 11), promise, None, 0, silent)
+        found = Rbat(order=order).search(to_sets(rows, 11), promise, None, 0, silent)
         assert oracle.keeps_rules(partition_of(found), rows, rule, 3, 0.6)
         assert len(partition_of(found)) > 1
 
 
 def test_infeasible_rules_name_what_would_do():
     rows = [frozenset([0, 2]), frozenset([1, 2]), frozenset([0]), frozenset([2])]
-    sets = sets_of(rows, 3)
+    sets = to_sets(rows, 3)
     rules = [(frozenset([0]), frozenset([2]))]
     with pytest.raises(InfeasibleError, match=r"only 3 transactions.*fewer than k = 4") as rare:
         refuse(sets, promise_of(rules, 4, 0.9, 3, 2))
@@ -172,14 +170,14 @@ def test_infeasible_rules_name_what_would_do():
 def test_rules_on_items_that_no_transaction_holds_are_left_to_the_audit():
     rows = [frozenset([0, 1]), frozenset([0]), frozenset([1])]
     rules = [(frozenset([0, 2]), frozenset([3])), (frozenset([0]), frozenset([3]))]
-    found = Rbat().search(sets_of(rows, 4), promise_of(rules, 2, 0.5, 4, 3), None, 0, silent)
+    found = Rbat().search(to_sets(rows, 4), promise_of(rules, 2, 0.5, 4, 3), None, 0, silent)
     assert found.part_of_item.tolist() == [0, 1, -1, -1]
     assert found.figures["absent_rules"] == 1
 
 
 def test_nothing_public_is_nothing_to_split():
     rows = [frozenset([0]), frozenset()]
-    found = Rbat().search(sets_of(rows, 1), promise_of([], 2, 0.5, 1, 0), None, 0, silent)
+    found = Rbat().search(to_sets(rows, 1), promise_of([], 2, 0.5, 1, 0), None, 0, silent)
     assert found.part_of_item.tolist() == [-1]
 
 
@@ -194,7 +192,7 @@ def test_an_end_that_is_wished_for_leaves_valid_parts(monkeypatch):
 
     monkeypatch.setattr(search, "is_end_wished", lambda: n_told >= 3)
     monkeypatch.setattr(improve, "is_end_wished", lambda: n_told >= 3)
-    found = Rbat().search(sets_of(rows, 20), promise, None, 0, tell)
+    found = Rbat().search(to_sets(rows, 20), promise, None, 0, tell)
     assert len(partition_of(found)) == 4
     assert oracle.keeps_km(partition_of(found), rows, 5, 2)
 
@@ -202,8 +200,8 @@ def test_an_end_that_is_wished_for_leaves_valid_parts(monkeypatch):
 def test_a_time_settles_a_number_of_passes():
     rows = random_rows(3, 300, 30, 5)
     promise = KmPromise(5, 3, np.zeros(30, dtype=bool), np.ones(30))
-    found = Rbat(improve="5s").search(sets_of(rows, 30), promise, None, 0, silent)
-    again = Rbat(**found.settings).search(sets_of(rows, 30), promise, None, 0, silent)
+    found = Rbat(improve="5s").search(to_sets(rows, 30), promise, None, 0, silent)
+    again = Rbat(**found.settings).search(to_sets(rows, 30), promise, None, 0, silent)
     assert found.figures["moved_items"] > 0
     assert again.part_of_item.tolist() == found.part_of_item.tolist()
 
@@ -231,7 +229,7 @@ def test_km_on_real_baskets(m):
         rows = [frozenset(map(int, line.split())) for line in file]
     n_items = max(max(row) for row in rows if row) + 1
     promise = KmPromise(5, m, np.zeros(n_items, dtype=bool), np.ones(n_items))
-    sets = sets_of(rows, n_items)
+    sets = to_sets(rows, n_items)
     plain = Rbat(order="paper", improve=0).search(sets, promise, None, 0, silent)
     found = Rbat(order="paper").search(sets, promise, None, 0, silent)
     assert found.part_of_item.max() >= plain.part_of_item.max()
@@ -244,7 +242,7 @@ def test_km_on_real_baskets(m):
 def test_a_move_must_lose_less(weight, is_better):
     rows = [frozenset([item]) for item in range(6)] * 2
     promise = promise_of([], 1, 1.0, 6, 6, weight)
-    state = parts.Parts(problem_of(sets_of(rows, 6), promise))
+    state = parts.Parts(problem_of(to_sets(rows, 6), promise))
     split = state.begin_with(0, np.int32([0, 1, 2, 3]), np.int32([4, 5]))
     large, small = state.accept(split)
     state.end(split)

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.methods.rule_instances import instances, promise_of, random_rows, sets_of
+from tests.methods.rule_instances import instances, promise_of, random_rows
 
 import incrowd as ic
+from guarantees.small_sets import to_sets
 from incrowd.engines.local import LocalEngine
 from incrowd.errors import EngineError, InfeasibleError, JobError
 from incrowd.methods.packed_rows import packed, packed_in_chunks, unpacked
@@ -56,7 +57,7 @@ def pace(request, monkeypatch):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.usefixtures("pace")
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_rounds_find_what_one_process_finds(weighted, data):
     rows, rules, k, confidence, n_items, n_public, weight, alpha, gamma = data.draw(
@@ -64,7 +65,7 @@ def test_rounds_find_what_one_process_finds(weighted, data):
     )
     promise = promise_of(rules, k, confidence, n_items, n_public, weight)
     order = data.draw(st.sampled_from(["paper", "together"]))
-    sets = sets_of(rows, n_items)
+    sets = to_sets(rows, n_items)
     require_the_same(sets, promise, SMALL_BLOCKS, alpha=alpha, gamma=gamma, order=order)
 
 
@@ -82,7 +83,7 @@ def larger(n_rules, sizes, n_items=60, n_rows=500, k=4, confidence=0.8, weighted
             chosen = frozenset(random.choice(public, size, replace=False).tolist())
             rules.append((chosen, frozenset([int(random.integers(n_public, n_items))])))
     weight = random.integers(1, 4, n_items) / 10 if weighted else None
-    return sets_of(rows, n_items), promise_of(rules, k, confidence, n_items, n_public, weight)
+    return to_sets(rows, n_items), promise_of(rules, k, confidence, n_items, n_public, weight)
 
 
 @pytest.mark.parametrize("alpha", [1, 2, 4, 20, "full"])
@@ -189,7 +190,7 @@ def test_km_is_not_counted_in_rounds():
 
 def test_packed_rows_come_back(monkeypatch):
     monkeypatch.setattr("incrowd.methods.packed_rows.CHUNK_ITEMS", 4)
-    sets = sets_of([[], [1, 2, 3, 4, 5, 6], [7], [8], [], [9, 10]], 11)
+    sets = to_sets([[], [1, 2, 3, 4, 5, 6], [7], [8], [], [9, 10]], 11)
     column = packed_in_chunks(sets.starts, sets.items)
     assert column.num_chunks > 2
     starts, items = unpacked(column)

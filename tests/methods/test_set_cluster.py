@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.oracles import set_groups
 
-from incrowd.data.sets import Sets
+from guarantees.small_sets import to_sets
 from incrowd.engines.local import LocalEngine
 from incrowd.methods.set_cluster import part_search, start
 from incrowd.methods.set_cluster.kinds import Part
@@ -19,18 +19,9 @@ from incrowd.methods.set_cluster.part_search import PartSearch
 from incrowd.methods.set_cluster.search import rounds_of, search
 from incrowd.methods.sets.promise import KINDS, MAJORITY, SMOOTH, SUPPRESSION, SetPromise
 from incrowd.methods.sets.vote import shown, utility
+from tiers import examples
 
 ONE = LocalEngine(threads=1)
-
-
-def sets_of(rows, n_items=None):
-    """Return rows of items as Sets."""
-    n_items = (
-        max((item for row in rows for item in row), default=-1) + 1 if n_items is None else n_items
-    )
-    starts = np.cumsum([0, *map(len, rows)]).astype(np.int64)
-    items = np.array([item for row in rows for item in sorted(row)], dtype=np.int32)
-    return Sets(starts, items, n_items)
 
 
 def rows_of(sets):
@@ -60,7 +51,7 @@ def require_valid(rows, found, promise):
     assert list(dict.fromkeys(groups)) == list(range(max(groups) + 1))
     for group in set_groups.members(groups).values():
         assert len(group) >= max(needs[row] for row in group)
-    sets = sets_of(rows)
+    sets = to_sets(rows)
     released = rows_of(shown(sets, found.group_of_row, promise))
     assert set_groups.problems(rows, released, promise.kind, promise.vote, needs) == []
     best, kept, created = set_groups.best_utility(rows, groups, promise.kind, promise.vote, needs)
@@ -95,18 +86,17 @@ def problems(draw):
     return rows, promise, draw(st.integers(0, 1000))
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(problems())
 def test_groups_release_and_figures_are_right(problem):
     rows, promise, seed = problem
-    require_valid(rows, search(sets_of(rows), promise, engine=ONE, seed=seed, effort=4), promise)
+    require_valid(rows, search(to_sets(rows), promise, engine=ONE, seed=seed, effort=4), promise)
 
 
-@settings(max_examples=60)
 @given(problems(), st.integers(2, 6))
 def test_chunks_are_valid_whatever_their_number_and_the_threads(problem, n_chunks):
     rows, promise, seed = problem
-    sets = sets_of(rows)
+    sets = to_sets(rows)
     chunk_rows = max(1, len(rows) // n_chunks)
     found = search(sets, promise, engine=ONE, seed=seed, effort=4, chunk_rows=chunk_rows)
     require_valid(rows, found, promise)
@@ -119,18 +109,17 @@ def test_every_engine_finds_the_same_groups(engine):
     rows = random_rows(11, 90, 15, 8)
     personal = np.random.default_rng(2).integers(2, 9, 90).astype(np.int32)
     promise = SetPromise(SMOOTH, 3, k_of_row=personal)
-    found = search(sets_of(rows), promise, engine=engine, effort=3, chunk_rows=30)
+    found = search(to_sets(rows), promise, engine=engine, effort=3, chunk_rows=30)
     assert found.n_chunks == 3
     require_valid(rows, found, promise)
-    expected = search(sets_of(rows), promise, engine=ONE, effort=3, chunk_rows=30)
+    expected = search(to_sets(rows), promise, engine=ONE, effort=3, chunk_rows=30)
     assert np.array_equal(found.group_of_row, expected.group_of_row)
 
 
-@settings(max_examples=60)
 @given(problems())
 def test_no_pass_lowers_the_similarity(problem):
     rows, promise, seed = problem
-    sets = sets_of(rows)
+    sets = to_sets(rows)
     seen = []
 
     def tell(told):
@@ -143,11 +132,10 @@ def test_no_pass_lowers_the_similarity(problem):
     assert utility(sets, group_of_row, promise).jaccard >= seen[-1] - 1e-12
 
 
-@settings(max_examples=60)
 @given(problems())
 def test_given_groups_only_get_better_at_a_common_price(problem):
     rows, promise, seed = problem
-    sets = sets_of(rows)
+    sets = to_sets(rows)
     part = Part(sets.starts, sets.items, sets.n_items, promise.needs(len(rows)))
     first = PartSearch(promise, 0, seed)(part)
     before = utility(sets, first, promise).jaccard
@@ -155,7 +143,6 @@ def test_given_groups_only_get_better_at_a_common_price(problem):
     assert utility(sets, better, promise).jaccard >= before - 1e-12
 
 
-@settings(max_examples=40)
 @given(
     st.integers(0, 10**6),
     st.integers(4, 7),
@@ -166,7 +153,7 @@ def test_given_groups_only_get_better_at_a_common_price(problem):
 def test_no_result_exceeds_the_optimum(seed, n_rows, k, kind, vote):
     rows = random_rows(seed, n_rows, 5, 3)
     promise = SetPromise(kind, k, vote)
-    found = search(sets_of(rows), promise, engine=ONE, seed=seed)
+    found = search(to_sets(rows), promise, engine=ONE, seed=seed)
     assert (
         found.utility.jaccard <= float(set_groups.optimum(rows, kind, vote, [k] * n_rows)) + 1e-12
     )
@@ -177,7 +164,7 @@ def test_the_optimum_is_found_often(kind):
     n_found = 0
     for seed in range(30):
         rows = random_rows(seed, 7, 6, 3, 0.1)
-        found = search(sets_of(rows), SetPromise(kind, 2), engine=ONE, seed=seed)
+        found = search(to_sets(rows), SetPromise(kind, 2), engine=ONE, seed=seed)
         best = float(set_groups.optimum(rows, kind, "half", [2] * 7))
         n_found += found.utility.jaccard >= best - 1e-12
     assert n_found >= 24
@@ -200,25 +187,25 @@ def test_the_optimum_is_found_often(kind):
 )
 def test_edges(rows, k, kind):
     promise = SetPromise(kind, k)
-    require_valid(rows, search(sets_of(rows), promise, engine=ONE), promise)
-    in_chunks = search(sets_of(rows), promise, engine=ONE, chunk_rows=2)
+    require_valid(rows, search(to_sets(rows), promise, engine=ONE), promise)
+    in_chunks = search(to_sets(rows), promise, engine=ONE, chunk_rows=2)
     require_valid(rows, in_chunks, promise)
 
 
 def test_equal_rows_lose_nothing():
     rows = [frozenset({group, group + 1, 9}) for group in (0, 3, 6) for _ in range(4 + group)]
     for kind in KINDS:
-        found = search(sets_of(rows), SetPromise(kind, 4), engine=ONE)
+        found = search(to_sets(rows), SetPromise(kind, 4), engine=ONE)
         assert found.utility.jaccard == 1.0
 
 
 def test_too_few_rows_are_the_callers_error():
     rows = [frozenset({0}), frozenset({1})]
     with pytest.raises(ValueError, match="fewer rows"):
-        search(sets_of(rows), SetPromise(SMOOTH, 3), engine=ONE)
+        search(to_sets(rows), SetPromise(SMOOTH, 3), engine=ONE)
     personal = np.array([1, 3], dtype=np.int32)
     with pytest.raises(ValueError, match="fewer rows"):
-        search(sets_of(rows), SetPromise(SMOOTH, 1, k_of_row=personal), engine=ONE)
+        search(to_sets(rows), SetPromise(SMOOTH, 1, k_of_row=personal), engine=ONE)
 
 
 def test_one_row_of_a_large_need_gathers_a_crowd():
@@ -226,7 +213,7 @@ def test_one_row_of_a_large_need_gathers_a_crowd():
     personal = np.full(60, 2, dtype=np.int32)
     personal[17] = 50
     promise = SetPromise(SUPPRESSION, 2, k_of_row=personal)
-    found = search(sets_of(rows), promise, engine=ONE)
+    found = search(to_sets(rows), promise, engine=ONE)
     require_valid(rows, found, promise)
     assert Counter(found.group_of_row.tolist())[found.group_of_row[17]] >= 50
 
@@ -246,13 +233,13 @@ def test_a_wished_end_returns_valid_groups(monkeypatch, n_calls, chunk_rows):
     monkeypatch.setattr(start, "SEEDS_PER_SLICE", 5)
     rows = random_rows(n_calls, 120, 20, 9)
     promise = SetPromise(SMOOTH, 4)
-    found = search(sets_of(rows), promise, engine=ONE, chunk_rows=chunk_rows)
+    found = search(to_sets(rows), promise, engine=ONE, chunk_rows=chunk_rows)
     require_valid(rows, found, promise)
 
 
 @pytest.mark.parametrize("chunk_rows", [1000, 40])
 def test_a_time_settles_a_number_of_passes(chunk_rows):
-    sets = sets_of(random_rows(5, 200, 20, 9))
+    sets = to_sets(random_rows(5, 200, 20, 9))
     promise = SetPromise(SMOOTH, 4)
     found = search(sets, promise, engine=ONE, effort="0.05s", chunk_rows=chunk_rows)
     again = search(sets, promise, engine=ONE, effort=found.n_passes, chunk_rows=chunk_rows)
@@ -270,9 +257,9 @@ def test_wide_rows_and_narrow_ones_go_through_lists_and_bitsets(monkeypatch):
     """Both ways to near rows lead to valid groups of like worth."""
     rows = random_rows(8, 400, 40, 20, 0.05)
     promise = SetPromise(SMOOTH, 5)
-    by_bits = search(sets_of(rows), promise, engine=ONE)
+    by_bits = search(to_sets(rows), promise, engine=ONE)
     monkeypatch.setattr(start, "WIDEST_IN_BITS", 0)
-    by_lists = search(sets_of(rows), promise, engine=ONE)
+    by_lists = search(to_sets(rows), promise, engine=ONE)
     require_valid(rows, by_bits, promise)
     require_valid(rows, by_lists, promise)
     assert abs(by_bits.utility.jaccard - by_lists.utility.jaccard) < 0.02
@@ -286,7 +273,7 @@ def test_chunks_cost_little():
     for _ in range(3000):
         kept = types[random.integers(150)]
         rows.append(frozenset(kept[random.random(10) < 0.8].tolist()))
-    sets, promise = sets_of(rows), SetPromise(SMOOTH, 8)
+    sets, promise = to_sets(rows), SetPromise(SMOOTH, 8)
     whole = search(sets, promise, engine=ONE, effort=8)
     parts = search(sets, promise, engine=ONE, effort=8, chunk_rows=500)
     assert parts.n_chunks == 6
@@ -304,7 +291,7 @@ def test_progress_only_goes_on(chunk_rows):
 
     rows, engine = random_rows(1, 200, 20, 9), LocalEngine(threads=2)
     search(
-        sets_of(rows),
+        to_sets(rows),
         SetPromise(SMOOTH, 4),
         engine=engine,
         progress=progress,
@@ -329,7 +316,7 @@ def test_adult_is_kept_better_than_in_the_papers():
             frozenset(number.setdefault((name, line[name]), len(number)) for name in names)
             for line in csv.DictReader(lines)
         ]
-    sets = sets_of(rows)
+    sets = to_sets(rows)
     assert (sets.n_rows, sets.n_items, sets.n_entries) == (32_561, 102, 260_488)
     for kind, least in ((SMOOTH, 0.910), (SUPPRESSION, 0.875)):
         found = search(sets, SetPromise(kind, 8), engine=ONE, effort="quick")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from guarantees.small_sets import N_ITEMS, rows_of_items, to_sets
@@ -16,6 +16,7 @@ from incrowd.methods.set_mondrian.search import cut_rows
 from incrowd.methods.sets.promise import SetPromise
 from incrowd.progress import silent
 from methods.small_releases import shown_by
+from tiers import examples
 
 lists = st.lists(rows_of_items, min_size=2, max_size=30)
 
@@ -44,7 +45,7 @@ def as_groups(group_of_row):
     return sorted(groups.values())
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(lists, st.integers(2, 4), st.data())
 def test_groups_are_those_of_the_recursion(rows, k, data):
     k = min(k, len(rows))
@@ -64,7 +65,6 @@ def test_groups_are_those_of_the_recursion(rows, k, data):
     )
 
 
-@settings(max_examples=40, deadline=None)
 @given(lists, st.randoms(use_true_random=False))
 def test_order_of_rows_and_slices_change_nothing(rows, random):
     order = list(range(len(rows)))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data.dataset import Rows
@@ -18,6 +18,7 @@ from incrowd.metrics.table import HIGHER, METRICS, measure
 from incrowd.metrics.tally import group_sizes
 from oracles import metrics as oracle
 from oracles.metrics import Tree
+from tiers import examples
 
 PRICED = ("loss", "ncp", "distortion", "total", "llm", "wllm", "weights")
 BY_GROUPS = ("discernibility", "average_class_size")
@@ -107,7 +108,7 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(columns, before, after)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(cases(), st.integers(1, 4))
 def test_every_loss_is_its_definition(case: Case, k: int) -> None:
     found = case.measure(k)
@@ -127,7 +128,6 @@ def test_every_loss_is_its_definition(case: Case, k: int) -> None:
     assert found["average_class_size"] == pytest.approx(oracle.average_class_size(case.after, k))
 
 
-@settings(max_examples=60, deadline=None)
 @given(cases(), st.sampled_from(["nllm", "nwllm"]))
 def test_normalized_shares_follow_their_price_table(case: Case, metric: str) -> None:
     rows = case.rows(case.after)
@@ -141,14 +141,12 @@ def test_normalized_shares_follow_their_price_table(case: Case, metric: str) -> 
     assert case.measure()[metric] == pytest.approx(lost / most if most else 0.0, abs=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
 @given(cases())
 def test_gcp_equals_ncp(case: Case) -> None:
     found = case.measure()
     assert found["gcp"] == pytest.approx(found["ncp"], abs=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
 @given(cases())
 def test_unchanged_data_have_the_best_value(case: Case) -> None:
     unchanged = Case(case.trees, case.before, list(case.before)).measure(k=1)
@@ -161,7 +159,6 @@ def test_unchanged_data_have_the_best_value(case: Case) -> None:
         assert 1 <= figures["average_class_size"] <= len(case.before)
 
 
-@settings(max_examples=60, deadline=None)
 @given(cases())
 def test_all_at_the_root_has_the_worst_value(case: Case) -> None:
     n_rows = len(case.before)
@@ -194,7 +191,7 @@ def _nothing_to_lose(case: Case, name: str) -> bool:
     return False
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(cases(), st.data())
 def test_one_more_cell_never_improves_a_loss_of_cells(case: Case, data: st.DataObject) -> None:
     row = data.draw(st.integers(0, len(case.before) - 1))
@@ -211,7 +208,6 @@ def test_one_more_cell_never_improves_a_loss_of_cells(case: Case, data: st.DataO
         assert sign * (more[name] - less[name]) >= -1e-12, name
 
 
-@settings(max_examples=40, deadline=None)
 @given(cases(), st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_no_bit(case: Case, random: object) -> None:
     order = list(range(len(case.before)))

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from guarantees.small_transactions import (
@@ -24,6 +24,7 @@ from incrowd.data.sets import Sets
 from incrowd.metrics import item_queries
 from incrowd.metrics.rules import rule_losses
 from oracles import rules as oracle
+from tiers import examples
 
 
 def both(rows, parts, sensitive):
@@ -36,7 +37,7 @@ def both(rows, parts, sensitive):
     return before, to_transactions(labelled(released)), is_sensitive, shown, released
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(transactions, partitions(), st.booleans(), st.integers(0, 3))
 def test_losses_are_the_definitions(rows, parts, has_sensitive, seed):
     sensitive = SENSITIVE if has_sensitive else ""
@@ -76,7 +77,6 @@ def mean_errors(rows, released, queries):
     return found
 
 
-@settings(max_examples=60, deadline=None)
 @given(transactions, partitions(), st.booleans(), st.integers(0, 3))
 def test_relative_errors_are_means_over_answered_queries(rows, parts, has_sensitive, seed):
     sensitive = SENSITIVE if has_sensitive else ""

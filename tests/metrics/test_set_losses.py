@@ -5,18 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from guarantees.small_sets import N_ITEMS, rows_of_items, to_sets
 from incrowd.metrics import sets as metrics
 from incrowd.metrics.sets import set_losses
 from oracles import sets as oracle
+from tiers import examples
 
 NAMES = ("jaccard", "suppressed", "created", "item_error", "count_error", "size_error")
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.data())
 def test_losses_are_the_oracle_s(data):
     pairs = data.draw(st.lists(st.tuples(rows_of_items, rows_of_items), max_size=10))

@@ -5,7 +5,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from figures.materials import KINDS, owner_page_of, public_page_of
@@ -23,6 +23,7 @@ from incrowd.figures.blocks import (
     Tree,
 )
 from incrowd.report.render import render
+from tiers import examples
 
 HOSTILE = "</script><b onclick='x()'>\"&amp;'{{ 7 * 7 }}</b><!-- ]]> \u2028"
 MB = 1 << 20
@@ -192,7 +193,7 @@ def test_long_tables_say_what_is_left():
     assert "700 further rows are not shown" in render(page_of(listing))
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(st.lists(st.tuples(st.text(max_size=12), st.integers(0, 10**9)), min_size=1, max_size=6))
 def test_numbers_of_bars_are_in_the_table(pairs):
     block = Bars(

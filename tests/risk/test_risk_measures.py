@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data.hierarchy import Hierarchy
@@ -84,7 +84,6 @@ def test_people_are_counted_where_they_are_named():
     st.booleans(),
     st.sampled_from([0.2, 0.5, 0.9]),
 )
-@settings(max_examples=60)
 def test_measures_agree_with_counting_row_by_row(rows, counts_people, threshold):
     person = "who" if counts_people else None
     finding = risk_finding(
@@ -147,7 +146,6 @@ def test_rows_that_fit_nobody_are_told_apart():
     st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=12),
     st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), min_size=1, max_size=12),
 )
-@settings(max_examples=60)
 def test_journalists_count_what_each_row_fits(released, population):
     finding = risk_finding(
         pa.table({"a": [row[0] for row in released], "b": [row[1] for row in released]}),

@@ -2,21 +2,22 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.sets import Sets
+from guarantees.small_sets import to_sets
 from incrowd.figures.material import OwnSets, SetMaterial
 from incrowd.metrics.item_queries import held_queries
 from incrowd.utility.cells import columns_of, spans
 from incrowd.utility.queries import queries_finding
 from incrowd.utility.table_queries import Workload, answers, query_of
 from oracles import utility as oracle
+from tiers import examples
 from utility.small_material import release_of, small_table
 
 
 @given(n_rows=st.integers(1, 25), seed=st.integers(0, 10**6), n_predicates=st.integers(1, 3))
-@settings(max_examples=25)
+@examples(25)
 def test_answers_are_those_of_a_count_row_by_row(n_rows, seed, n_predicates):
     material = release_of(small_table(n_rows, seed), seed)
     own = material.own
@@ -112,23 +113,17 @@ def test_without_the_original_nothing_is_compared():
         queries_finding(replace(release_of(small_table(5, 0), 0), own=None))
 
 
-def sets_of(rows, n_items):
-    starts = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
-    items = np.array([item for row in rows for item in sorted(row)], dtype=np.int32)
-    return Sets(starts, items, n_items)
-
-
 ROWS = st.lists(st.sets(st.integers(0, 5), max_size=5), min_size=1, max_size=12)
 
 
 @given(before=ROWS, seed=st.integers(0, 99))
-@settings(max_examples=20)
+@examples(20)
 def test_itemset_counts_are_those_of_a_count_row_by_row(before, seed):
     draw = np.random.default_rng(seed)
     after = [{item for item in row if draw.random() < 0.6} for row in before]
     order = draw.permutation(len(before))
-    own = OwnSets(sets_of(before, 6), order)
-    material = SetMaterial(sets_of([after[row] for row in order], 6), own)
+    own = OwnSets(to_sets(before, 6), order)
+    material = SetMaterial(to_sets([after[row] for row in order], 6), own)
     figures = queries_finding(material, Workload(n_queries=30, seed=seed)).figures
     errors = []
     for size in (1, 2, 3):
@@ -146,8 +141,8 @@ def test_itemset_counts_are_those_of_a_count_row_by_row(before, seed):
 
 
 def test_sets_that_show_nothing_are_wrong_by_all():
-    own = OwnSets(sets_of([{0, 1, 2}, {0, 1, 2}], 3), np.arange(2))
-    material = SetMaterial(sets_of([set(), set()], 3), own)
+    own = OwnSets(to_sets([{0, 1, 2}, {0, 1, 2}], 3), np.arange(2))
+    material = SetMaterial(to_sets([set(), set()], 3), own)
     figures = queries_finding(material, Workload(n_queries=9)).figures
     assert figures["are"] == 1
     assert [one["n_items"] for one in figures["by_size"]] == [1, 2, 3]

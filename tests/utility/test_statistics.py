@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.data.dataset import Rows
@@ -15,11 +15,12 @@ from incrowd.figures.material import OwnSets, OwnTable, SetMaterial, TableMateri
 from incrowd.utility.cells import columns_of
 from incrowd.utility.statistics import associations, bins_of, cramers_v, statistics_finding
 from oracles import utility as oracle
+from tiers import examples
 from utility.small_material import release_of, small_table
 
 
 @given(n_rows=st.integers(1, 30), seed=st.integers(0, 10**6))
-@settings(max_examples=20)
+@examples(20)
 def test_distances_and_associations_are_those_of_the_definitions(n_rows, seed):
     material = release_of(small_table(n_rows, seed), seed)
     own = material.own
