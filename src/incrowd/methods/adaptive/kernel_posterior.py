@@ -1,4 +1,4 @@
-"""Loops of the posterior: who could be which row, what can be exchanged, and the weights."""
+"""Loops of the posterior: who could be which row, what can be exchanged, weights and counts."""
 
 from __future__ import annotations
 
@@ -187,6 +187,54 @@ def scale(
             step = min(LONGEST_STEP, step + 0.02)
             worst_before = worst
     return off
+
+
+@compiled
+def count_matchings(
+    n_of_step: NDArray[np.int64], n_of_place: NDArray[np.int64], fits: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return how likely somebody of each step has a given row of each place, by all matchings.
+
+    ``n_of_step[step]`` people or rows are given out one after the other to ``n_of_place[place]``
+    of the other side, as many in all, only where ``fits[step, place]``; some matching must fit. A
+    state is how many of every place are taken. Its weight is the chance that giving out by lot
+    leads there, or from there to the end, without a misfit: sums of positive terms, so exact but
+    for rounding, and within the range of floats up to 2¹⁸ states. O(states · places).
+    """
+    n_all, n_places = n_of_place.sum(), len(n_of_place)
+    step_of_level = np.repeat(np.arange(len(n_of_step)), n_of_step)
+    # a state as one number, whose digits are what is taken: taking more makes it larger
+    worth = np.ones(n_places + 1, dtype=np.int64)
+    for place in range(n_places):
+        worth[place + 1] = worth[place] * (n_of_place[place] + 1)
+    n_states = worth[n_places]
+    reached, to_end = np.zeros(n_states), np.zeros(n_states)
+    reached[0] = to_end[n_states - 1] = 1.0
+    likely = np.zeros(fits.shape)
+    n_left = np.zeros(n_places, dtype=np.int64)
+    # there from nothing taken, rising; then back from everything taken, falling
+    for at in range(2 * n_states):
+        state = at if at < n_states else 2 * n_states - 1 - at
+        if reached[state] == 0.0 or state == n_states - 1:
+            continue
+        for place in range(n_places):
+            n_left[place] = n_of_place[place] - state // worth[place] % (n_of_place[place] + 1)
+        n_open = n_left.sum()
+        step = step_of_level[n_all - n_open]
+        for place in range(n_places):
+            if n_left[place] == 0 or not fits[step, place]:
+                continue
+            chance = n_left[place] / n_open
+            target = state + worth[place]
+            if at < n_states:
+                reached[target] += reached[state] * chance
+            else:
+                to_end[state] += chance * to_end[target]
+                likely[step, place] += reached[state] * chance * to_end[target]
+    for step in range(len(n_of_step)):
+        for place in range(n_places):
+            likely[step, place] /= to_end[0] * n_of_step[step] * n_of_place[place]
+    return likely
 
 
 @compiled

@@ -27,8 +27,9 @@ LOSERS_AT_ONCE, NEAR_AT_ONCE = 2, 8
 """One in so many of the rows that left somebody, or are merely like them, is undone before beliefs
 are computed anew."""
 
-ROUNDING = 1e-6
-"""How far a belief may seem to rise that did not: scaling ends a little short."""
+ROUNDING, COUNT_ROUNDING = 1e-6, 1e-9
+"""How far a belief may seem to rise that did not: scaling ends a little short; and how far one
+that is counted may seem above 1/k."""
 
 
 def improve(
@@ -91,7 +92,8 @@ class _Sweeps:
         self._is_bound = is_bound
         self._most = np.full(len(people.k), 1.0 - MARGIN)
         if is_bound:
-            self._posterior = self._believe(None, FINE)
+            self._given, self._posterior = masks, self._believe(None, FINE)
+            self._given_posterior = self._posterior
             given = self._posterior.belief * people.k * (1.0 + ROUNDING)
             is_open = ~self._posterior.is_certain
             self._most[is_open] = np.maximum(self._most, given)[is_open]
@@ -141,10 +143,12 @@ class _Sweeps:
                 self._posterior = posterior = self._believe(self._posterior, residual)
                 is_bad = ~posterior.is_certain & (posterior.belief * people.k > self._most)
             if not is_bad.any():
-                if residual == FINE:
+                if residual == ROUGH:
+                    residual = FINE
+                    continue
+                is_bad = self._unproven()
+                if not is_bad.any():
                     return
-                residual = FINE
-                continue
             is_undone = is_bad & is_changed
             if not is_undone.any():
                 is_undone = self._losers(is_bad, is_changed, before)
@@ -153,6 +157,36 @@ class _Sweeps:
             self._crowds.masks = self.masks
             self._ask_more(is_undone)
             self.n_undone += int(is_undone.sum())
+
+    def _unproven(self) -> NDArray[np.bool_]:
+        """Return of whom nothing shows that a check will find them within 1/k.
+
+        A bound above 1/k that did not rise shows nothing, nor does an estimate within a bound.
+        They are counted, unless all of their part is as it was given.
+        """
+        people, now, given = self.people, self._posterior, self._given_posterior
+        is_low = now.belief * people.k <= 1.0 - MARGIN
+        is_settled = now.is_estimated & (given.is_estimated | is_low)
+        is_open = ~now.is_certain & ~is_settled & ~self._is_as_given()
+        if now.matchings is not None and is_open.any():
+            counted = now.matchings.count(is_open)
+            is_open &= counted * people.k > 1.0 + COUNT_ROUNDING
+        return is_open
+
+    def _is_as_given(self) -> NDArray[np.bool_]:
+        """Return whose part has the rows and masks that it had at the start, and so its beliefs."""
+        part, part_given = self._posterior.part_of_row, self._given_posterior.part_of_row
+        rows = np.flatnonzero(part >= 0)
+        _, first, of_row = np.unique(part[rows], return_index=True, return_inverse=True)
+        given_of_row = part_given[rows][first][of_row]
+        is_same = (self.masks[rows] == self._given[rows]).all(axis=1)
+        is_same &= part_given[rows] == given_of_row
+        n_same = np.bincount(of_row, is_same)
+        is_whole = (n_same == np.bincount(of_row))[of_row]
+        is_whole &= n_same[of_row] == np.bincount(part_given[part_given >= 0])[given_of_row]
+        is_as_given = np.zeros(len(part), dtype=np.bool_)
+        is_as_given[rows] = is_whole
+        return is_as_given
 
     def _losers(
         self, is_bad: NDArray[np.bool_], is_changed: NDArray[np.bool_], before: NDArray[np.bool_]
