@@ -38,6 +38,7 @@ def test_the_owners_has_everything(desk):
     assert desk.call("verify-certificate", "out.csv", "own.json").status == 0
     verified = desk.call("verify-certificate", "out.csv", "own.json", "--original", "census.csv")
     assert verified.status == 0
+    assert "input_sha256" not in verified.out
     other = desk.call("verify-certificate", "out.csv", "own.json", "--original", "out.csv")
     assert other.status == 1
     assert "made from another original" in other.out
@@ -120,6 +121,126 @@ def test_other_bytes_and_another_promise_are_told(desk):
     assert [f["holds"] for f in shorter.json["findings"] if f["name"] == "bytes"] == [False]
 
 
+def forged(desk, **changes):
+    """Write a certificate of the raw data that says what it likes."""
+    names = desk.rows("census.csv")
+    content = {
+        "kind": "incrowd certificate",
+        "format": 1,
+        "edition": "public",
+        "holds": True,
+        "guarantee": {"name": "k-anonymity", "claim": "nobody is found", "parameters": {"k": 2}},
+        "quasi": ["age", "sex", "zip"],
+        "reading": {"quasi": ["age", "sex", "zip"], "sensitive": [], "missing_values": []},
+        "findings": [{"name": "k-anonymity", "holds": True, "summary": "", "figures": {}}],
+        "n_rows": len(names),
+        "n_groups": 1,
+        "smallest_group": len(names),
+        "release_sha256": sha256(desk / "census.csv"),
+    }
+    content["reading"]["graph"] = "bipartite"
+    for name, value in changes.items():
+        section, _, inner = name.partition("__")
+        if inner:
+            content[section][inner] = value
+        else:
+            content[section] = value
+    (desk / "forged.json").write_text(json.dumps(content))
+    return desk.call("verify-certificate", "census.csv", "forged.json")
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"guarantee__parameters": {"k": ["x"]}}, "not a whole number"),
+        ({"guarantee__parameters": {"k": 5, "x": 1}}, "no field is called 'x'"),
+        ({"guarantee__parameters": {}}, "k is not stated"),
+        ({"guarantee__parameters": {"k": 2, "k_column": "wish"}}, "wish is the owner's"),
+        ({"guarantee__parameters": {"k": 2, "t": 0.5, "t_kind": "hierarchical"}}, "sensitive"),
+        ({"guarantee__name": "trust-me"}, "trust-me"),
+        ({"guarantee__name": "adaptive"}, "compares people"),
+        (
+            {"guarantee": {"name": "node-dp", "claim": "", "parameters": {"epsilon": 1.0}}},
+            "property of the mechanism",
+        ),
+        ({"reading__quasi": ["colour"], "quasi": ["colour"]}, "colour"),
+        ({"reading__quasi": [], "quasi": []}, "no quasi-identifying column"),
+        ({"findings": []}, "nothing that was found on the file alone"),
+        ({"guarantee": "k = 5"}, "guarantee"),
+        ({"guarantee": {"name": "k-anonymity"}}, "guarantee.claim"),
+        ({"reading": {}}, "reading.quasi"),
+        ({"findings": ["fine"]}, "findings"),
+        ({"n_groups": "many"}, "n_groups"),
+        ({"edition": "owner", "input_sha256": "", "job": "["}, "job"),
+    ],
+)
+def test_what_cannot_be_checked_never_holds(desk, changes, told):
+    refused = forged(desk, **changes)
+    assert refused.status == 2, refused.out
+    assert told in refused.err
+    assert "holds" not in refused.out
+
+
+def test_a_forged_claim_of_raw_data_does_not_hold(desk):
+    assert forged(desk).status == 1
+    assert forged(desk, guarantee__name="adaptive", release_sha256="0" * 64).status == 1
+    one = {"quasi": ["sex"], "n_groups": 2, "smallest_group": 700}
+    assert forged(desk, reading__quasi=["sex"], **one).status == 1
+
+
+@pytest.mark.parametrize("name", ["quasi", "claim"])
+def test_other_columns_and_another_claim_are_told(desk, name):
+    run(desk, *PUBLIC)
+    content = json.loads((desk / "public.json").read_text())
+    if name == "quasi":
+        content["quasi"].append("education")
+    else:
+        content["guarantee"]["claim"] = "nobody is found"
+    (desk / "claims.json").write_text(json.dumps(content))
+    claimed = desk.call("verify-certificate", "out.csv", "claims.json")
+    assert claimed.status == 1
+    assert name in claimed.out
+
+
+@pytest.mark.parametrize("edition", ["owner", "public"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--k-column", "k"],
+        ["--k-rule", "9 where age >= 70"],
+        ["--person", "id"],
+        [
+            "--t",
+            0.4,
+            "--t-kind",
+            "hierarchical",
+            "--hierarchy",
+            "diagnosis=hierarchies/diagnosis.csv",
+        ],
+    ],
+)
+def test_what_only_the_owner_can_check_is_told(desk, words, edition):
+    run(desk, *words, "--certificate", "c.json", "--certificate-for", edition)
+    refused = desk.call("verify-certificate", "out.csv", "c.json")
+    assert refused.status == 2, refused.out
+    assert "could not check" in refused.err
+    assert "incrowd check" in refused.err
+    assert desk.call("verify-certificate", "census.csv", "c.json").status == 1
+
+
+def test_what_was_not_signed_and_not_checked_is_said(desk):
+    run(desk, *PUBLIC)
+    verified = desk.call("verify-certificate", "out.csv", "public.json")
+    assert verified.status == 0
+    assert verified.out.startswith("unsigned")
+    told = desk.call("verify-certificate", "out.csv", "public.json", "--json").json["findings"]
+    unchecked = next(finding for finding in told if finding["name"] == "not checked")
+    assert unchecked["holds"] is None
+    assert {"scalars", "method"} <= set(unchecked["figures"]["fields"])
+    assert "input_commitment" in unchecked["figures"]["fields"]
+    assert unchecked["figures"]["findings"] == ["risk"]
+
+
 @pytest.mark.parametrize(
     ("content", "told"),
     [
@@ -199,9 +320,38 @@ def test_certificates_of_sets(desk, words, is_checked):
     assert bool(certificate["findings"]) == is_checked
     assert ("jaccard" in certificate["scalars"]) == is_checked
     verified = desk.call("verify-certificate", "out.dat", "public.json", "--json")
+    if not is_checked:
+        assert verified.status == 2
+        assert "could not check" in verified.err
+        return
     assert verified.status == 0, verified.out
     again = {finding["name"]: finding["holds"] for finding in verified.json["findings"]}
-    assert again["found again"] is (True if is_checked else None)
+    assert again["found again"] is True
+
+
+def test_sets_with_a_k_per_person_are_the_owners(desk):
+    from benchmarks.sets.samples import user_lists
+    from incrowd.data.set_files import write_sets
+
+    write_sets(user_lists(120, 60, seed=1), desk / "lists.dat")
+    (desk / "k.csv").write_text("row,k\n1,9\n")
+    words = ["lists.dat", "--guarantee", "smooth", "--k", 4, "--row-k", "k.csv"]
+    for edition in ("owner", "public"):
+        named = ["--certificate", f"{edition}.json", "--certificate-for", edition]
+        ran = desk.call("run", *words, "-o", "out.dat", "--force", *named)
+        assert ran.status == 0, ran.err
+        assert desk.call("verify-certificate", "out.dat", f"{edition}.json").status == 2
+
+
+def test_rare_sensitive_items_are_no_mismatch(desk):
+    visits = ["a b h", "a b", "a b", "b c", "b c i"]
+    (desk / "visits.dat").write_text("\n".join(visits) + "\n")
+    words = ["visits.dat", "--k", 2, "--m", 1, "--sensitive-items", "h,i"]
+    ran = desk.call("run", *words, "-o", "out.dat", *PUBLIC)
+    assert ran.status == 0, ran.err
+    refused = desk.call("verify-certificate", "out.dat", "public.json")
+    assert refused.status == 2
+    assert "sensitive" in refused.err
 
 
 def test_a_folder_has_a_certificate(desk):

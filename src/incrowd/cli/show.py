@@ -61,6 +61,14 @@ def show_check(audit: Audit) -> None:
     _show_findings(console, audit)
 
 
+def show_verified(audit: Audit) -> None:
+    """Show what a certificate came to, first of all whether it is signed."""
+    signature = audit.finding("signature")
+    if signature.holds is None:
+        results().print(f"[bold yellow]{signature.summary}[/]")
+    show_check(audit)
+
+
 def _crowds(audit: Audit) -> str:
     """Say how many rows there are and how large the smallest crowd is, groups or compatible rows.
 

@@ -11,8 +11,9 @@ import typer
 from incrowd.cli.options import AsJson, Debug, Force, ShowValues
 from incrowd.data.locations import is_folder, located
 from incrowd.data.schema import Schema
-from incrowd.errors import InputError
-from incrowd.guarantees.set_table import SET_GUARANTEES
+from incrowd.errors import InputError, JobError
+from incrowd.guarantees.rules import KmAnonymity
+from incrowd.guarantees.set_table import SET_GUARANTEES, is_noise
 from incrowd.job import InputOptions
 
 if TYPE_CHECKING:
@@ -47,82 +48,137 @@ def verify_command(
 ) -> int:
     """Check a release against its certificate: the bytes, the signature, and the promise again.
 
+    What the release alone cannot show (a k per person, adaptive, rules, noise) could not be
+    checked: it never holds.
+
     [bold]Example[/bold]
 
         incrowd verify-certificate patients.release.csv patients.certificate.json
 
     Exit status: 0 holds, 1 does not hold, 2 could not check.
     """
-    from incrowd.cli.show import show_check
+    from incrowd.cli.show import show_verified
+    from incrowd.guarantees.evidence import Finding
     from incrowd.verification import (
         check_bytes,
         check_found_again,
         check_input,
         check_signature,
+        not_checked,
         read_certificate,
     )
 
     stated = read_certificate(certificate)
+    promise = _promise(stated, certificate)
     location = located(released)
-    findings = [check_bytes(stated, location), check_signature(certificate, public_key)]
+    signature = check_signature(certificate, public_key)
+    findings = [check_bytes(stated, location), signature]
     if original is not None:
         findings.append(check_input(stated, original, commitment_key))
     elif commitment_key is not None:
         raise InputError("a commitment is to an original", remedy="Give --original too.")
-    again, why_not = _audited(stated, location)
-    if again is not None:
+    again: Audit | None = None
+    why_not: InputError | None = None
+    try:
+        again = _audited(stated, promise, location)
         findings.append(check_found_again(stated, again))
-    else:
-        findings.append(_only_the_owner(stated, why_not))
-    holds = all(finding.holds is not False for finding in findings) and bool(stated["holds"])
+    except InputError as error:
+        why_not = error
+        findings.append(Finding("found again", None, f"was not checked: {error.what}"))
+    findings.append(not_checked(stated, again, has_original=original is not None))
+    holds = all(finding.holds is not False for finding in findings) and stated["holds"]
+    if report is not None:
+        is_vouched_for = again is not None or signature.holds is True
+        _make_report(stated, location, holds and is_vouched_for, report, force)
+    if why_not is not None and holds:
+        raise _could_not_check(certificate, promise, why_not, signature.summary)
     audit = _as_audit(stated, again)
     audit = replace(audit, holds=holds, findings=(*findings, *audit.findings))
-    if report is not None:
-        _make_report(stated, location, holds, report, force)
     if as_json:
         print(audit.to_json())
     else:
-        show_check(audit)
+        show_verified(audit)
     return HOLDS if audit.holds else DOES_NOT_HOLD
 
 
-def _audited(certificate: dict[str, Any], location: Any) -> tuple[Audit | None, str]:
-    """Audit the release for what the certificate promises, as anyone can, or say why not."""
-    promise = certificate["guarantee"]
+def _promise(certificate: dict[str, Any], path: Path) -> Any:
+    """Return the guarantee that a certificate states, refusing one that is none."""
+    from incrowd.job import build, build_guarantee
+
+    name, parameters = certificate["guarantee"]["name"], certificate["guarantee"]["parameters"]
     try:
-        if promise["name"] in SET_GUARANTEES:
-            from incrowd.cli.check_more import More
-            from incrowd.cli.check_sets import check_sets_file
-
-            mapping = {
-                "guarantee": promise["parameters"],
-                "sets": {"graph": certificate["reading"]["graph"]},
-            }
-            nothing_more = More.stated({}, measures_risk=False, other=None)
-            checked = check_sets_file(
-                Path(location),
-                promise["name"],
-                mapping,
-                original=None,
-                key=None,
-                aligned=False,
-                job=None,
-                more=nothing_more,
-            )
-            return checked.audit, ""
-        return _audited_table(certificate, location), ""
-    except InputError as error:
-        return None, error.what
+        if name in SET_GUARANTEES:
+            return build(SET_GUARANTEES[name], parameters, "guarantee")
+        return build_guarantee(name, parameters)
+    except JobError as error:
+        raise InputError(
+            f"{path}: could not check, since the certificate states no guarantee: {error.what}",
+            remedy="Ask its issuer for the file that run --certificate wrote.",
+        ) from None
 
 
-def _audited_table(certificate: dict[str, Any], location: Any) -> Audit:
+def _could_not_check(path: Path, promise: Any, why: InputError, signature: str) -> InputError:
+    """Return the answer where nothing speaks against a certificate and its promise is not shown."""
+    what = why.what.removeprefix("could not check: ")
+    remedy = why.remedy
+    if not is_noise(promise):
+        remedy = f"Check the promise with incrowd check, which takes what it needs. {remedy}"
+    return InputError(
+        f"{path}: could not check {promise.name} on the release alone: {what}. "
+        f"The bytes match. The certificate is {signature}",
+        remedy=remedy,
+    )
+
+
+def _audited(certificate: dict[str, Any], promise: Any, location: Any) -> Audit:
+    """Audit the release for what the certificate promises, as anyone can, or raise why not."""
+    from incrowd.verification import why_owner_only
+
+    if is_noise(promise):
+        promise.check(None)  # raises: no file shows what noise promises
+    owner_only = why_owner_only(certificate)
+    if owner_only:
+        raise InputError(owner_only, remedy=_AS_OWNER)
+    if promise.name in SET_GUARANTEES:
+        return _audited_sets(certificate, promise.name, location)
+    if not certificate["reading"]["quasi"]:
+        raise InputError("the certificate names no quasi-identifying column", remedy=_AS_OWNER)
+    return _audited_table(certificate, promise, location)
+
+
+_AS_OWNER = "As the owner, give it --job, --original and --key."
+
+
+def _audited_sets(certificate: dict[str, Any], name: str, location: Any) -> Audit:
+    from incrowd.cli.check_more import More
+    from incrowd.cli.check_sets import check_sets_file
+
+    audit = check_sets_file(
+        Path(location),
+        name,
+        {
+            "guarantee": certificate["guarantee"]["parameters"],
+            "sets": {"graph": certificate["reading"]["graph"]},
+        },
+        original=None,
+        key=None,
+        aligned=False,
+        job=None,
+        more=More.stated({}, measures_risk=False, other=None),
+    ).audit
+    if name == KmAnonymity.name and [finding.name for finding in audit.broken] == [name]:
+        raise InputError(
+            "it holds for public items, and which items are sensitive is not in the release",
+            remedy="Name them there with --sensitive-items.",
+        )
+    return audit
+
+
+def _audited_table(certificate: dict[str, Any], guarantee: Any, location: Any) -> Audit:
     from incrowd import pipeline
     from incrowd.engines.table import EngineChoice
-    from incrowd.job import build_guarantee
     from incrowd.spread_check import check_spread
 
-    promise = certificate["guarantee"]
-    guarantee = build_guarantee(promise["name"], promise["parameters"])
     if is_folder(location):
         schema = Schema(certificate["reading"]["quasi"], certificate["reading"]["sensitive"])
         reading = _input_options(certificate)
@@ -143,13 +199,6 @@ def _table(certificate: dict[str, Any], location: Any) -> tuple[Table, Schema]:
     quasi, sensitive = certificate["reading"]["quasi"], certificate["reading"]["sensitive"]
     others = [name for name in table.columns if name not in (*quasi, *sensitive)]
     return table, Schema(quasi, sensitive, others)
-
-
-def _only_the_owner(certificate: dict[str, Any], why: str) -> Any:
-    from incrowd.guarantees.evidence import Finding
-
-    told = f"{certificate['guarantee']['name']} was not checked again: {why}"
-    return Finding("found again", None, told)
 
 
 def _as_audit(certificate: dict[str, Any], again: Audit | None) -> Audit:
@@ -183,8 +232,9 @@ def _make_report(
         )
     if not holds:
         raise InputError(
-            "no report is made of a release that its certificate does not hold for",
-            remedy="Give the release that the certificate is of.",
+            "no report is made of a release that its certificate was not found to hold for",
+            remedy="Give the release that the certificate is of; where its promise cannot be "
+            "checked on the release alone, also --public-key, which shows who vouches for it.",
         )
     material = _material(certificate, location)
     write_whole(report, render(public_page(certificate, material)), force=force)
