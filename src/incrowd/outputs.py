@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incrowd.data.locations import Location, is_address, is_folder, name_of
+from incrowd.data.locations import Location, is_address, is_folder, located, name_of
 from incrowd.data.table import SUFFIXES, Format
 from incrowd.data.write import format_of_path
 from incrowd.errors import InputError, JobError
@@ -21,6 +21,9 @@ from incrowd.workspace import exists, write_whole
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+BESIDE_SETS = ("rows", "items")
+"""What the names of lists beside a file of sets end in."""
 
 
 @dataclass(frozen=True)
@@ -51,22 +54,15 @@ class Target:
 
 def target_of(job: Job, force: bool) -> Target:
     """Return a table job's input and output, refused before anything is read."""
-    read = [spec.path for spec in job.hierarchies.values() if spec.path]
-    data, output = _guarded(job, read, force, None)
+    data, output = _guarded(job, force)
     if isinstance(output, Path):
         format_of_path(output)
     return Target(data, output)
 
 
-def guarded_outputs(
-    job: SetJob, further: list[Path], force: bool, *, also_written: str | None = None
-) -> tuple[Path, Path]:
-    """Return a job's input, a file or a folder of part files, and its output, a file; nothing that
-    it writes may overwrite what it reads.
-
-    Besides the release that is the key, and a file that is ``also_written``.
-    """
-    data, output = _guarded(job, further, force, also_written)
+def guarded_outputs(job: SetJob, force: bool) -> tuple[Path, Path]:
+    """Return a job's input, a file or a folder of part files, and its output, a file."""
+    data, output = _guarded(job, force)
     if is_address(data):
         raise InputError(
             f"{data}: sets are read from files and folders of this machine",
@@ -80,17 +76,10 @@ def guarded_outputs(
     return Path(data), output
 
 
-def _guarded(
-    job: Job | SetJob, further: list[Path], force: bool, also_written: str | None
-) -> tuple[Location, Location]:
+def _guarded(job: Job | SetJob, force: bool) -> tuple[Location, Location]:
     if job.data is None:
         raise JobError("the job names no data", remedy='Write data = "file.csv" in it.')
-    data = job.data
-    output = job.output if job.output is not None else default_output(data)
-    written = [Path(path) for path in (job.release.key, also_written) if path]
-    written += job.release.written_files
-    if isinstance(job, Job) and job.release.save_policy:
-        written.append(Path(job.release.save_policy))
+    output = output_of(job, job.data)
     if not is_address(output):
         path = Path(output)
         if not path.absolute().parent.is_dir():
@@ -100,30 +89,102 @@ def _guarded(
                 f"{output}: is a folder",
                 remedy="Name a file with -o, or end the name in / for a folder of part files.",
             )
-        written.insert(0, path)
-    inputs = [Path(source) for source in (data, *further) if not is_address(source)]
-    for path in written:
-        for source in inputs:
-            if path.exists() and source.exists() and path.samefile(source):
-                raise InputError(
-                    f"{path}: the output is an input of the job",
-                    remedy="Inputs are never modified: name another file with -o.",
-                )
-            if source.is_dir() and source.resolve() in path.resolve().parents:
-                raise InputError(
-                    f"{path}: the output would lie among the data",
-                    remedy="Inputs are never modified: name another folder with -o.",
-                )
+    refuse_overwriting(files_written(job), files_read(job))
+    stated = [output, *_stated_outputs(job)]
+    for path in [Path(written) for written in stated if not is_address(written)]:
         if path.exists() and not force:
             raise exists(path)
-    if job.release.key and not force and written:
+    if job.release.key and not force and not is_address(output):
         key = Path(job.release.key)
-        if key.resolve().parent == written[0].resolve().parent:
+        if key.resolve().parent == Path(output).resolve().parent:
             raise InputError(
                 f"{key}: the key would lie in the release's folder",
                 remedy="The key undoes the release: write it elsewhere, or say --force.",
             )
-    return data, output
+    return job.data, output
+
+
+def files_read(job: Job | SetJob) -> list[Location]:
+    """Return every file or folder that a run of the job reads; those beside sets if they exist."""
+    named: list[Location | None] = [job.data, job.release.sign_key]
+    named += [getattr(job.method, "lines", None), *getattr(job.method, "costs", {}).values()]
+    if isinstance(job, Job):
+        named += [spec.path for spec in job.hierarchies.values()]
+    else:
+        rules = job.rules
+        named += [job.sets.row_k, job.sets.items, rules.file, rules.weights, rules.sensitive_items]
+        named += [f"{str(job.data).rstrip('/')}.{beside}" for beside in BESIDE_SETS]
+    return [location for location in named if location]
+
+
+def files_written(job: Job | SetJob) -> list[Location]:
+    """Return every file or folder that a run of the job may write."""
+    written = _stated_outputs(job)
+    if job.data is not None:
+        output = output_of(job, job.data)
+        written.insert(0, output)
+        if isinstance(job, SetJob):
+            written += [f"{output}.{beside}" for beside in (*BESIDE_SETS, "mapping.csv")]
+    return written
+
+
+def _stated_outputs(job: Job | SetJob) -> list[Location]:
+    named = [job.release.key, *job.release.written_files]
+    named.append(job.release.save_policy if isinstance(job, Job) else job.rules.save)
+    return [location for location in named if location]
+
+
+def refuse_overwriting(
+    written: Iterable[Location | None], read: Iterable[Location | None] = ()
+) -> None:
+    """Raise where a command would write over an input of its own, or twice to one place.
+
+    Links are seen through. Force does not help: it is about files of earlier runs.
+    """
+    inputs = [located(location) for location in read if location]
+    outputs: list[Location] = []
+    for output in [located(location) for location in written if location]:
+        for source in inputs:
+            if _are_same(output, source):
+                problem = "the output would overwrite an input"
+            elif _lies_in(output, source):
+                problem = "the output would lie among the data"
+            elif _lies_in(source, output):
+                problem = "the output would replace a folder that an input lies in"
+            else:
+                continue
+            raise InputError(
+                f"{output}: {problem}", remedy="Inputs are never modified: name another place."
+            )
+        for other in outputs:
+            if _are_same(output, other):
+                problem = "two outputs would be written to one place"
+            elif _lies_in(output, other) or _lies_in(other, output):
+                problem = "an output would lie in a folder that is another output"
+            else:
+                continue
+            raise InputError(f"{output}: {problem}", remedy="Name them differently.")
+        outputs.append(output)
+
+
+def _are_same(one: Location, other: Location) -> bool:
+    if is_address(one) or is_address(other):
+        return str(one).rstrip("/") == str(other).rstrip("/")
+    first, second = Path(one), Path(other)
+    if first.exists() and second.exists():
+        return first.samefile(second)
+    return first.resolve() == second.resolve()
+
+
+def _lies_in(inner: Location, outer: Location) -> bool:
+    if is_address(inner) or is_address(outer):
+        return str(inner).startswith(str(outer).rstrip("/") + "/")
+    return Path(outer).resolve() in Path(inner).resolve().parents
+
+
+def output_of(job: Job | SetJob, data: Location) -> Location:
+    """Return where the release goes: as stated, or beside the data."""
+    return job.output if job.output is not None else default_output(data)
 
 
 def default_output(data: Location) -> Location:

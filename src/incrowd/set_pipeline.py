@@ -90,10 +90,7 @@ def run_sets(job: SetJob, *, force: bool = False, progress: Progress = silent) -
 
     Raises as ``pipeline.run`` does; then nothing was published.
     """
-    rules = job.rules
-    named = (job.sets.row_k, job.sets.items, rules.file, rules.weights, rules.sensitive_items)
-    inputs = [Path(path) for path in named if path]
-    data, output = guarded_outputs(job, inputs, force, also_written=rules.save)
+    data, output = guarded_outputs(job, force)
     format_of_path(output)
     stages = Stages(progress)
     try:

@@ -9,7 +9,7 @@ import typer
 
 from incrowd.attacks.options import AttackOptions, CompositionOptions
 from incrowd.cli.check_more import More, with_more_of_table
-from incrowd.cli.check_report import refuse_report, write_report
+from incrowd.cli.check_report import files_of_job, refuse_report, write_report
 from incrowd.cli.check_sets import check_sets_file, is_about_sets
 from incrowd.cli.check_tables import TableRequest, check_table
 from incrowd.cli.flags import (
@@ -64,6 +64,12 @@ FLAGS = {
     **flags_of("composition", [CompositionOptions], "Attacks"),
     **flags_of("utility", [UtilityOptions], "Utility"),
 }
+FILE_FLAGS = (
+    *("rules", "weights", "sensitive_items", "row_k", "items"),
+    *("population", "other_key", "other_original"),
+)
+"""Flags that name files."""
+
 HOLDS, DOES_NOT_HOLD = 0, 1
 
 
@@ -185,7 +191,10 @@ def check_command(
 
     Exit status: 0 holds, 1 does not hold (with what is exposed), 2 could not check.
     """
-    refuse_report(report, force)
+    named = [released, other, original, key, job, *(stated[flag] for flag in FILE_FLAGS)]
+    named += [spec.path for spec in stated_hierarchies(hierarchy).values()]
+    if report is not None:
+        refuse_report(report, force, [*named, *files_of_job(job)])
     mapping: dict[str, Any] = {}
     apply_flags(mapping, FLAGS, stated)
     location = located(released)

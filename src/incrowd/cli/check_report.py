@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from incrowd.data.locations import Location
 from incrowd.errors import InputError
 
 if TYPE_CHECKING:
@@ -13,18 +15,27 @@ if TYPE_CHECKING:
     from incrowd.figures.material import Material
 
 
-def refuse_report(path: Path | None, force: bool) -> None:
+def refuse_report(path: Path, force: bool, read: Iterable[Location | None]) -> None:
     """Raise before anything is read where a report cannot be written."""
+    from incrowd.outputs import refuse_overwriting
     from incrowd.workspace import exists
 
-    if path is None:
-        return
+    refuse_overwriting([path], read)
     if path.suffix != ".html":
         raise InputError(f"{path}: does not end in .html", remedy="State --report report.html.")
     if not path.absolute().parent.is_dir():
         raise InputError(f"{path.parent}: no such folder", remedy="Make it first.")
     if path.exists() and not force:
         raise exists(path)
+
+
+def files_of_job(path: Path | None) -> list[Location]:
+    """Return the files that a job names for a run to read."""
+    from incrowd.job import read_mapping
+    from incrowd.outputs import files_read
+    from incrowd.set_job import job_from_mapping
+
+    return [] if path is None else files_read(job_from_mapping(read_mapping(path), path.parent))
 
 
 def write_report(path: Path, checked: CheckedTable | CheckedSets, force: bool) -> None:

@@ -154,8 +154,8 @@ def compare_command(
 
     Exit status: 0 compared, 2 bad job, data or usage, 130 interrupted (what was measured is kept).
     """
-    from incrowd.compare.comparison import compare, require_other_file
-    from incrowd.outputs import default_output
+    from incrowd.compare.comparison import compare
+    from incrowd.outputs import default_output, files_read, refuse_overwriting
 
     mapping, base = started(source)
     roles = {
@@ -188,8 +188,9 @@ def compare_command(
     if output is None and job.data is not None:
         released = str(default_output(job.data)).rstrip("/")
         output = Path(released.partition(".release")[0] + ".compare.json")
+    stated_in = Path(source) if source.endswith(".toml") else None
+    refuse_overwriting([output, report], [*files_read(job), stated_in])
     if report is not None:
-        require_other_file(job, report)
         _require_writable(report, force)
     kept = "" if output is None else f"; measured points are kept in {output}"
     try:

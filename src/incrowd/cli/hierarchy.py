@@ -74,8 +74,10 @@ def hierarchy_command(
     """
     from incrowd.data.doctor import counted
     from incrowd.data.hierarchy_files import arx_csv, write_hierarchy
+    from incrowd.outputs import refuse_overwriting
     from incrowd.pipeline import read_input
 
+    refuse_overwriting([output], [data, source])
     if source is not None and build is not None:
         raise JobError("--from and --build exclude each other", remedy="Give one of them.")
     if output is not None and output.exists() and not force:

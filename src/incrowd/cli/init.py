@@ -43,8 +43,10 @@ def init_command(
         incrowd init patients.csv -o job.toml
     """
     from incrowd.data.proposal import notes_on, propose
+    from incrowd.outputs import refuse_overwriting
     from incrowd.pipeline import read_input
 
+    refuse_overwriting([output], [data])
     mapping: dict[str, Any] = {}
     apply_flags(mapping, FLAGS, stated)
     reading = build(InputOptions, mapping.get("input", {}), "input")

@@ -124,6 +124,9 @@ def run_command(
     Exit status: 0 published, 2 bad job, data or usage, 3 no release can satisfy it,
     4 the audit refused it, 130 interrupted.
     """
+    from incrowd.outputs import files_read, files_written, refuse_overwriting
+    from incrowd.policies import POLICY
+
     mapping, base = started(source, policy)
     if output is not None:
         mapping["output"] = from_here(output, base)
@@ -149,6 +152,8 @@ def run_command(
     job = job_from_mapping(mapping, base)
     if on_interrupt not in ON_INTERRUPT:
         raise unknown("answer to Ctrl-C", on_interrupt, ON_INTERRUPT, where="--on-interrupt")
+    stated_in = Path(source) if source.endswith(".toml") else policy and policy / POLICY
+    refuse_overwriting([*files_written(job), save_job], [*files_read(job), stated_in])
     return execute(
         job,
         force=force,

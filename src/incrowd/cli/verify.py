@@ -59,6 +59,7 @@ def verify_command(
     """
     from incrowd.cli.show import show_verified
     from incrowd.guarantees.evidence import Finding
+    from incrowd.outputs import refuse_overwriting
     from incrowd.verification import (
         check_bytes,
         check_found_again,
@@ -68,6 +69,10 @@ def verify_command(
         read_certificate,
     )
 
+    beside = f"{certificate}.sig"
+    refuse_overwriting(
+        [report], [released, certificate, beside, public_key, original, commitment_key]
+    )
     stated = read_certificate(certificate)
     promise = _promise(stated, certificate)
     location = located(released)

@@ -32,6 +32,7 @@ from incrowd.compare.kept import (
 from incrowd.compare.measure import FAILED, INTERNAL, RELEASED, UNFIT, Asked, request_of
 from incrowd.data.locations import is_address, name_of
 from incrowd.errors import InputError, JobError
+from incrowd.outputs import files_read, refuse_overwriting
 from incrowd.progress import Progress, silent
 from incrowd.set_job import SetJob
 from incrowd.version import __version__
@@ -219,7 +220,7 @@ def compare(
     if not Path(str(job.data)).exists():
         raise InputError(f"{job.data}: no such file", remedy="Check the path.")
     target = None if output is None else Path(output)
-    require_other_file(job, target)
+    refuse_overwriting([target], files_read(job))
     _require_predictable(job, predict)
     by = by or default_loss(job)
     planned = grid(job, ks, methods, metrics, efforts, suppression_limits, by)
@@ -348,16 +349,6 @@ def _in_process(planned: Planned, folder: Path, asked: Asked) -> dict[str, Any]:
     if answer["status"] == INTERNAL:
         raise RuntimeError(f"the process of {planned.point.key} failed: {answer['reason']}")
     return answer
-
-
-def require_other_file(job: Job | SetJob, path: Path | None) -> None:
-    """Raise where something would be written over the data."""
-    data = Path(str(job.data))
-    if path is not None and path.exists() and data.exists() and path.samefile(data):
-        raise InputError(
-            f"{path}: the output is an input of the job",
-            remedy="Inputs are never modified: name another file.",
-        )
 
 
 def _require_predictable(job: Job | SetJob, predict: str | None) -> None:
