@@ -3,8 +3,9 @@
 Everything a run writes before its release is published lies in one folder beside the output:
 ``.incrowd-XXXXXXXX``, mode 0700, files 0600. It is removed when the run ends in any way that Python
 lives to see. A killed run leaves it behind; the next run into the same folder removes it. A lock
-beside it, ``.incrowd-XXXXXXXX.lock``, tells the dead from the living: it is there before the folder
-and until after it, and the operating system lets go of it when its process dies.
+beside it, ``.incrowd-XXXXXXXX.lock``, tells the dead from the living and ours from the user's: it
+is there before the folder and until after it, a run of ours wrote its mark into it, and the
+operating system lets go of it when its process dies. A folder without such a lock is not ours.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import secrets
 import shutil
 from pathlib import Path
@@ -21,6 +23,10 @@ from incrowd.errors import InputError
 
 PREFIX = ".incrowd-"
 LOCK = ".lock"
+MARK = "incrowd workspace"
+"""What the lock of a folder that a run made begins with."""
+
+_LOCK_NAME = re.compile(rf"{re.escape(PREFIX)}[0-9a-f]{{8}}{re.escape(LOCK)}")
 
 
 class Workspace:
@@ -37,9 +43,13 @@ class Workspace:
             while self._lock < 0:
                 self.folder = self._parent / f"{PREFIX}{secrets.token_hex(4)}"
                 self._lock = _held(_lock_of(self.folder), os.O_CREAT | os.O_EXCL)
+            os.write(self._lock, f"{MARK}, process {os.getpid()}\n".encode())
             self.folder.mkdir(mode=0o700)
         except OSError as error:
-            self._let_go()
+            if self._lock >= 0:  # the folder is not made, or another's
+                _lock_of(self.folder).unlink(missing_ok=True)
+                os.close(self._lock)
+                self._lock = -1
             raise InputError(
                 f"{self._parent}: cannot write there ({os.strerror(error.errno or 0)})",
                 remedy="Choose another folder with -o, or mend its permissions.",
@@ -52,14 +62,8 @@ class Workspace:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self._let_go()
-
-    def _let_go(self) -> None:
-        if self._lock >= 0:
-            _lock_of(self.folder).unlink(missing_ok=True)
-            os.close(self._lock)
-            self._lock = -1
+        _remove(_lock_of(self.folder), self._lock)
+        self._lock = -1
 
     def file(self, name: str) -> Path:
         """Return the path of a new private file in the folder."""
@@ -69,16 +73,36 @@ class Workspace:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what killed runs left behind in a folder; living runs are left alone."""
+    """Remove what killed runs left behind in a folder; living runs are left alone.
+
+    So is every folder that no run made. A run that was killed before it wrote its mark left an
+    empty lock and no folder.
+    """
     for lock in folder.glob(f"{PREFIX}*{LOCK}"):
+        if not _LOCK_NAME.fullmatch(lock.name):
+            continue
         descriptor = _held(lock, 0)
-        if descriptor >= 0:
-            shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
-            lock.unlink(missing_ok=True)
+        if descriptor < 0:
+            continue
+        written = os.pread(descriptor, len(MARK), 0)
+        is_begun = not written and not os.path.lexists(_folder_of(lock))
+        if written == MARK.encode() or is_begun:
+            _remove(lock, descriptor)
+        else:
             os.close(descriptor)
-    for leftover in folder.glob(f"{PREFIX}*"):
-        if leftover.is_dir() and not leftover.is_symlink() and not _lock_of(leftover).exists():
-            shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _remove(lock: Path, descriptor: int) -> None:
+    """Remove a folder and its lock, which is held; the lock stays while something is left."""
+    folder = _folder_of(lock)
+    shutil.rmtree(folder, ignore_errors=True)
+    if not os.path.lexists(folder):
+        lock.unlink(missing_ok=True)
+    os.close(descriptor)
+
+
+def _folder_of(lock: Path) -> Path:
+    return lock.with_name(lock.name.removesuffix(LOCK))
 
 
 def _lock_of(folder: Path) -> Path:
@@ -88,13 +112,13 @@ def _lock_of(folder: Path) -> Path:
 def _held(lock: Path, flags: int) -> int:
     """Return the descriptor of a lock file that is now ours, −1 where it is another's or gone."""
     try:
-        descriptor = os.open(lock, os.O_RDWR | flags, 0o600)
+        descriptor = os.open(lock, os.O_RDWR | os.O_NOFOLLOW | flags, 0o600)
     except FileExistsError:
         return -1
-    except FileNotFoundError:
+    except OSError:
         if flags & os.O_CREAT:
-            raise  # the folder itself is gone
-        return -1
+            raise  # the folder itself is gone, or closed to us
+        return -1  # gone, a link, or another user's
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         is_same = lock.stat().st_ino == os.fstat(descriptor).st_ino

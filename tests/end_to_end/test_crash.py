@@ -134,6 +134,61 @@ def test_a_living_run_is_left_alone(desk):
     assert not workspace.folder.exists()
 
 
+@pytest.mark.parametrize("name", [".incrowd-notes", ".incrowd-0123abcd", ".incrowd-0123abcd-old"])
+@pytest.mark.parametrize("lock", [None, "", "mine\n"], ids=["alone", "empty", "other"])
+def test_a_folder_that_no_run_made_is_never_swept(desk, name, lock):
+    from incrowd.workspace import sweep
+
+    (desk / name).mkdir()
+    (desk / name / "kept.txt").write_text("kept")
+    if lock is not None:
+        (desk / f"{name}.lock").write_text(lock)
+    before = desk.files()
+    sweep(desk.folder)
+    assert desk.files() == before
+    assert (desk / name / "kept.txt").read_text() == "kept"
+
+
+def test_a_lock_that_is_a_link_is_left_alone(desk):
+    from incrowd.workspace import MARK, sweep
+
+    (desk / ".incrowd-0123abcd").mkdir()
+    (desk / "marked.txt").write_text(MARK)
+    (desk / ".incrowd-0123abcd.lock").symlink_to("marked.txt")
+    sweep(desk.folder)
+    assert (desk / ".incrowd-0123abcd").is_dir()
+    assert (desk / ".incrowd-0123abcd.lock").is_symlink()
+
+
+def test_what_a_killed_run_left_is_swept(desk):
+    code = (
+        "import os, pathlib, signal\n"
+        "from incrowd.workspace import Workspace\n"
+        "with Workspace(pathlib.Path()) as workspace:\n"
+        "    workspace.file('x')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=desk.folder, check=False)
+    assert len(leftovers(desk)) == 2
+    from incrowd.workspace import sweep
+
+    sweep(desk.folder)
+    assert leftovers(desk) == []
+
+
+def test_what_cannot_be_removed_keeps_its_mark_for_the_next_run(desk, monkeypatch):
+    from incrowd import workspace
+
+    with monkeypatch.context() as patch:
+        patch.setattr(workspace.shutil, "rmtree", lambda *_, **__: None)
+        with workspace.Workspace(desk.folder) as made:
+            made.file("x")
+        workspace.sweep(desk.folder)
+    assert len(leftovers(desk)) == 2
+    workspace.sweep(desk.folder)
+    assert leftovers(desk) == []
+
+
 def test_ctrl_c_answers_130_and_terminate_cleans_up(desk):
     header, *lines = (desk / "census.csv").read_text().splitlines()
     big = [header, *lines * 200]
