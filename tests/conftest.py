@@ -7,8 +7,8 @@ import pytest
 from hypothesis import settings
 
 import tiers
-from incrowd.engines.disk import DiskEngine
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.disk.engine import DiskEngine
+from incrowd.engines.local.engine import LocalEngine
 
 # Many short sessions: Java's slower, better compiler never earns back what it costs, and its
 # threads take the processors from the tests.
@@ -28,7 +28,7 @@ def pytest_configure(config):
 @pytest.fixture(scope="session")
 def spark_is_available():
     """Skip, saying why, where Spark cannot start; fail where it must."""
-    from incrowd.engines.spark_session import unavailable
+    from incrowd.engines.spark.session import unavailable
 
     missing = unavailable()
     if missing and os.environ.get("INCROWD_REQUIRE_SPARK") == "1":
@@ -40,7 +40,7 @@ def spark_is_available():
 @pytest.fixture(scope="session")
 def spark_engine(spark_is_available):  # noqa: ARG001
     """One Spark session on this machine for the whole run of the tests."""
-    from incrowd.engines.spark import SparkEngine
+    from incrowd.engines.spark.engine import SparkEngine
 
     engine = SparkEngine("local[2]", memory=1 << 30)
     yield engine
@@ -63,7 +63,7 @@ def standalone_cluster(spark_is_available, tmp_path_factory):  # noqa: ARG001
 def connect_server(spark_is_available, tmp_path_factory):  # noqa: ARG001
     """The address of a Spark Connect server on loopback, with two threads for tasks."""
     from engines.clusters import connect
-    from incrowd.engines.spark_connect import missing_connect
+    from incrowd.engines.spark.links import missing_connect
 
     missing = missing_connect()
     if missing:

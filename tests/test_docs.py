@@ -13,16 +13,14 @@ import pytest
 from benchmarks.pages import DRAWINGS, TABLES, drawings, fill
 from benchmarks.sets.samples import user_lists
 from incrowd.cli import run_with_status
-from incrowd.data.samples import write_sample
-from incrowd.data.set_files import write_sets
-from incrowd.engines.table import EngineChoice
-from incrowd.guarantees.set_table import SET_GUARANTEES
-from incrowd.guarantees.table import GUARANTEES
-from incrowd.job import InputOptions, Job, ReleaseOptions
-from incrowd.methods.set_table import SET_METHODS
-from incrowd.methods.table import METHODS
-from incrowd.metrics.table import METRICS
-from incrowd.set_job import RuleInput, SetInput, SetReleaseOptions
+from incrowd.engines.choice import EngineChoice
+from incrowd.guarantees.table import GUARANTEES, SET_GUARANTEES
+from incrowd.job.job import InputOptions, Job, ReleaseOptions
+from incrowd.job.set_job import RuleInput, SetInput, SetReleaseOptions
+from incrowd.measures.losses.tables import METRICS
+from incrowd.methods.table import METHODS, SET_METHODS
+from incrowd.samples import write_sample
+from incrowd.sets.files import write_sets
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -122,24 +120,24 @@ def test_docstring_examples_of_the_public_names():
     import doctest
 
     import incrowd
-    import incrowd.data.coding
-    import incrowd.data.schema
-    import incrowd.data.specs
-    import incrowd.engines.table
-    import incrowd.guarantees.adaptive
-    import incrowd.guarantees.k_anonymity
-    import incrowd.job
+    import incrowd.encoding.coding
+    import incrowd.engines.choice
+    import incrowd.guarantees.adaptive.promise
+    import incrowd.guarantees.tables.k_anonymity
+    import incrowd.hierarchies.specs
+    import incrowd.job.job
+    import incrowd.tables.schema
 
     n_tried = 0
     for module in [
         incrowd,
-        incrowd.job,
-        incrowd.data.coding,
-        incrowd.data.schema,
-        incrowd.data.specs,
-        incrowd.engines.table,
-        incrowd.guarantees.adaptive,
-        incrowd.guarantees.k_anonymity,
+        incrowd.job.job,
+        incrowd.encoding.coding,
+        incrowd.tables.schema,
+        incrowd.hierarchies.specs,
+        incrowd.engines.choice,
+        incrowd.guarantees.adaptive.promise,
+        incrowd.guarantees.tables.k_anonymity,
     ]:
         result = doctest.testmod(module)
         assert result.failed == 0, module.__name__

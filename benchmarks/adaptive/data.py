@@ -15,7 +15,7 @@ from benchmarks.shared.datasets import require
 from benchmarks.shared.provenance import file_record
 
 if TYPE_CHECKING:
-    from incrowd.methods.adaptive.problem import Problem
+    from incrowd.methods.adaptive.search import Problem
 
 ADULT = "adult/adult.csv.gz"
 CATEGORICAL = (
@@ -57,7 +57,7 @@ class Wished:
 
     def problem(self, folder: Path) -> Problem:
         """Read or draw it."""
-        from incrowd.methods.adaptive.problem import Problem
+        from incrowd.methods.adaptive.search import Problem
 
         codes, n_values = self._codes(folder)
         if self.n_rows:
@@ -90,9 +90,9 @@ class Wished:
             return made.codes, made.n_values
         import pyarrow as pa
 
-        from incrowd.data.one_hot import categories
-        from incrowd.data.read import read_table
-        from incrowd.data.table import Table
+        from incrowd.encoding.one_hot import categories
+        from incrowd.tables.read import read_table
+        from incrowd.tables.table import Table
 
         tables = [read_table(require(folder, name)) for name in self._files()]
         columns = {"adult": CATEGORICAL}.get(self.name, tuple(tables[0].columns))
@@ -104,7 +104,7 @@ class Wished:
 
 def few(problem: Problem, n_rows: int = 60) -> Problem:
     """Return a small problem of the same shape, on which the same loops are compiled."""
-    from incrowd.methods.adaptive.problem import Problem
+    from incrowd.methods.adaptive.search import Problem
 
     codes = np.ascontiguousarray(problem.codes[:, :n_rows])
     k = np.minimum(problem.k[:n_rows], 5).astype(np.int32)

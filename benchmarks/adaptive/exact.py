@@ -19,7 +19,7 @@ from benchmarks.adaptive.runs import measured_cases
 from benchmarks.adaptive.sizes import AdaptiveSizes
 
 if TYPE_CHECKING:
-    from incrowd.methods.adaptive.problem import Problem
+    from incrowd.methods.adaptive.search import Problem
 
 COVERS = ("mce", "lse", "nearest")
 

@@ -24,7 +24,7 @@ from benchmarks.adaptive.data import Wished, few
 from benchmarks.adaptive.plain_neighbours import by_numpy, by_scikit_learn, one_hot_floats
 
 if TYPE_CHECKING:
-    from incrowd.methods.adaptive.problem import Problem
+    from incrowd.methods.adaptive.search import Problem
 
 REPEATS = 2
 """The least time of so many counts."""
@@ -98,7 +98,7 @@ def _least_time(task: Callable[[], Any]) -> tuple[float, Any]:
 
 def _by_incrowd(problem: Problem, n_nearest: int) -> NDArray[np.int32]:
     """Return each row's distances to the nearest rows unlike it, as the search finds them."""
-    from incrowd.engines.local import LocalEngine
+    from incrowd.engines.local.engine import LocalEngine
     from incrowd.methods.adaptive.neighbours import Workshop, by_differences
     from incrowd.methods.adaptive.ranked import Ranked
     from incrowd.progress import silent

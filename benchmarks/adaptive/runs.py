@@ -26,7 +26,7 @@ from benchmarks.shared.stem import answers
 
 if TYPE_CHECKING:
     from incrowd.guarantees.evidence import Evidence
-    from incrowd.methods.adaptive.problem import Found, Problem
+    from incrowd.methods.adaptive.search import Found, Problem
 
 Case = dict[str, Any]
 """``case`` is its name; ``steps`` are searches with their settings, one after the other, such as
@@ -81,9 +81,9 @@ def iterations(watch: Watch) -> list[dict[str, Any]]:
 
 def searched(problem: Problem, case: Case, progress: Any) -> Found:
     """Run a case's steps in this process."""
-    from incrowd.engines.local import LocalEngine
+    from incrowd.engines.local.engine import LocalEngine
     from incrowd.methods.adaptive import cover, partition, sweeps
-    from incrowd.methods.adaptive.problem import Found
+    from incrowd.methods.adaptive.search import Found
 
     engine = LocalEngine(threads=case.get("threads", 1))
     found = Found(np.zeros((problem.n_rows, problem.n_cells), dtype=np.bool_))
@@ -159,7 +159,7 @@ def believed(problem: Problem, is_masked: NDArray[np.bool_]) -> dict[str, Any]:
     Raises where it finds somebody without their crowd.
     """
     from incrowd.errors import InputError
-    from incrowd.guarantees.adaptive import AdaptiveAnonymity
+    from incrowd.guarantees.adaptive.promise import AdaptiveAnonymity
 
     started = time.perf_counter()
     guarantee = AdaptiveAnonymity(k_column="k", posterior="report")
@@ -193,8 +193,8 @@ def evidence_of(problem: Problem, is_masked: NDArray[np.bool_]) -> Evidence:
     """Return the release as the audit reads it, beside what it was made of."""
     import pyarrow as pa
 
-    from incrowd.data.hierarchy import STAR
     from incrowd.guarantees.evidence import Evidence
+    from incrowd.hierarchies.tree import STAR
 
     n_values = np.repeat(2, problem.n_cells) if problem.is_bit else problem.n_values
     names = tuple(str(cell) for cell in range(problem.n_cells))
@@ -236,7 +236,7 @@ def save(problem: Problem, path: Path) -> None:
 
 def reload(path: Path) -> Problem:
     """Read what ``save`` wrote."""
-    from incrowd.methods.adaptive.problem import Problem
+    from incrowd.methods.adaptive.search import Problem
 
     with np.load(path) as kept:
         return Problem(kept["codes"], kept["n_values"], kept["k"], bool(kept["is_bit"]))

@@ -19,11 +19,11 @@ PREDICTED = "salary-class"
 def run(folder: Path, progress: Progress) -> dict[str, Any]:
     """Compare releases of Adult; ``folder`` holds the data sets."""
     from incrowd.compare.comparison import compare
-    from incrowd.data.schema import Schema
-    from incrowd.data.specs import HierarchySpec
-    from incrowd.guarantees.k_anonymity import KAnonymity
-    from incrowd.job import Job
+    from incrowd.guarantees.tables.k_anonymity import KAnonymity
+    from incrowd.hierarchies.specs import HierarchySpec
+    from incrowd.job.job import Job
     from incrowd.methods.table import METHODS as KNOWN
+    from incrowd.tables.schema import Schema
 
     versions = require_bench_extra("the workload compare")
     data = require(folder, ADULT)

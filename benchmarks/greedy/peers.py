@@ -98,7 +98,7 @@ def _judged(released: Path, rows: Any, k: int) -> dict[str, Any]:
 
 def _write_texts(source: Path, target: Path) -> None:
     """Write the eight columns as a plain CSV of texts."""
-    from incrowd.data.read import read_table
+    from incrowd.tables.read import read_table
 
     frame = read_table(source).frame.select(list(ADULT_EIGHT))
     columns = [column.cast("string").to_pylist() for column in frame.columns]

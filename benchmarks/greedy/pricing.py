@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from incrowd.data.hierarchy import Hierarchy
-from incrowd.data.prices import cost_to_root
 from incrowd.errors import DataError
+from incrowd.hierarchies.prices import cost_to_root
+from incrowd.hierarchies.tree import Hierarchy
 
 _RANGE = re.compile(r"(-?\d+(?:\.\d+)?)\s*-\s*(-?\d+(?:\.\d+)?)")
 

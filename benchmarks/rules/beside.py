@@ -91,7 +91,7 @@ def mined_case(data: RuleData, sizes: RulesSizes) -> Task:
 
 def _mined(transactions: Transactions, case: dict[str, Any]) -> dict[str, Any]:
     from incrowd.errors import JobError
-    from incrowd.methods.rbat.mine import MOST_RULES, mine_rules
+    from incrowd.transactions.mine import MOST_RULES, mine_rules
 
     started = time.perf_counter()
     try:

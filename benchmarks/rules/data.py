@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from benchmarks.sets.data import SetData
 
 if TYPE_CHECKING:
-    from incrowd.data.rules import Rules
-    from incrowd.data.sets import Sets
+    from incrowd.sets.sets import Sets
+    from incrowd.transactions.rules import Rules
 
 SHOP = "shop"
 REAL = ("groceries", "msweb", "bms-webview1", "kosarak70k", "retail")
@@ -47,8 +47,8 @@ class RuleData:
 
     def made(self, folder: Path) -> Transactions:
         """Read or draw them."""
-        from incrowd.data.item_roles import sensitive_items
-        from incrowd.data.rule_samples import generate_rules
+        from incrowd.transactions.rule_files import sensitive_items
+        from incrowd.transactions.samples import generate_rules
 
         sets = self._once(folder)
         is_sensitive, _ = sensitive_items(f"share:{self.share}", range(sets.n_items))
@@ -96,8 +96,8 @@ def reload(path: Path) -> Transactions:
     """Read what ``save`` wrote."""
     import pyarrow as pa
 
-    from incrowd.data.rules import Rules
-    from incrowd.data.sets import Sets
+    from incrowd.sets.sets import Sets
+    from incrowd.transactions.rules import Rules
 
     with np.load(path) as kept:
         is_sensitive = kept["is_sensitive"]

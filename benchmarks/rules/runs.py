@@ -25,7 +25,7 @@ from benchmarks.shared.measured import forked
 from benchmarks.shared.stem import answers
 
 if TYPE_CHECKING:
-    from incrowd.methods.rbat.promise import KmPromise, RulePromise
+    from incrowd.methods.shared.item_parts import KmPromise, RulePromise
 
 Case = dict[str, Any]
 """``settings`` of the method, ``k``, and ``confidence`` with ``n_rules``, the first so many, or
@@ -63,7 +63,7 @@ def measured_cases(data: RuleData, cases: Sequence[Case], folder: Path) -> list[
 
 def promise_of(transactions: Transactions, case: Case) -> RulePromise | KmPromise:
     """Return what a case promises, in the numbers of the search."""
-    from incrowd.methods.rbat.promise import KmPromise, RulePromise
+    from incrowd.methods.shared.item_parts import KmPromise, RulePromise
 
     weight = np.ones(transactions.sets.n_items)
     if "m" in case:
@@ -74,7 +74,7 @@ def promise_of(transactions: Transactions, case: Case) -> RulePromise | KmPromis
 
 def search(transactions: Transactions, case: Case, target: Path | None = None) -> dict[str, Any]:
     """Search for parts in this process; they are written to ``target``."""
-    from incrowd.engines.local import LocalEngine
+    from incrowd.engines.local.engine import LocalEngine
     from incrowd.methods.rbat.method import Rbat
     from incrowd.progress import silent
 
@@ -99,9 +99,9 @@ def search(transactions: Transactions, case: Case, target: Path | None = None) -
 
 def look_at(transactions: Transactions, case: Case, target: Path) -> dict[str, Any]:
     """Make the release of the parts in a file; audit it and say what it lost."""
-    from incrowd.data.generalized import generalized_sets
-    from incrowd.guarantees.rules import KmAnonymity, RuleEvidence, RuleProtection
-    from incrowd.metrics.rules import rule_losses
+    from incrowd.guarantees.transactions.promises import KmAnonymity, RuleEvidence, RuleProtection
+    from incrowd.measures.losses.transactions import rule_losses
+    from incrowd.transactions.generalized import generalized_sets
 
     sets, is_sensitive, _ = transactions
     released = generalized_sets(sets, np.load(target), is_sensitive)
@@ -129,7 +129,7 @@ def look_at(transactions: Transactions, case: Case, target: Path) -> dict[str, A
 
 def few(transactions: Transactions) -> Transactions:
     """Return few of the rows and rules that they can keep, on which the same loops are compiled."""
-    from incrowd.data.rule_samples import generate_rules
+    from incrowd.transactions.samples import generate_rules
 
     sets, is_sensitive, _ = transactions
     some = sets.take(np.arange(min(FEW, sets.n_rows)))

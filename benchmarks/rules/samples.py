@@ -11,9 +11,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.data.set_format import MOST
-from incrowd.data.sets import Sets
 from incrowd.errors import JobError
+from incrowd.sets.format import MOST
+from incrowd.sets.sets import Sets
 
 _BLOCK_ROWS = 1 << 16  # fixed: every block draws from a seed of its own
 _ROUNDS = 6  # after that, rows that still lack items are filled by one draw of all items

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.shared.datasets import ZIP_POPULATION, require
-from incrowd.outputs import file_hash
+from incrowd.workspace import file_hash
 
 VOTERS_AT_ONCE = 10_000_000
 """Longer voter lists are drawn in blocks of so many, each from a seed of its own."""
@@ -66,7 +66,7 @@ def write_voters(n_rows: int, folder: Path, target: Path) -> Made:
     from pyarrow import parquet
 
     from benchmarks.shared.voters import as_table, voters, zip_population
-    from incrowd.data.hierarchy_files import write_hierarchy
+    from incrowd.hierarchies.files import write_hierarchy
 
     population = zip_population(require(folder, ZIP_POPULATION))
     whole, parts = target / "voters.parquet", target / "voters"
@@ -127,8 +127,8 @@ def write_payments(n_rows: int, target: Path) -> Made:
 def write_baskets(n_rows: int, n_items: int, longest: int, n_rules: int, target: Path) -> Made:
     """Write ``baskets.parquet``, ``rules.txt`` and the sensitive items."""
     from benchmarks.rules.data import SHOP, RuleData
-    from incrowd.data.set_files import write_sets
-    from incrowd.data.set_format import SetFormat
+    from incrowd.sets.files import write_sets
+    from incrowd.sets.format import SetFormat
 
     data = RuleData(SHOP, n_rules, n_rows, n_items, longest)
     sets, is_sensitive, rules = data.made(target)

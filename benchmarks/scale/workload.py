@@ -56,7 +56,7 @@ def run(
     ``keep`` is given all results after every case. Where Spark cannot start, that is told before
     anything is measured.
     """
-    from incrowd.engines.spark_session import unavailable
+    from incrowd.engines.spark.session import unavailable
 
     wanted = parts or tuple(part for part in PARTS if part != "most" or cases)
     named = [name for tasks in chosen(PARTS, wanted, cases, sizes).values() for name in tasks]

@@ -18,7 +18,7 @@ from benchmarks.shared.provenance import file_record
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from incrowd.data.sets import Sets
+    from incrowd.sets.sets import Sets
 
 PLAYSTORE = "playstore/googleplaystore.csv.gz"
 GRAPHS = {
@@ -81,7 +81,7 @@ class SetData:
         return BASKETS.get(self.name) or {"adult": ADULT, "playstore": PLAYSTORE}[self.name]
 
     def _read(self, folder: Path) -> Sets:
-        from incrowd.data.set_files import SetOptions, read_sets
+        from incrowd.sets.files import SetOptions, read_sets
 
         path = require(folder, self._file())
         if self.name in GRAPHS:
@@ -92,7 +92,7 @@ class SetData:
 
     def _first_rows(self, sets: Sets) -> Sets:
         """Return the sets as rows and items without names, cut to the rows that are wanted."""
-        from incrowd.data.sets import BIPARTITE
+        from incrowd.sets.sets import BIPARTITE
 
         sets = replace(sets, row_names=None, item_names=None, graph=BIPARTITE)
         if not self.n_rows or self.n_rows >= sets.n_rows:
@@ -102,8 +102,8 @@ class SetData:
 
 def adult_sets(path: Path) -> Sets:
     """Return Adult's eight categorical columns one-hot, ``?`` as a value: 102 items."""
-    from incrowd.data.one_hot import categories
-    from incrowd.data.read import read_table
+    from incrowd.encoding.one_hot import categories
+    from incrowd.tables.read import read_table
 
     return _one_hot(list(categories(read_table(path), CATEGORICAL).codes))
 
@@ -114,7 +114,7 @@ def playstore_sets(path: Path) -> Sets:
     Category, installs, type, content rating, genres and Android version as they are; the rating
     as printed, to a tenth; reviews and size by powers of two; the last update by quarter.
     """
-    from incrowd.data.read import read_table
+    from incrowd.tables.read import read_table
 
     frame = read_table(path).frame
     columns = [_coarse(frame.column(name), how) for name, how in PLAYSTORE_COLUMNS.items()]
@@ -166,7 +166,7 @@ PLAYSTORE_COLUMNS: dict[str, Callable[[str], str]] = {
 
 def _one_hot(codes: Sequence[Any]) -> Sets:
     """Return each row's codes as items, one attribute after the other."""
-    from incrowd.data.sets import Sets
+    from incrowd.sets.sets import Sets
 
     widths = [int(np.max(column, initial=-1)) + 1 for column in codes]
     first = np.concatenate([[0], np.cumsum(widths)]).astype(np.int32)
@@ -191,7 +191,7 @@ def save(instances: Sequence[Sets], path: Path) -> None:
 
 def reload(path: Path) -> list[Sets]:
     """Read what ``save`` wrote."""
-    from incrowd.data.sets import Sets
+    from incrowd.sets.sets import Sets
 
     with np.load(path) as kept:
         return [

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.compiling import compiled
-from incrowd.methods.set_cluster.kernel_near import Found, Index, find_near
-from incrowd.methods.set_cluster.kernel_state import Kinds
+from incrowd.methods.cluster.sets.kernels.near import Found, Index, find_near
+from incrowd.methods.cluster.sets.kernels.state import Kinds
 
 
 @compiled

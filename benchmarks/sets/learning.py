@@ -25,7 +25,7 @@ from benchmarks.shared.datasets import require
 from benchmarks.shared.extras import require_bench_extra
 
 if TYPE_CHECKING:
-    from incrowd.data.sets import Sets
+    from incrowd.sets.sets import Sets
 
 HELD_BACK = 0.25
 LABEL = "salary-class"
@@ -55,7 +55,7 @@ class Learner:
     """Adult's rows as sets with labels, and a network to be trained on some of them."""
 
     def __init__(self, folder: Path, sizes: SetsSizes) -> None:
-        from incrowd.data.read import read_table
+        from incrowd.tables.read import read_table
 
         self.sizes = sizes
         path = require(folder, ADULT)
@@ -143,11 +143,10 @@ def _by_k(
     name: str, guarantee: str, settings: dict[str, Any]
 ) -> Callable[[Learner], list[Measured]]:
     def measure(learner: Learner) -> list[Measured]:
-        from incrowd.engines.local import LocalEngine
-        from incrowd.methods.set_table import SET_METHODS
-        from incrowd.methods.sets.promise import SetPromise
-        from incrowd.methods.sets.vote import shown
-        from incrowd.metrics.sets import set_losses
+        from incrowd.engines.local.engine import LocalEngine
+        from incrowd.measures.losses.sets import set_losses
+        from incrowd.methods.shared.of_sets.vote import SetPromise, shown
+        from incrowd.methods.table import SET_METHODS
         from incrowd.progress import silent
 
         method = SET_METHODS[name](**settings)

@@ -225,7 +225,7 @@ def _parameters(cases: Runs) -> str:
 
 def _epsilon_of(run: Result) -> float | None:
     """Return the ε for edges whose expected similarity is that of a run."""
-    from incrowd.methods.randomized_response.theory import epsilon_for
+    from incrowd.methods.randomized_response.search import epsilon_for
 
     data = run["data"]
     if not 0 < run["jaccard"] < 1:

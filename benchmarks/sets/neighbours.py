@@ -30,7 +30,7 @@ from benchmarks.shared.cases import Task
 from benchmarks.shared.extras import require_bench_extra
 
 if TYPE_CHECKING:
-    from incrowd.data.sets import Sets
+    from incrowd.sets.sets import Sets
 
 JACCARD, HAMMING = "jaccard", "hamming"
 REPEATS = 3
@@ -123,9 +123,8 @@ def _least_time(task: Callable[[], Floats]) -> tuple[float, Floats]:
 def most_alike(rows: Sets, n_nearest: int) -> Floats:
     """Return how alike each row's most alike other rows are, falling, by cluster's loops."""
     from benchmarks.sets.kernel import near_of_all
-    from incrowd.methods.set_cluster.kernel_near import LONGEST_LOOK, Found
-    from incrowd.methods.set_cluster.kinds import Part, kinds_of
-    from incrowd.methods.set_cluster.start import index_of
+    from incrowd.methods.cluster.sets.kernels.near import LONGEST_LOOK, Found
+    from incrowd.methods.cluster.sets.start import Part, index_of, kinds_of
 
     needs = np.full(rows.n_rows, 2, dtype=np.int32)
     part = Part(rows.starts, rows.items, rows.n_items, needs).compact()
@@ -146,9 +145,8 @@ def most_alike(rows: Sets, n_nearest: int) -> Floats:
 
 def nearest_summed(rows: Sets, n_nearest: int) -> Floats:
     """Return the sum of each row's distances to its nearest others, by facility's loops."""
-    from incrowd.methods.facility.atoms import atoms_of
-    from incrowd.methods.facility.location import Work, nearest_sums
-    from incrowd.methods.sets.promise import SetPromise
+    from incrowd.methods.facility.location import Work, atoms_of, nearest_sums
+    from incrowd.methods.shared.of_sets.vote import SetPromise
     from incrowd.progress import silent
 
     atoms = atoms_of(rows, SetPromise("smooth", 2))

@@ -20,7 +20,7 @@ from benchmarks.shared.cases import Task
 from incrowd.errors import InputError
 
 if TYPE_CHECKING:
-    from incrowd.data.sets import Sets
+    from incrowd.sets.sets import Sets
 
 SIMILARITIES = (0.1, 0.3, 0.5, 0.7, 0.9)
 DELTA = 0.01
@@ -37,13 +37,13 @@ def noise_of(sets: Sets, epsilon: float, n_seeds: int, most_entries: int) -> Mea
 
     The noise is drawn from stated seeds, so that the figures come out again; a release never is.
     """
+    from incrowd.measures.losses.sets import set_losses
     from incrowd.methods.randomized_response.method import RandomizedResponse
-    from incrowd.methods.randomized_response.theory import (
+    from incrowd.methods.randomized_response.search import (
         expected_jaccard,
         flip_probability,
         jaccard_bound,
     )
-    from incrowd.metrics.sets import set_losses
     from incrowd.progress import silent
 
     n_cells = sets.n_rows * sets.n_items
@@ -88,7 +88,7 @@ def density_case(sizes: SetsSizes) -> Task:
     """Return the task of Figure 2: the ε that a similarity needs, and what that ε brings."""
 
     def task(_: Path) -> list[Measured]:
-        from incrowd.methods.randomized_response.theory import epsilon_for
+        from incrowd.methods.randomized_response.search import epsilon_for
 
         results = []
         for density in sizes.densities:
@@ -104,7 +104,7 @@ def density_case(sizes: SetsSizes) -> Task:
 
 def evenly_spread(density: float, n_entries: int) -> Sets:
     """Return as many rows as items with about so many entries, drawn evenly from seed 0."""
-    from incrowd.data.sets import Sets
+    from incrowd.sets.sets import Sets
 
     side = math.ceil(math.sqrt(n_entries / density))
     rng = np.random.default_rng(0)

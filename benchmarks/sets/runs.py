@@ -26,7 +26,7 @@ from benchmarks.shared.measured import forked
 from benchmarks.shared.stem import answers
 
 if TYPE_CHECKING:
-    from incrowd.data.sets import Sets
+    from incrowd.sets.sets import Sets
 
 Case = dict[str, Any]
 """``method``, ``settings``, ``k``, ``guarantees`` that its groups vote under, and ``n_seeds``.
@@ -79,9 +79,9 @@ def search(
     sets: Sets, case: Case, guarantee: str, seed: int, target: Path | None = None
 ) -> dict[str, Any]:
     """Search for groups in this process; they are written to ``target``."""
-    from incrowd.engines.local import LocalEngine
-    from incrowd.methods.set_table import SET_METHODS
-    from incrowd.methods.sets.promise import SetPromise
+    from incrowd.engines.local.engine import LocalEngine
+    from incrowd.methods.shared.of_sets.vote import SetPromise
+    from incrowd.methods.table import SET_METHODS
     from incrowd.progress import silent
 
     method = SET_METHODS[case["method"]](**case["settings"])
@@ -96,12 +96,11 @@ def search(
 
 def look_at(sets: Sets, case: Case, guarantee: str, target: Path) -> dict[str, Any]:
     """Let the groups of a file vote; audit the release and say what it lost."""
-    from incrowd.data.set_order import canonical_order
-    from incrowd.guarantees.set_table import SET_GUARANTEES
-    from incrowd.guarantees.sets import SetEvidence
-    from incrowd.methods.sets.promise import SetPromise
-    from incrowd.methods.sets.vote import shown
-    from incrowd.metrics.sets import set_losses
+    from incrowd.guarantees.sets.promises import SetEvidence
+    from incrowd.guarantees.table import SET_GUARANTEES
+    from incrowd.measures.losses.sets import set_losses
+    from incrowd.methods.shared.of_sets.vote import SetPromise, shown
+    from incrowd.sets.order import canonical_order
 
     k = case["k"]
     released = shown(sets, np.load(target), SetPromise(guarantee, k))

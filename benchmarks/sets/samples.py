@@ -7,10 +7,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.data.set_build import Pairs, from_pairs
-from incrowd.data.set_format import MOST, SetOptions
-from incrowd.data.sets import Sets
 from incrowd.errors import JobError
+from incrowd.sets.build import Pairs, from_pairs
+from incrowd.sets.format import MOST, SetOptions
+from incrowd.sets.sets import Sets
 
 Places = NDArray[np.int64]
 

@@ -61,8 +61,8 @@ def write_lists(n_rows: int, n_items: int, path: Path) -> Measured:
     """Draw user lists and write them as two columns of a Parquet file; say what they are."""
     from benchmarks.sets.samples import user_lists
     from benchmarks.shared.provenance import file_record
-    from incrowd.data.set_files import write_sets
-    from incrowd.data.set_format import SetFormat
+    from incrowd.sets.files import write_sets
+    from incrowd.sets.format import SetFormat
 
     sets = user_lists(n_rows, n_items)
     write_sets(sets, path, SetFormat("lists", row_column="user", item_column="items"))

@@ -16,7 +16,7 @@ from benchmarks.shared.provenance import file_record
 from incrowd.errors import InputError
 
 if TYPE_CHECKING:
-    from incrowd.data.dataset import Rows
+    from incrowd.encoding.rows import Rows
 
 ADULT = "adult/adult_30162_qi9.csv.gz"
 ADULT_HIERARCHIES = "adult/hierarchies_arx"
@@ -114,8 +114,8 @@ def _coded(
 ) -> Rows:
     import tempfile
 
-    from incrowd.data.encoding import encode
-    from incrowd.data.read import read_table
+    from incrowd.encoding.encode import encode
+    from incrowd.tables.read import read_table
 
     table = read_table(require(folder, name))
     with tempfile.TemporaryDirectory() as scratch:
@@ -128,7 +128,7 @@ def specs_of(
     folder: Path, columns: tuple[str, ...], scratch: Path, ages: tuple[int, int] | None = None
 ) -> Mapping[str, Any]:
     """Return published hierarchies, with ages cut down to a range where one is given."""
-    from incrowd.data.specs import HierarchySpec
+    from incrowd.hierarchies.specs import HierarchySpec
 
     specs = {name: HierarchySpec("file", path=folder / f"{name}.csv") for name in columns}
     if ages is not None:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.shared.datasets import DataSet, load, reload, save
 
 if TYPE_CHECKING:
-    from incrowd.data.dataset import Rows
+    from incrowd.encoding.rows import Rows
 
 Case = dict[str, Any]
 """``method``, ``settings``, ``k`` and ``threads``; for the index against the scan of greedy also
@@ -87,7 +87,7 @@ def _main(words: list[str]) -> None:
         request, folder, target = words[1:]
         save(load(DataSet(*json.loads(request)), Path(folder)), Path(target))
         return
-    from incrowd.metrics.tally import group_sizes
+    from incrowd.measures.losses.tables import group_sizes
 
     rows = reload(Path(words[1]))
     n_distinct = len(group_sizes(rows.nodes, [tree.n_nodes for tree in rows.hierarchies]))
@@ -152,8 +152,7 @@ def forked(task: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 def measure(rows: Rows, case: Case) -> dict[str, Any]:
     """Measure one case in this process."""
-    from incrowd.metrics.table import METRICS
-    from incrowd.metrics.tally import tally
+    from incrowd.measures.losses.tables import METRICS, tally
 
     seconds = float("inf")
     for _ in range(case.get("repeats", 1)):
@@ -174,8 +173,8 @@ def measure(rows: Rows, case: Case) -> dict[str, Any]:
 
 def _search(rows: Rows, case: Case) -> tuple[Rows, dict[str, Any]]:
     """Run a case's search; return the released rows and what else is to be said of it."""
-    from incrowd.engines.local import LocalEngine
-    from incrowd.methods.conditions import Conditions
+    from incrowd.engines.local.engine import LocalEngine
+    from incrowd.methods.shared.conditions import Conditions
     from incrowd.methods.table import METHODS
     from incrowd.progress import silent
 
@@ -190,8 +189,8 @@ def _search(rows: Rows, case: Case) -> tuple[Rows, dict[str, Any]]:
 
 def _merged(rows: Rows, case: Case) -> tuple[Rows, dict[str, Any]]:
     """Run greedy with its index or its scan; what is said tells the merges and their order."""
-    from incrowd.methods.conditions import Conditions
     from incrowd.methods.greedy.search import Plan, merge
+    from incrowd.methods.shared.conditions import Conditions
 
     limits = Conditions(case["k"]).packed(rows.n_rows)
     plan = Plan.of(rows, case["settings"]["metric"], limits, True)

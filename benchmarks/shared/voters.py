@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from incrowd.data.dataset import Rows
-from incrowd.data.hierarchy import Hierarchy
-from incrowd.data.samples import Codes, Draws
+from incrowd.encoding.rows import Rows
 from incrowd.errors import DataError
+from incrowd.hierarchies.tree import Hierarchy
+from incrowd.samples import Codes, Draws
 
 COLUMNS = ("zip", "sex", "race", "birth_year", "party")
 

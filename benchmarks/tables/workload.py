@@ -61,13 +61,13 @@ def measure(data: Path, case: dict[str, Any]) -> dict[str, Any]:
     import tempfile
     import time
 
-    from incrowd.data.encoding import encode
-    from incrowd.data.read import read_table
-    from incrowd.engines.local import LocalEngine
-    from incrowd.methods.conditions import Conditions
+    from incrowd.encoding.encode import encode
+    from incrowd.engines.local.engine import LocalEngine
+    from incrowd.measures.losses.tables import measure as losses_of
+    from incrowd.methods.shared.conditions import Conditions
     from incrowd.methods.table import METHODS
-    from incrowd.metrics.table import measure as losses_of
     from incrowd.progress import silent
+    from incrowd.tables.read import read_table
 
     table = read_table(data)
     with tempfile.TemporaryDirectory() as folder:

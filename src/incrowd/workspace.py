@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import os
 import re
 import secrets
@@ -172,3 +173,9 @@ def write_whole(path: Path, content: str | bytes, *, force: bool, private: bool 
         temporary = workspace.file("content")
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
         publish(temporary, path, force=force, private=private)
+
+
+def file_hash(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

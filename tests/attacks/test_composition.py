@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.attacks import CompositionOptions, Published, composition_finding
-from incrowd.attacks.labels import overlapping
-from incrowd.data.frames import as_table
-from incrowd.data.hierarchy import Hierarchy
-from incrowd.data.ranges import ranges_hierarchy
 from incrowd.errors import IncrowdError, InputError
+from incrowd.hierarchies.ranges import ranges_hierarchy
+from incrowd.hierarchies.tree import Hierarchy
+from incrowd.measures.attacks.composition import Published, composition_finding, overlapping
+from incrowd.measures.attacks.options import CompositionOptions
+from incrowd.tables.frames import as_table
 from oracles import attackers
 from tiers import examples
 
@@ -227,7 +227,7 @@ def test_labels_overlap_by_hierarchy_where_it_has_them():
 
 
 def test_ranges_beyond_the_tree_overlap_by_their_cells():
-    from incrowd.data.grid import find_grid
+    from incrowd.hierarchies.ranges import find_grid
 
     numbers = np.arange(10.0, 50.0)
     labels = [str(int(number)) for number in numbers]

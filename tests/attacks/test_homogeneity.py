@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.attacks import AttackOptions, attack_findings
-from incrowd.data.schema import Schema
 from incrowd.errors import InputError
+from incrowd.measures.attacks.findings import attack_findings
+from incrowd.measures.attacks.options import AttackOptions
+from incrowd.tables.schema import Schema
 from oracles import attackers
 
 HOMOGENEITY = AttackOptions(attack=("homogeneity",), confidence=0.6)

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attacks.small_attacks import releases, way_above
-from incrowd.attacks import AttackOptions, attack_findings
-from incrowd.attacks.rates import sampled, wilson
-from incrowd.data.schema import Schema
 from incrowd.errors import IncrowdError, InputError, JobError
+from incrowd.measures.attacks.findings import attack_findings
+from incrowd.measures.attacks.linkage import sampled, wilson
+from incrowd.measures.attacks.options import AttackOptions
+from incrowd.tables.schema import Schema
 from oracles import attackers
 
 LINKAGE = AttackOptions(attack=("linkage",))
@@ -74,7 +75,7 @@ def test_on_a_k_anonymous_release_it_is_at_most_one_in_k(k, data):
 
 def test_a_hand_made_attack():
     """Four people; the release shows ages in tens and masks one zip."""
-    from incrowd.data.hierarchy import Hierarchy
+    from incrowd.hierarchies.tree import Hierarchy
 
     tree = Hierarchy.from_ladder("age", [["21", "25", "33"], ["20-29", "20-29", "30-39"]])
     original = pa.table({"age": ["21", "25", "25", "33"], "zip": ["1", "1", "2", "2"]})

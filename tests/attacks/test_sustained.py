@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.attacks import AttackOptions, attack_findings
-from incrowd.data.schema import Schema
 from incrowd.errors import InputError
+from incrowd.measures.attacks.findings import attack_findings
+from incrowd.measures.attacks.options import AttackOptions
+from incrowd.tables.schema import Schema
 
 SCHEMA = Schema(["a", "b"])
 
@@ -76,7 +77,7 @@ def test_more_known_than_there_are_people_is_left_out():
 
 
 def test_generalized_cells_are_refused():
-    from incrowd.data.hierarchy import Hierarchy
+    from incrowd.hierarchies.tree import Hierarchy
 
     tree = Hierarchy.from_ladder("a", [["x", "y", "z"], ["xy", "xy", "z"]])
     original = pa.table({"a": ["x", "y"], "b": ["u", "u"]})

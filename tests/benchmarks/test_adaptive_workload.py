@@ -24,7 +24,7 @@ from benchmarks.adaptive.sizes import SMALL
 from benchmarks.pages import TABLES, fill
 from incrowd import covers
 from incrowd.errors import InputError, JobError
-from incrowd.methods.adaptive.problem import Problem
+from incrowd.methods.adaptive.search import Problem
 from incrowd.progress import silent
 
 TINY = replace(

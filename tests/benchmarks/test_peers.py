@@ -8,12 +8,12 @@ import pytest
 from benchmarks.greedy.peer_script import NOT_INSTALLED, PEERS, main
 from benchmarks.greedy.pricing import cell_prices, priced
 from benchmarks.shared.datasets import DataSet, load
-from incrowd.data.hierarchy import Hierarchy
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import DataError
-from incrowd.methods.conditions import Conditions
+from incrowd.hierarchies.tree import Hierarchy
+from incrowd.measures.losses.tables import METRICS
 from incrowd.methods.greedy.method import Greedy
-from incrowd.metrics.table import METRICS
+from incrowd.methods.shared.conditions import Conditions
 from incrowd.progress import silent
 
 AGES = Hierarchy.from_ladder(

@@ -19,9 +19,9 @@ from benchmarks.rules.samples import shop_baskets
 from benchmarks.rules.sizes import SMALL
 from benchmarks.sets.data import BASKETS
 from benchmarks.shared.table_text import NOT_MEASURED
-from incrowd.data.rule_samples import generate_rules
 from incrowd.errors import JobError
 from incrowd.progress import silent
+from incrowd.transactions.samples import generate_rules
 from oracles.rbat import rbat
 
 TINY = replace(SMALL, baskets=(400, 60), n_rules=20, n_rules_varied=(10, 20), most_rows=150)
@@ -198,7 +198,7 @@ def test_a_gamma_that_changes_parts_is_refused(monkeypatch, tmp_path):
 
 
 def test_more_rules_than_are_mined_are_an_outcome(transactions, monkeypatch):
-    from incrowd.methods.rbat import mine
+    from incrowd.transactions import mine
 
     def refuse(*_):
         raise JobError("too many")

@@ -161,7 +161,7 @@ def test_the_most_rows_are_run_only_when_they_are_named(monkeypatch, tmp_path):
     monkeypatch.setattr(
         scale, "run_cases", lambda _, __, ___, parts, *____, **_____: ran.append(parts)
     )
-    monkeypatch.setattr("incrowd.engines.spark_session.unavailable", lambda: None)
+    monkeypatch.setattr("incrowd.engines.spark.session.unavailable", lambda: None)
     scale.run(tmp_path, (), silent, sizes=SMALL)
     scale.run(tmp_path, ("most",), silent, sizes=SMALL)
     assert ran == [tuple(scale.PARTS)[:-1], ("most",)]
@@ -171,7 +171,7 @@ def test_the_most_rows_are_run_only_when_they_are_named(monkeypatch, tmp_path):
 
 def test_spark_that_is_missing_is_told_first_where_it_is_needed(monkeypatch, tmp_path):
     monkeypatch.setattr(
-        "incrowd.engines.spark_session.unavailable", lambda: EngineError("no Java here")
+        "incrowd.engines.spark.session.unavailable", lambda: EngineError("no Java here")
     )
     monkeypatch.setattr(scale, "run_cases", lambda *_, **__: {"ran": True})
     with pytest.raises(EngineError, match="no Java here"):

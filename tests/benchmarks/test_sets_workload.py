@@ -24,9 +24,9 @@ from benchmarks.sets.paper import TABLE_3
 from benchmarks.sets.sizes import SMALL
 from benchmarks.shared import extras
 from incrowd.cli import run_with_status
-from incrowd.data.sets import Sets
 from incrowd.errors import InputError, JobError
 from incrowd.progress import silent
+from incrowd.sets.sets import Sets
 
 TINY = replace(
     SMALL,

@@ -4,8 +4,8 @@ import pytest
 
 from incrowd.compare import comparison
 from incrowd.compare.measure import measured
-from incrowd.data.samples import write_sample
-from incrowd.job import Job
+from incrowd.job.job import Job
+from incrowd.samples import write_sample
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """The front and the recommended point, on points made by hand."""
 
-from incrowd.compare.choice import Measured, front, recommended
-from incrowd.compare.grid import Point, loss_of, varying
+from incrowd.compare.grid import Measured, Point, front, loss_of, recommended, varying
 
 HAND_MADE = [
     Measured("a at k 2", 2, 0.10, 5.0),

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.sets.samples import user_lists
 from command_line import call, incrowd, start
-from incrowd.data.set_files import write_sets
+from incrowd.sets.files import write_sets
 
 FLAGS = ["--quasi", "age,sex", "--sensitive", "diagnosis", "--queries", "50"]
 

@@ -11,12 +11,12 @@ from incrowd.compare.comparison import ONE_ONLY, Comparison, compare
 from incrowd.compare.grid import grid
 from incrowd.compare.measure import Asked
 from incrowd.compare.page import page_of
-from incrowd.data.set_files import write_sets
 from incrowd.errors import InputError, JobError
-from incrowd.job import Job
-from incrowd.pipeline import run
+from incrowd.flow.run import run
+from incrowd.job.job import Job
+from incrowd.job.set_job import SetJob
 from incrowd.report.render import render
-from incrowd.set_job import SetJob
+from incrowd.sets.files import write_sets
 
 TIMES = ("seconds", "cpu_seconds", "stages", "peak_memory_bytes", "front", "fingerprint")
 

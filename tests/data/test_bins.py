@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.bins import binned, proposed_bins
-from incrowd.data.table import Table
+from incrowd.encoding.bins import binned, proposed_bins
 from incrowd.errors import DataError, JobError
+from incrowd.tables.table import Table
 from tiers import examples
 
 

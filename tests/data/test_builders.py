@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.builders import build, hierarchy_for
-from incrowd.data.hierarchy import STAR
-from incrowd.data.hierarchy_files import read_hierarchy, write_hierarchy
-from incrowd.data.kinds import kind_of
-from incrowd.data.specs import HierarchySpec
-from incrowd.data.table import Table
 from incrowd.errors import DataError, HierarchyError, JobError
+from incrowd.hierarchies.builders import build, hierarchy_for
+from incrowd.hierarchies.files import read_hierarchy, write_hierarchy
+from incrowd.hierarchies.specs import HierarchySpec
+from incrowd.hierarchies.tree import STAR
+from incrowd.tables.column_types import kind_of
+from incrowd.tables.table import Table
 from oracles import hierarchies as oracle
 
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.coding import CodedView, Coding, coded_hierarchy
-from incrowd.data.dataset import Rows
-from incrowd.data.hierarchy import Hierarchy
-from incrowd.data.prices import PRICES, cost_to_root
+from incrowd.encoding.coding import CodedView, Coding, coded_hierarchy
+from incrowd.encoding.rows import Rows
 from incrowd.errors import HierarchyError, JobError
+from incrowd.hierarchies.prices import PRICES, cost_to_root
+from incrowd.hierarchies.tree import Hierarchy
 
 AGES = [str(age) for age in range(0, 100, 2)]
 

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.doctor import AILMENTS, examine, refuse
-from incrowd.data.hierarchy import STAR, Hierarchy
-from incrowd.data.hierarchy_repair import repair
 from incrowd.errors import HierarchyError
+from incrowd.hierarchies.doctor import AILMENTS, examine, refuse, repair
+from incrowd.hierarchies.tree import STAR, Hierarchy
 from oracles import hierarchies as oracle
 from tiers import examples
 

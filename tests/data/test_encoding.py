@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.codes import canonical_order
-from incrowd.data.encoding import coded, decode, encode, refuse_stars
-from incrowd.data.schema import Schema
-from incrowd.data.specs import HierarchySpec
-from incrowd.data.table import Table
+from incrowd.encoding.encode import coded, decode, encode, refuse_stars
 from incrowd.errors import DataError
+from incrowd.hierarchies.specs import HierarchySpec
+from incrowd.tables.schema import Schema
+from incrowd.tables.table import Table
 
 CELLS = st.one_of(st.none(), st.sampled_from(["a", "b", "ä", "B", "", "10", "9", "z z"]))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from incrowd.data.fitting import (
+from incrowd.encoding.fitting import (
     by_flags,
     by_text,
     count_fitted,

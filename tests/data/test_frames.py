@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.frames import FRAME_KINDS, from_frame, to_frame
-from incrowd.data.kinds import labels_of
 from incrowd.errors import DataError
+from incrowd.tables.column_types import labels_of
+from incrowd.tables.frames import FRAME_KINDS, from_frame, to_frame
 
 COLUMNS: dict[str, list[Any]] = {
     "n": [1, None, 3],

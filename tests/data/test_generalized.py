@@ -20,12 +20,12 @@ from guarantees.small_transactions import (
     to_transactions,
     transactions,
 )
-from incrowd.data.generalized import generalized_sets, label_of, members_of
-from incrowd.data.set_files import read_set_file, read_sets, write_sets
-from incrowd.data.set_format import LISTS, SetFormat, format_of_path
-from incrowd.data.set_names import item_names_of
-from incrowd.data.sets import Sets
 from incrowd.errors import DataError, JobError
+from incrowd.sets.files import read_set_file, read_sets, write_sets
+from incrowd.sets.format import LISTS, SetFormat, format_of_path
+from incrowd.sets.names import item_names_of
+from incrowd.sets.sets import Sets
+from incrowd.transactions.generalized import generalized_sets, label_of, members_of
 from oracles import rules as oracle
 from tiers import examples
 
@@ -247,7 +247,7 @@ def test_long_names_are_written_in_smaller_blocks(tmp_path, monkeypatch, name):
     )
     write_sets(sets, tmp_path / name, is_generalized=True)
     at_once = (tmp_path / name).read_bytes()
-    monkeypatch.setattr("incrowd.data.set_write._BLOCK_BYTES", 4_000)
+    monkeypatch.setattr("incrowd.sets.write._BLOCK_BYTES", 4_000)
     write_sets(sets, tmp_path / name, is_generalized=True)
     assert (tmp_path / name).read_bytes() == at_once
     assert at_once.count(b"item199") == 20

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.hierarchy import STAR, Hierarchy
 from incrowd.errors import HierarchyError
+from incrowd.hierarchies.tree import STAR, Hierarchy
 from oracles import hierarchies as oracle
 
 

@@ -8,11 +8,11 @@ import pytest
 
 import command_line
 from command_line import call
-from incrowd.cli.tree import draw_tree
-from incrowd.data.builders import hierarchy_for
-from incrowd.data.hierarchy import Hierarchy
-from incrowd.data.specs import HierarchySpec
-from incrowd.data.table import Table
+from incrowd.cli.hierarchy import draw_tree
+from incrowd.hierarchies.builders import hierarchy_for
+from incrowd.hierarchies.specs import HierarchySpec
+from incrowd.hierarchies.tree import Hierarchy
+from incrowd.tables.table import Table
 
 # Typer touches names of Click that Click is about to drop.
 pytestmark = pytest.mark.filterwarnings("ignore:.*deprecated:DeprecationWarning")

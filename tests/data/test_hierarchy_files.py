@@ -9,15 +9,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from incrowd.data.doctor import examine
-from incrowd.data.hierarchy import STAR, Hierarchy
-from incrowd.data.hierarchy_files import (
-    arx_csv,
-    read_hierarchy,
-    read_paths,
-    write_hierarchy,
-)
 from incrowd.errors import HierarchyError
+from incrowd.hierarchies.doctor import examine
+from incrowd.hierarchies.files import arx_csv, read_hierarchy, read_paths, write_hierarchy
+from incrowd.hierarchies.tree import STAR, Hierarchy
 from tiers import examples
 
 signs = st.one_of(st.sampled_from(list(';,"\t\r\n *{}[]…\ufeff\x00\x7f\\')), st.characters())

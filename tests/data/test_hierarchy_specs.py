@@ -8,8 +8,8 @@ import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.specs import DATE_UNITS, KINDS, HierarchySpec
 from incrowd.errors import JobError
+from incrowd.hierarchies.specs import DATE_UNITS, KINDS, HierarchySpec
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.builders import hierarchy_for
-from incrowd.data.encoding import nodes_of
-from incrowd.data.kinds import labels_of
-from incrowd.data.means import least_ranges, mean_cells
-from incrowd.data.specs import HierarchySpec
-from incrowd.data.table import Table
+from incrowd.encoding.encode import nodes_of
 from incrowd.errors import DataError, HierarchyError, JobError
+from incrowd.hierarchies.builders import hierarchy_for
+from incrowd.hierarchies.means import least_ranges, mean_cells
+from incrowd.hierarchies.specs import HierarchySpec
+from incrowd.tables.column_types import labels_of
+from incrowd.tables.table import Table
 from tiers import examples
 
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.one_hot import categories, decoded, one_hot
-from incrowd.data.table import Table
+from incrowd.encoding.one_hot import categories, decoded, one_hot
 from incrowd.errors import DataError, JobError
+from incrowd.tables.table import Table
 
 PEOPLE = Table(
     pa.table(

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.hierarchy import Hierarchy
-from incrowd.data.prices import PRICES, cost_to_root, fixed_point_costs
 from incrowd.errors import HierarchyError, JobError
+from incrowd.hierarchies.prices import PRICES, cost_to_root, fixed_point_costs
+from incrowd.hierarchies.tree import Hierarchy
 from oracles.generated import hierarchies
 from tiers import examples
 

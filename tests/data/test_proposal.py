@@ -13,19 +13,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.column_names import meaning_of, words_of
-from incrowd.data.proposal import (
+from incrowd.hierarchies.specs import HierarchySpec
+from incrowd.samples import census
+from incrowd.tables.role_proposals import (
     K_COLUMN,
     PERSON_COLUMN,
     Proposal,
+    meaning_of,
     notes_on,
     propose,
     repeating_identifiers,
+    words_of,
 )
-from incrowd.data.samples import census
-from incrowd.data.schema import ROLES
-from incrowd.data.specs import HierarchySpec
-from incrowd.data.table import Table
+from incrowd.tables.schema import ROLES
+from incrowd.tables.table import Table
 
 
 def table_of(missing_values: tuple[str, ...] = (), **columns: list[object]) -> Table:

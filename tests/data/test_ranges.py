@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.audit.key import prove_key
-from incrowd.data.builders import hierarchy_for
-from incrowd.data.dataset import Rows
-from incrowd.data.encoding import decode, nodes_of
-from incrowd.data.grid import find_grid, nice_step
-from incrowd.data.prices import PRICES, cost_to_root
-from incrowd.data.schema import Schema
-from incrowd.data.specs import HierarchySpec
-from incrowd.data.table import Table
+from incrowd.encoding.encode import decode, nodes_of
+from incrowd.encoding.rows import Rows
 from incrowd.errors import HierarchyError, JobError
-from incrowd.metrics.table import METRICS
+from incrowd.guarantees.tables.truth import prove_key
+from incrowd.hierarchies.builders import hierarchy_for
+from incrowd.hierarchies.prices import PRICES, cost_to_root
+from incrowd.hierarchies.ranges import find_grid, nice_step
+from incrowd.hierarchies.specs import HierarchySpec
+from incrowd.measures.losses.tables import METRICS
+from incrowd.tables.schema import Schema
+from incrowd.tables.table import Table
 from oracles import ranges as oracle
 from tiers import examples
 

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data import text
-from incrowd.data.read import MAX_CELL_BYTES, MAX_COLUMNS, formula_cells, open_rows, read_table
-from incrowd.data.sniff import records
-from incrowd.data.table import Format, Table
 from incrowd.errors import DataError
+from incrowd.tables import text
+from incrowd.tables.read import MAX_CELL_BYTES, MAX_COLUMNS, formula_cells, open_rows, read_table
+from incrowd.tables.sniff import records
+from incrowd.tables.table import Format, Table
 from tiers import examples
 
 TYPED = ["data.parquet", "data.arrow", "data.feather", "data.arrows"]
@@ -429,7 +429,7 @@ def test_an_error_of_the_system_is_named(tmp_path: Path, monkeypatch: pytest.Mon
     def fail(*_: object, **__: object) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr("incrowd.data.read.open_text", fail)
+    monkeypatch.setattr("incrowd.tables.read.open_text", fail)
     with pytest.raises(DataError, match="Input/output error"):
         read(tmp_path, SIMPLE)
 
@@ -701,7 +701,7 @@ def test_published_data_sets(name: str, n_rows: int, n_columns: int) -> None:
 def test_rows_come_once_where_a_later_one_needs_larger_blocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("incrowd.data.text._BLOCK_BYTES", (64, 256, 1 << 20))
+    monkeypatch.setattr("incrowd.tables.text._BLOCK_BYTES", (64, 256, 1 << 20))
     extra = {30: 100, 40: 500}
     lines = [f"{row},{'x' * (row % 40 + extra.get(row, 0))}" for row in range(60)]
     path = tmp_path / "data.csv"
@@ -716,7 +716,7 @@ def test_rows_come_once_where_a_later_one_needs_larger_blocks(
 def test_a_fault_shows_after_rows_were_handed_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("incrowd.data.text._BLOCK_BYTES", (64, 1 << 20))
+    monkeypatch.setattr("incrowd.tables.text._BLOCK_BYTES", (64, 1 << 20))
     path = tmp_path / "data.csv"
     path.write_text("n,text\n" + "1,x\n" * 100 + "1,x,y\n")
     tables = open_rows(path).tables
@@ -728,8 +728,8 @@ def test_a_fault_shows_after_rows_were_handed_on(
 def test_long_cells_are_counted_over_all_blocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("incrowd.data.text._BLOCK_BYTES", (64, 1 << 20))
-    monkeypatch.setattr("incrowd.data.text.MAX_CELL_BYTES", 20)
+    monkeypatch.setattr("incrowd.tables.text._BLOCK_BYTES", (64, 1 << 20))
+    monkeypatch.setattr("incrowd.tables.text.MAX_CELL_BYTES", 20)
     path = tmp_path / "data.csv"
     path.write_text("n,text\n" + "".join(f"{row},{'x' * (row % 25)}\n" for row in range(100)))
     with pytest.raises(DataError, match=r"column 2 has 16 cells .*first in row 22\)"):

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data import rule_closure
-from incrowd.data.rule_closure import closed
-from incrowd.data.rule_files import rule_lines
-from incrowd.data.rules import Rules
 from incrowd.errors import JobError
+from incrowd.transactions import rules as rule_closure
+from incrowd.transactions.rule_files import rule_lines
+from incrowd.transactions.rules import Rules, closed
 
 N_PUBLIC, N_ITEMS = 5, 8
 NAMES = pa.array(list("abcdexyz"))

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.item_roles import sensitive_items
-from incrowd.data.rule_files import read_rules, read_weights, write_rules
-from incrowd.data.rules import Rules
 from incrowd.errors import DataError, JobError
+from incrowd.transactions.rule_files import read_rules, read_weights, sensitive_items, write_rules
+from incrowd.transactions.rules import Rules
 from tiers import examples
 
 NAMES = pa.array(["a", "b", "c", "d e", "h", "i"])

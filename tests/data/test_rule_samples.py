@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from benchmarks.rules.samples import shop_baskets
-from incrowd.data.rule_samples import generate_rules
 from incrowd.errors import JobError
+from incrowd.transactions.samples import generate_rules
 
 
 def rows_of(sets):

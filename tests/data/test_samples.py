@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from incrowd.data import samples
-from incrowd.data.hierarchy import Hierarchy
-from incrowd.data.samples import census, write_sample
+from incrowd import samples
 from incrowd.errors import DataError, JobError
+from incrowd.hierarchies.tree import Hierarchy
+from incrowd.samples import census, write_sample
 
 LADDERS = {
     "education": samples.education_hierarchy,

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from incrowd.data import set_cells
-from incrowd.data.set_files import SetOptions, read_set_file, read_sets
 from incrowd.errors import DataError, JobError
+from incrowd.sets import text as set_cells
+from incrowd.sets.files import SetOptions, read_set_file, read_sets
 
 PATTERN = "%%MatrixMarket matrix coordinate pattern general\n"
 

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.set_files import (
+from incrowd.errors import DataError
+from incrowd.sets.files import (
     SetFormat,
     SetOptions,
     format_of_path,
@@ -23,9 +24,8 @@ from incrowd.data.set_files import (
     read_sets,
     write_sets,
 )
-from incrowd.data.set_names import NameCoder, in_order, places_in, with_items_of
-from incrowd.data.sets import Sets
-from incrowd.errors import DataError
+from incrowd.sets.names import NameCoder, in_order, places_in, with_items_of
+from incrowd.sets.sets import Sets
 from oracles import set_files as oracle
 from tiers import examples
 
@@ -184,7 +184,9 @@ def test_graphs_are_what_their_edges_say(edges, graph):
 
 
 def test_blocks_of_a_file_are_one(tmp_path, monkeypatch):
-    from incrowd.data import set_cells, set_parquet, set_write
+    from incrowd.sets import parquet as set_parquet
+    from incrowd.sets import text as set_cells
+    from incrowd.sets import write as set_write
 
     sets = made(
         [[row % 7, 7 + row % 5] for row in range(300)], 12, None, [f'i "{n}' for n in range(12)]

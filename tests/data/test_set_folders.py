@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from incrowd.data.set_files import SetOptions, read_set_file
-from incrowd.data.shelf import Shelf
 from incrowd.errors import DataError
+from incrowd.sets.files import SetOptions, read_set_file
+from incrowd.sets.sets import Shelf
 
 ROWS = [["tea", "pear"], [], ["tea"], ["plum", "fig", "tea"], ["fig"], [], ["pear", "fig"]]
 

@@ -11,12 +11,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from incrowd.data.read import read_table
-from incrowd.data.set_columns import sets_of_columns
-from incrowd.data.set_files import SetOptions
-from incrowd.data.set_frames import sets_from_frame, sets_to_frame
-from incrowd.data.table import Table
 from incrowd.errors import DataError, JobError
+from incrowd.sets.files import SetOptions
+from incrowd.sets.frames import sets_from_frame, sets_of_columns, sets_to_frame
+from incrowd.tables.read import read_table
+from incrowd.tables.table import Table
 from oracles import set_files as oracle
 
 sparse = pytest.importorskip("scipy.sparse")

@@ -13,15 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data import set_build, set_names, sets, shelf
-from incrowd.data.set_build import Pairs, both_directions, from_pairs, sort_in_rows
-from incrowd.data.set_files import read_set_file, write_sets
-from incrowd.data.set_format import SetFormat, SetOptions
-from incrowd.data.set_names import NameCoder
-from incrowd.data.sets import Sets
-from incrowd.data.shelf import Growing, Shelf
-from incrowd.engines.table import memory_of
+from incrowd.engines.choice import memory_of
 from incrowd.errors import InputError, JobError
+from incrowd.sets import build as set_build
+from incrowd.sets import names as set_names
+from incrowd.sets import sets
+from incrowd.sets import sets as shelf
+from incrowd.sets.build import Pairs, both_directions, from_pairs, sort_in_rows
+from incrowd.sets.files import read_set_file, write_sets
+from incrowd.sets.format import SetFormat, SetOptions
+from incrowd.sets.names import NameCoder
+from incrowd.sets.sets import Growing, Sets, Shelf
 from tiers import examples
 
 NAMES = ["0", "7", "12", "007", "x", "é", "2147483648", "99999999999999999999"]

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.table import Table
-from incrowd.data.wishes import Condition, Rule, columns_of, rule_of_row, wishes
+from incrowd.encoding.personal_k import Condition, Rule, columns_of, rule_of_row, wishes
 from incrowd.errors import DataError, JobError
+from incrowd.tables.table import Table
 
 TEXT = """diagnosis,age,marital status,zip,k
 HIV,70,single,01001,4

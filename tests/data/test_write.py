@@ -18,13 +18,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data import write
-from incrowd.data.kinds import labels_of
-from incrowd.data.read import read_table
-from incrowd.data.table import Format, suffix_of
-from incrowd.data.typed import _blanked, fresh
-from incrowd.data.write import format_of_path, regrouped, write_table, write_tables
 from incrowd.errors import DataError
+from incrowd.tables import write
+from incrowd.tables.column_types import labels_of
+from incrowd.tables.frames import _blanked, fresh
+from incrowd.tables.read import read_table
+from incrowd.tables.table import Format, suffix_of
+from incrowd.tables.write import format_of_path, regrouped, write_table, write_tables
 from tiers import examples
 
 FORMATS = {
@@ -304,7 +304,7 @@ def test_tables_are_written_to_the_bytes_of_the_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, n_rows: int
 ) -> None:
     monkeypatch.setattr(write, "BLOCK_ROWS", 16)
-    monkeypatch.setattr("incrowd.data.typed.BLOCK_ROWS", 16)
+    monkeypatch.setattr("incrowd.tables.frames.BLOCK_ROWS", 16)
     monkeypatch.setattr(write, "GROUP_ROWS", 64)
     numbers = pa.array([row * 7919 % 101 for row in range(n_rows)], pa.int64())
     whole = pa.table({"n": numbers, "text": numbers.cast(pa.string()).dictionary_encode()})

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from command_line import Finished, call, incrowd
-from incrowd.data.samples import write_sample
+from incrowd.samples import write_sample
 
 
 @dataclass

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 import incrowd as ic
-from incrowd.audit.certificate import public_scalars, two_digits
+from incrowd.checking.certificates import public_scalars, two_digits
 
 FLAGS = ["--k", 5, "--quasi", "age,sex,zip", "--sensitive", "diagnosis", "--method", "mondrian"]
 PUBLIC = ["--certificate", "public.json", "--certificate-for", "public"]
@@ -282,7 +282,7 @@ def test_documents_are_taken_back_where_the_release_fails(desk, monkeypatch):
     def fails(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("incrowd.pipeline.publish", fails)
+    monkeypatch.setattr("incrowd.flow.run.publish", fails)
     refused = desk.call("run", "census.csv", *FLAGS, "-o", "out.csv", *PUBLIC)
     assert refused.status == 2
     assert desk.files() == before
@@ -307,7 +307,7 @@ def test_an_existing_document_is_kept(desk):
 )
 def test_certificates_of_sets(desk, words, is_checked):
     from benchmarks.sets.samples import user_lists
-    from incrowd.data.set_files import write_sets
+    from incrowd.sets.files import write_sets
 
     write_sets(user_lists(120, 60, seed=1), desk / "lists.dat")
     visits = ["b c e g h", "a c d i j", "a f l", "b e g h", "d f l"] * 3
@@ -331,7 +331,7 @@ def test_certificates_of_sets(desk, words, is_checked):
 
 def test_sets_with_a_k_per_person_are_the_owners(desk):
     from benchmarks.sets.samples import user_lists
-    from incrowd.data.set_files import write_sets
+    from incrowd.sets.files import write_sets
 
     write_sets(user_lists(120, 60, seed=1), desk / "lists.dat")
     (desk / "k.csv").write_text("row,k\n1,9\n")

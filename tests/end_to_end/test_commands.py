@@ -68,7 +68,7 @@ def test_help_shows_an_example(desk, command):
 
 
 def test_version_and_no_arguments(desk):
-    from incrowd import __version__
+    from incrowd.version import __version__
 
     assert desk.incrowd("--version").out.strip() == f"incrowd {__version__}"
     assert "demo" in desk.incrowd().out
@@ -115,12 +115,12 @@ class Panic(BaseException):
 
 @pytest.mark.parametrize("kind", [ZeroDivisionError, Panic])
 def test_internal_errors_are_one_line(desk, monkeypatch, kind):
-    import incrowd.pipeline
+    import incrowd.flow.run
 
     def broken(*_, **__):
         raise kind("a secret value")
 
-    monkeypatch.setattr(incrowd.pipeline, "run", broken)
+    monkeypatch.setattr(incrowd.flow.run, "run", broken)
     finished = desk.call("run", "census.csv", "--k", 3, "--quasi", "age")
     assert finished.status == 70
     assert "secret" not in finished.err

@@ -7,7 +7,7 @@ import pytest
 
 from command_line import start
 from incrowd.cli import terminal
-from incrowd.data.samples import write_sample
+from incrowd.samples import write_sample
 
 FLAGS = ["--k", "5", "--quasi", "age,sex,zip,education,occupation", "--json"]
 

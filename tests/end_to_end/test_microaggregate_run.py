@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 
 import incrowd as ic
-from incrowd.audit.key import prove_key
-from incrowd.data import encoding
-from incrowd.data.encoding import encode
-from incrowd.data.frames import from_frame
-from incrowd.data.means import least_ranges, mean_cells
+from incrowd.encoding import encode as encoding
+from incrowd.encoding.encode import encode
 from incrowd.errors import DataError, JobError
+from incrowd.guarantees.tables.truth import prove_key
+from incrowd.hierarchies.means import least_ranges, mean_cells
+from incrowd.tables.frames import from_frame
 
 QUASI = ("--quasi", "age,pay")
 RUN = ("run", "people.csv", *QUASI, "--method", "microaggregate", "--json", "--effort", 2000)

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from incrowd.data.samples import write_sample
+from incrowd.samples import write_sample
 
 QUASI = ["age", "sex", "zip", "education"]
 FLAGS = ["--quasi", ",".join(QUASI), "--sensitive", "diagnosis", "--method", "mondrian"]

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.sets.samples import user_lists
 from browser.opening import assert_quiet_and_readable
 from end_to_end.conftest import Desk
-from incrowd.data.set_files import write_sets
+from incrowd.sets.files import write_sets
 
 TABLE = ["census.csv", "--quasi", "age,sex,zip", "--sensitive", "diagnosis", "--k", 5]
 FEW = ["few.csv", *TABLE[1:]]

@@ -8,7 +8,7 @@ import pytest
 from pyarrow import parquet
 
 from command_line import python
-from incrowd.data.shelf import Shelf
+from incrowd.sets.sets import Shelf
 
 BOUND = "1.2MB"
 """Enough for what 2,500 rows need, and too little for their entries."""
@@ -167,7 +167,7 @@ def test_methods_that_work_in_memory_say_how_much(desk, files, flags):
 DRIVER = """
 import os, signal, sys
 from incrowd.cli import run_with_status
-from incrowd.data.shelf import Shelf
+from incrowd.sets.sets import Shelf
 
 die_at, seen = int(sys.argv[1]), 0
 array = Shelf.array

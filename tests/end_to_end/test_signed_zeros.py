@@ -6,10 +6,10 @@ import pytest
 from pyarrow import parquet
 
 import incrowd as ic
-from incrowd.data.frames import to_frame
-from incrowd.data.read import read_table
-from incrowd.guarantees.k_anonymity import KAnonymity
-from incrowd.pipeline import check
+from incrowd.flow.run import check
+from incrowd.guarantees.tables.k_anonymity import KAnonymity
+from incrowd.tables.frames import to_frame
+from incrowd.tables.read import read_table
 
 QUASI = ("--quasi", "x,sex")
 ROLES = (*QUASI, "--sensitive", "income", "--insensitive", "score")

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from incrowd.data.read import read_table
+from incrowd.tables.read import read_table
 
 ROLES = ("--quasi", "age,sex,zip", "--sensitive", "diagnosis")
 METHODS = {
@@ -207,7 +207,7 @@ def _with_another_age(table):
     "tamper", [_without_a_row, _with_another_diagnosis, _with_two_people_traded, _with_another_age]
 )
 def test_a_release_that_is_not_what_was_made_is_refused(desk, monkeypatch, tamper):
-    from incrowd import spread_pipeline
+    from incrowd.flow import out_of_core as spread_pipeline
 
     write = spread_pipeline.write_tables
 

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from incrowd.fields import option
-from incrowd.methods.options import KEEPS
+from incrowd.methods.shared.options import KEEPS
 from incrowd.methods.table import METHODS
+from incrowd.options import option
 
 QUASI = ["sex", "zip"]
 

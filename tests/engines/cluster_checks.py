@@ -11,10 +11,10 @@ from pyarrow import parquet
 
 from engines.killing import KillingEngine, dying
 from incrowd.codes import canonical_order
-from incrowd.data.read import read_table
-from incrowd.data.table import Format
 from incrowd.engines.base import Reading, hash_of_parts
 from incrowd.errors import DataError, EngineError
+from incrowd.tables.read import read_table
+from incrowd.tables.table import Format
 from oracles.counting import as_bag
 
 N_ROWS = 3_000

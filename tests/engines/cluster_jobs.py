@@ -4,9 +4,9 @@ import contextlib
 from pathlib import Path
 
 from engines.killing import killing_once
-from incrowd import pipeline
-from incrowd.engines.spark import SparkEngine
-from incrowd.set_job import job_from_mapping
+from incrowd.engines.spark.engine import SparkEngine
+from incrowd.flow import run as pipeline
+from incrowd.job.set_job import job_from_mapping
 
 VISITS = ["b c e g h", "a c d i j", "a f l", "b e g h", "d f l"]
 

@@ -154,7 +154,7 @@ _engine = None
 
 def _start_engine(master, folder, settings, is_shipped):
     global _engine
-    from incrowd.engines.spark import SparkEngine
+    from incrowd.engines.spark.engine import SparkEngine
 
     _engine = SparkEngine(
         master,

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.codes import RowKey, canonical_order, numbered
-from incrowd.guarantees.row_order import is_in_canonical_order
+from incrowd.guarantees.tables.row_order import is_in_canonical_order
 
 TYPED = {
     "text": (pa.string(), ["b", "a", None, "b", ""]),

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 import pytest
 
 from incrowd.codes import canonical_order
-from incrowd.engines.disk_files import DiskBlocks
-from incrowd.engines.local import LocalBlocks
+from incrowd.engines.disk.files import DiskBlocks
+from incrowd.engines.local.engine import LocalBlocks
 from incrowd.errors import DataError, EngineError, InfeasibleError, JobError
 from oracles.counting import as_bag, count_lines, group_rows
 

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 from command_line import python
 from incrowd.codes import canonical_order
-from incrowd.data.table import Format
-from incrowd.engines import disk
-from incrowd.engines.ahead import ahead
 from incrowd.engines.base import Reading
-from incrowd.engines.disk import DiskEngine
+from incrowd.engines.disk import engine as disk
+from incrowd.engines.disk.engine import DiskEngine
+from incrowd.engines.disk.files import ahead
 from incrowd.errors import EngineError, InputError, JobError
+from incrowd.tables.table import Format
 from incrowd.workspace import Workspace
 from oracles.counting import as_bag, count_lines, group_rows
 
@@ -229,7 +229,7 @@ def test_a_full_disk_is_told_where_blocks_are_written(tmp_path, monkeypatch):
             with engine.new_folder(str(tmp_path / "out"), force=False) as release:
                 engine.write_folder(blocks, release.where, Format("arrow"))
 
-        monkeypatch.setattr("incrowd.data.write.write_tables", full)
+        monkeypatch.setattr("incrowd.tables.write.write_tables", full)
         with pytest.raises(InputError, match="disk is full; nothing was published"):
             released()
         assert list(tmp_path.iterdir()) == []
@@ -283,8 +283,8 @@ KILLED = """
 import sys, time
 from pathlib import Path
 import pyarrow as pa
-from incrowd.data.table import Format
-from incrowd.engines.disk import DiskEngine
+from incrowd.tables.table import Format
+from incrowd.engines.disk.engine import DiskEngine
 from incrowd.workspace import Workspace
 
 folder = Path(sys.argv[1])
@@ -333,7 +333,7 @@ MEMORY_OF_A_SORT = """
 import sys
 from pathlib import Path
 import pyarrow as pa
-from incrowd.engines import disk
+from incrowd.engines.disk import engine
 from incrowd.engines.base import Reading
 
 folder = Path(sys.argv[1])

@@ -5,8 +5,8 @@ from dataclasses import fields
 import pytest
 
 from command_line import python
-from incrowd.engines.local import LocalEngine
-from incrowd.engines.table import ENGINES, EngineChoice, make_engine
+from incrowd.engines.choice import ENGINES, EngineChoice, make_engine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import JobError
 
 
@@ -49,7 +49,7 @@ def test_threads_count_where_the_master_leaves_them_open(choice, master):
 
 def test_choosing_an_engine_loads_none():
     program = (
-        "import sys, incrowd.engines.table\n"
+        "import sys, incrowd.engines.choice\n"
         "sys.exit(bool({'pyarrow', 'polars', 'pyspark', 'numpy'} & set(sys.modules)))"
     )
     assert python(program).status == 0

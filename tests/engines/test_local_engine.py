@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from command_line import python
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import EngineError, JobError
 from oracles.counting import as_bag, count_lines, group_rows
 
@@ -158,7 +158,7 @@ def test_settings_that_make_no_sense_are_refused():
 MEMORY_OF_COUNTING = """
 import resource
 import numpy as np, pyarrow as pa, pyarrow.compute
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 
 n_rows, rng = 1_000_000, np.random.default_rng(1)
 table = pa.table({

@@ -8,14 +8,14 @@ import pyarrow as pa
 import pytest
 
 import incrowd as ic
-from incrowd.data.dataset import Rows
-from incrowd.data.hierarchy import Hierarchy
-from incrowd.engines.local import LocalEngine
-from incrowd.engines.table import EngineChoice
+from incrowd.encoding.rows import Rows
+from incrowd.engines.choice import EngineChoice
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.guarantees.evidence import Evidence
-from incrowd.guarantees.k_anonymity import KAnonymity
-from incrowd.methods.conditions import Conditions, SensitiveCondition
+from incrowd.guarantees.tables.k_anonymity import KAnonymity
+from incrowd.hierarchies.tree import Hierarchy
 from incrowd.methods.greedy.method import Greedy
+from incrowd.methods.shared.conditions import Conditions, SensitiveCondition
 from incrowd.progress import silent
 
 N_ROWS = 1200

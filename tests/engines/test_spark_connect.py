@@ -6,11 +6,15 @@ import pyarrow as pa
 import pytest
 
 from engines import cluster_checks
-from incrowd.engines import spark_links
 from incrowd.engines.base import Reading
-from incrowd.engines.spark import SparkEngine
-from incrowd.engines.spark_connect import is_open_on_the_way, missing_connect, start_remote
-from incrowd.engines.spark_links import ConnectLink
+from incrowd.engines.spark import links as spark_links
+from incrowd.engines.spark.engine import SparkEngine
+from incrowd.engines.spark.links import (
+    ConnectLink,
+    is_open_on_the_way,
+    missing_connect,
+    start_remote,
+)
 from incrowd.errors import EngineError
 
 

@@ -9,13 +9,12 @@ import pyarrow as pa
 import pytest
 
 from command_line import python
-from incrowd.engines import spark_session
-from incrowd.engines.spark import SparkEngine
-from incrowd.engines.spark_package import write_package
-from incrowd.engines.spark_session import privacy_notes, unavailable
-from incrowd.engines.spark_travel import WorkerError, on_groups, told_error
-from incrowd.engines.table import EngineChoice
-from incrowd.engines.travel import departing, travel_schema
+from incrowd.engines.choice import EngineChoice
+from incrowd.engines.columns import departing, travel_schema
+from incrowd.engines.spark import session as spark_session
+from incrowd.engines.spark.engine import SparkEngine
+from incrowd.engines.spark.session import privacy_notes, unavailable, write_package
+from incrowd.engines.spark.travel import WorkerError, on_groups, told_error
 from incrowd.errors import AuditError, EngineError, JobError
 
 PLANTED = [f"zq-{number:05}-{number * 7919 % 10007:05}" for number in range(2000)]
@@ -100,8 +99,8 @@ OWN_SESSION = """
 import os, signal, sys, threading, time
 from pathlib import Path
 import pyarrow as pa
-from incrowd.engines.spark import SparkEngine
-from incrowd.engines.spark_package import write_package
+from incrowd.engines.spark.engine import SparkEngine
+from incrowd.engines.spark.session import write_package
 
 handler = signal.getsignal(signal.SIGINT)
 engine = SparkEngine("local[2]", memory=1 << 30, directory=Path(sys.argv[1]))
@@ -331,7 +330,7 @@ def test_a_session_that_runs_takes_no_settings(spark_engine):
 
 def test_the_package_goes_along_whole(tmp_path):
     told = python(
-        "import incrowd.engines.spark_store as s; print(s.__file__)",
+        "import incrowd.engines.spark.store as s; print(s.__file__)",
         folder=tmp_path,
         env={"PYTHONPATH": str(write_package(tmp_path))},
     )

@@ -14,11 +14,13 @@ import pytest
 from pyarrow import parquet
 
 from incrowd.codes import canonical_order
-from incrowd.data.table import Format
-from incrowd.engines import spark_hadoop, spark_store, spark_write
 from incrowd.engines.base import PartFile, Reading, hash_of_parts
-from incrowd.engines.spark import SparkEngine
-from incrowd.engines.spark_files import (
+from incrowd.engines.columns import departing
+from incrowd.engines.spark import hadoop as spark_hadoop
+from incrowd.engines.spark import store as spark_store
+from incrowd.engines.spark import write as spark_write
+from incrowd.engines.spark.engine import SparkEngine
+from incrowd.engines.spark.files import (
     MemoryFile,
     Part,
     as_address,
@@ -26,10 +28,10 @@ from incrowd.engines.spark_files import (
     parquet_schema,
     scheme_of,
 )
-from incrowd.engines.spark_travel import told_error
-from incrowd.engines.spark_write import from_blob, to_blobs, to_files
-from incrowd.engines.travel import departing
+from incrowd.engines.spark.travel import told_error
+from incrowd.engines.spark.write import from_blob, to_blobs, to_files
 from incrowd.errors import DataError, EngineError, InputError
+from incrowd.tables.table import Format
 
 TABLE = pa.table({"zip": ["1010", None, "é", "1010"], "n": pa.array([3, 1, None, 3], pa.uint8())})
 

@@ -7,8 +7,8 @@ import pytest
 from benchmarks.sets.samples import user_lists
 from engines import cluster_jobs
 from engines.clusters import spark_in_child
-from incrowd.data.samples import write_sample
-from incrowd.data.set_files import write_sets
+from incrowd.samples import write_sample
+from incrowd.sets.files import write_sets
 
 pytestmark = pytest.mark.spark
 

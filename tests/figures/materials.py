@@ -12,12 +12,11 @@ import pyarrow as pa
 
 import incrowd as ic
 from benchmarks.sets.samples import user_lists
-from incrowd.appraisal import appraised
-from incrowd.figures.owner import owner_page
-from incrowd.figures.public import public_page
-from incrowd.job import ReleaseOptions
-from incrowd.methods.rbat.promise import FoundParts, SplitTree
-from incrowd.methods.sets.found import Found
+from incrowd.checking.material import appraised
+from incrowd.figures.pages import owner_page, public_page
+from incrowd.job.job import ReleaseOptions
+from incrowd.methods.shared.item_parts import FoundParts, SplitTree
+from incrowd.methods.shared.of_sets.vote import Found
 
 
 def release_of(data, job):

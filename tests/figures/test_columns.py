@@ -9,11 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import incrowd as ic
-from incrowd.data.dataset import Rows
-from incrowd.data.encoding import encode
-from incrowd.data.hierarchy import Hierarchy
-from incrowd.data.specs import HierarchySpec
-from incrowd.data.table import Table
+from incrowd.checking.material import OwnTable, TableMaterial
+from incrowd.encoding.encode import encode
+from incrowd.encoding.rows import Rows
 from incrowd.figures.blocks import Bars, Steps, Tree
 from incrowd.figures.columns import (
     changes_of,
@@ -22,8 +20,10 @@ from incrowd.figures.columns import (
     loss_section,
     shown_section,
 )
-from incrowd.figures.material import OwnTable, TableMaterial
-from incrowd.metrics.table import measure
+from incrowd.hierarchies.specs import HierarchySpec
+from incrowd.hierarchies.tree import Hierarchy
+from incrowd.measures.losses.tables import measure
+from incrowd.tables.table import Table
 from tiers import examples
 
 TREE = Hierarchy.from_ladder(

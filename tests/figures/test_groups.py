@@ -9,10 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import incrowd as ic
-from incrowd.data.table import Table
 from incrowd.figures.blocks import Bars, Facts, Listing, Steps
-from incrowd.figures.groups import sizes_section, table_group_of_row, wishes_section
-from incrowd.figures.histograms import counted, edges_of
+from incrowd.figures.groups import (
+    counted,
+    edges_of,
+    sizes_section,
+    table_group_of_row,
+    wishes_section,
+)
+from incrowd.tables.table import Table
 
 rows = st.lists(
     st.tuples(st.sampled_from(["a", "b", None]), st.sampled_from(["x", "y", "z"])), min_size=1

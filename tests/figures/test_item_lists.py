@@ -4,8 +4,7 @@ from collections import Counter
 from itertools import pairwise
 
 from figures.materials import releases
-from incrowd.data.generalized import members_of
-from incrowd.data.set_names import item_names_of
+from incrowd.checking.material import SetMaterial
 from incrowd.figures.blocks import Bars, Facts, Listing, Steps, Tree
 from incrowd.figures.item_lists import (
     entries_section,
@@ -14,7 +13,8 @@ from incrowd.figures.item_lists import (
     rules_section,
     sizes_section,
 )
-from incrowd.figures.material import SetMaterial
+from incrowd.sets.names import item_names_of
+from incrowd.transactions.generalized import members_of
 
 
 def rows_of(sets):

@@ -3,7 +3,7 @@
 import pytest
 
 from incrowd.figures.blocks import Bars, Facts, Heat, Listing
-from incrowd.figures.of_findings import finding_section
+from incrowd.figures.findings import finding_section
 
 RATE = {"rate": 0.25, "low": 0.2, "high": 0.31, "n": 400, "is_exact": False}
 SIDE = {

@@ -7,14 +7,12 @@ import pytest
 
 import incrowd as ic
 from figures.materials import KINDS, certificate_of, owner_page_of, public_page_of, releases
-from incrowd.data.table import Table
-from incrowd.figures.material import TableMaterial
-from incrowd.figures.owner import owner_page
-from incrowd.figures.public import public_page
+from incrowd.checking.material import TableMaterial
+from incrowd.figures.pages import owner_page, public_page
 from incrowd.figures.words import promise_in_words
-from incrowd.guarantees.set_table import SET_GUARANTEES
-from incrowd.guarantees.table import GUARANTEES
+from incrowd.guarantees.table import GUARANTEES, SET_GUARANTEES
 from incrowd.report.render import render
+from incrowd.tables.table import Table
 
 
 def names(page):

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from incrowd.guarantees.adaptive.people import People
 from incrowd.guarantees.evidence import Evidence
-from incrowd.guarantees.people import People
 
 
 @st.composite

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from incrowd.data.sets import Sets
+from incrowd.sets.sets import Sets
 
 
 def to_sets(rows, n_items=None, *, item_names=None, graph="bipartite"):

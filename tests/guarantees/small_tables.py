@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.guarantees.evidence import STARS, Evidence
 
 QUASI = ("age", "sex", "zip")

@@ -4,10 +4,10 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from incrowd.data.generalized import label_of
-from incrowd.data.rules import Rules
-from incrowd.data.set_names import in_order
-from incrowd.data.sets import Sets
+from incrowd.sets.names import in_order
+from incrowd.sets.sets import Sets
+from incrowd.transactions.generalized import label_of
+from incrowd.transactions.rules import Rules
 
 PUBLIC, SENSITIVE = "abcdef", "stu"
 

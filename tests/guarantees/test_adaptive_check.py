@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from guarantees.small_crowds import evidence_from, hosted, names_of, ring, small_people
 from incrowd.errors import DataError, InfeasibleError, InputError
-from incrowd.guarantees import adaptive_check, posterior
-from incrowd.guarantees.adaptive import AdaptiveAnonymity
-from incrowd.guarantees.adaptive_check import LITERAL, MUTUAL, POSTERIOR
+from incrowd.guarantees.adaptive import check as adaptive_check
+from incrowd.guarantees.adaptive import posterior
+from incrowd.guarantees.adaptive.check import LITERAL, MUTUAL, POSTERIOR
+from incrowd.guarantees.adaptive.promise import AdaptiveAnonymity
 from incrowd.guarantees.evidence import Evidence
 from oracles.adaptive import literal_crowds, mutual_crowds, posteriors
 from tiers import examples

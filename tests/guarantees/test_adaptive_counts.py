@@ -10,12 +10,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from guarantees.small_crowds import hosted, people_from, ring, small_people
-from incrowd.guarantees import compatibility
-from incrowd.guarantees import posterior as posterior_module
-from incrowd.guarantees.compatibility import Bounds, compatible_pairs, count_crowds
-from incrowd.guarantees.matching_loops import enumerate_matchings, scale
-from incrowd.guarantees.people import People, distinct_rows
-from incrowd.guarantees.posterior import believe, components_of
+from incrowd.guarantees.adaptive import compatibility
+from incrowd.guarantees.adaptive import posterior as posterior_module
+from incrowd.guarantees.adaptive.compatibility import Bounds, compatible_pairs, count_crowds
+from incrowd.guarantees.adaptive.kernels import enumerate_matchings, scale
+from incrowd.guarantees.adaptive.people import People, distinct_rows
+from incrowd.guarantees.adaptive.posterior import believe, components_of
 from oracles.adaptive import (
     closed_form,
     literal_crowds,

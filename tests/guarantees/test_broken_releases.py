@@ -8,8 +8,8 @@ import pytest
 
 from guarantees.small_tables import to_table
 from incrowd.guarantees.evidence import Evidence
-from incrowd.guarantees.k_anonymity import KAnonymity
-from incrowd.guarantees.leaks import find_leaks
+from incrowd.guarantees.tables.k_anonymity import KAnonymity
+from incrowd.guarantees.tables.leaks import find_leaks
 
 QUASI = ("age", "zip")
 PROMISE = {"k": 4, "l": 2, "t": 0.26}

@@ -8,8 +8,8 @@ import pytest
 
 from guarantees.small_tables import to_table
 from incrowd.guarantees.evidence import STARS, Evidence
-from incrowd.guarantees.k_anonymity import KAnonymity
-from incrowd.guarantees.likeness import measure
+from incrowd.guarantees.tables.k_anonymity import KAnonymity
+from incrowd.guarantees.tables.likeness import measure
 
 
 def some_people():

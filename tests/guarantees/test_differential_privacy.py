@@ -8,7 +8,7 @@ import pytest
 
 from guarantees.small_sets import to_sets
 from incrowd.errors import InputError, JobError
-from incrowd.guarantees.differential_privacy import (
+from incrowd.guarantees.sets.differential_privacy import (
     LABEL_NOT_DP,
     SEEDED_NOISE,
     SYSTEM_NOISE,
@@ -16,7 +16,7 @@ from incrowd.guarantees.differential_privacy import (
     NodeDp,
     NoiseRecord,
 )
-from incrowd.guarantees.sets import SetEvidence
+from incrowd.guarantees.sets.promises import SetEvidence
 
 RECORD = NoiseRecord(
     level="edge",

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.errors import InfeasibleError
-from incrowd.guarantees.feasibility import cut_down
-from incrowd.guarantees.k_anonymity import KAnonymity
+from incrowd.guarantees.tables.feasibility import cut_down
+from incrowd.guarantees.tables.k_anonymity import KAnonymity
 from oracles.guarantees import is_diverse
 from tiers import examples
 

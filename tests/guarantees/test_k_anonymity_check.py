@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from guarantees.small_tables import SENSITIVE, evidence_of, stars, tables, to_table, tokens
 from incrowd.errors import DataError, InputError, JobError
-from incrowd.guarantees import cover, crowds
 from incrowd.guarantees.evidence import Evidence
-from incrowd.guarantees.k_anonymity import KAnonymity
+from incrowd.guarantees.tables import crowds
+from incrowd.guarantees.tables import crowds as cover
+from incrowd.guarantees.tables.k_anonymity import KAnonymity
 from oracles.guarantees import (
     crowd_sizes,
     exposed_by_size,

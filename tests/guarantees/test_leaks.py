@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.guarantees.leaks import find_leaks, insensitive_leaks
-from incrowd.guarantees.row_order import is_in_canonical_order
+from incrowd.guarantees.tables.leaks import find_leaks, insensitive_leaks
+from incrowd.guarantees.tables.row_order import is_in_canonical_order
 from tiers import examples
 
 

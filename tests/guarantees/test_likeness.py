@@ -17,7 +17,7 @@ from pycanon import anonymity
 from guarantees.small_tables import evidence_of, tables, tokens
 from incrowd.errors import InputError, JobError
 from incrowd.guarantees.evidence import Evidence
-from incrowd.guarantees.likeness import check_thresholds, measure
+from incrowd.guarantees.tables.likeness import check_thresholds, measure
 from oracles.guarantees import (
     alpha_of,
     beta_of,

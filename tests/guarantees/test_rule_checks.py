@@ -23,11 +23,11 @@ from guarantees.small_transactions import (
     to_transactions,
     transactions,
 )
-from incrowd.data.set_files import read_sets
 from incrowd.errors import InputError, JobError
-from incrowd.guarantees import km_check, rule_check
-from incrowd.guarantees.rules import KmAnonymity, RuleEvidence, RuleProtection
-from incrowd.job import build
+from incrowd.guarantees.transactions import km_check, rule_check
+from incrowd.guarantees.transactions.promises import KmAnonymity, RuleEvidence, RuleProtection
+from incrowd.job.job import build
+from incrowd.sets.files import read_sets
 from oracles import rules as oracle
 from tiers import examples
 

@@ -12,13 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guarantees.small_tables import SENSITIVE, evidence_of, stars, tables, to_table, tokens
-from incrowd.data.hierarchy import Hierarchy
 from incrowd.errors import HierarchyError, InputError
 from incrowd.guarantees.evidence import Evidence
-from incrowd.guarantees.k_anonymity import KAnonymity
-from incrowd.guarantees.l_diversity import distinct_values, entropies_of
-from incrowd.guarantees.mixtures import mix
-from incrowd.guarantees.t_closeness import distances
+from incrowd.guarantees.tables.k_anonymity import KAnonymity
+from incrowd.guarantees.tables.l_diversity import distinct_values, entropies_of, mix
+from incrowd.guarantees.tables.t_closeness import distances
+from incrowd.hierarchies.tree import Hierarchy
 from oracles.guarantees import (
     crowd_of,
     distribution,

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guarantees.small_sets import N_ITEMS, groupings, rows_of_items, to_sets
-from incrowd.data.sets import Sets
 from incrowd.errors import DataError, InfeasibleError, InputError, JobError
-from incrowd.guarantees import set_groups
-from incrowd.guarantees.set_groups import equal_rows
-from incrowd.guarantees.sets import Majority, SetEvidence, Smooth, Suppression
+from incrowd.guarantees.sets import check as set_groups
+from incrowd.guarantees.sets.check import equal_rows
+from incrowd.guarantees.sets.promises import Majority, SetEvidence, Smooth, Suppression
+from incrowd.sets.sets import Sets
 from oracles import sets as oracle
 from tiers import examples
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.guarantees.stars_tell import FEWEST_ROWS, prediction
+from incrowd.guarantees.adaptive.people import FEWEST_ROWS, prediction
 from oracles.adaptive import guesses
 from tiers import examples
 

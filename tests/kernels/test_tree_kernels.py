@@ -4,10 +4,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.dataset import Rows
-from incrowd.data.prices import fixed_point_costs
+from incrowd.encoding.rows import Rows
+from incrowd.hierarchies.prices import fixed_point_costs
 from incrowd.kernels.trees import Trees, common_ancestor, move_meetings, price_meetings
-from incrowd.methods.forest import Forest
+from incrowd.methods.shared.forest import Forest
 from oracles.generated import as_trees, hierarchies
 from tiers import examples
 

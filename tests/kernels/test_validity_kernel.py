@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.kernels import validity
-from incrowd.methods.conditions import Conditions, SensitiveCondition
+from incrowd.methods.shared.conditions import Conditions, SensitiveCondition
 from oracles.generated import asked
 from oracles.validity import Rules, is_valid
 from tiers import examples

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from incrowd.methods.adaptive.problem import Problem
+from incrowd.methods.adaptive.search import Problem
 
 
 def problem_of(rows, k, n_values=None, is_bit=False):

@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from incrowd.data.rules import Rules
-from incrowd.methods.rbat.promise import RulePromise
+from incrowd.methods.shared.item_parts import RulePromise
+from incrowd.transactions.rules import Rules
 
 
 def rules_of(pairs, n_items):

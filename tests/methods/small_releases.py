@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from incrowd.data.sets import Sets
+from incrowd.sets.sets import Sets
 
 
 def shown_by(sets, group_of_row, kind, k):

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InfeasibleError, JobError
 from incrowd.methods.adaptive import cover, neighbours, ranked
 from incrowd.methods.adaptive.neighbours import Workshop, by_differences, by_weight, standing
-from incrowd.methods.adaptive.problem import Problem
 from incrowd.methods.adaptive.ranked import Ranked
+from incrowd.methods.adaptive.search import Problem
 from incrowd.progress import silent
 from methods.adaptive_problems import problem_of
 from oracles import covers as oracle
@@ -143,7 +143,7 @@ def test_neighbours_across_tiles_and_wide_attributes(monkeypatch, n_values, is_b
 
 
 def test_unweighted_neighbours_across_tiles():
-    from incrowd.methods.adaptive import kernel_hamming
+    from incrowd.methods.adaptive.kernels import nearest as kernel_hamming
 
     problem = random_problem(5, 9_000, [30] * 5, False, most_k=9)
     by_rank = Ranked.of(problem)

@@ -13,17 +13,18 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from incrowd import interrupts
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InfeasibleError
-from incrowd.methods.adaptive import partition, partition_start
-from incrowd.methods.adaptive.kernel_partition import (
+from incrowd.methods.adaptive import partition
+from incrowd.methods.adaptive import partition as partition_start
+from incrowd.methods.adaptive.kernels.partition import (
     count_masked,
     fill_buckets,
     split_groups,
     values_of,
 )
-from incrowd.methods.adaptive.partition_needs import Needs
-from incrowd.methods.adaptive.problem import Found, Problem
+from incrowd.methods.adaptive.partition import Needs
+from incrowd.methods.adaptive.search import Found, Problem
 from methods.adaptive_problems import problem_of
 from oracles import partition as oracle
 from tiers import examples

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.dataset import Rows
-from incrowd.data.hierarchy import Hierarchy
-from incrowd.engines.local import LocalEngine
+from incrowd.encoding.rows import Rows
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import EngineError, JobError
+from incrowd.hierarchies.tree import Hierarchy
 from incrowd.methods.adaptive import parts
 from incrowd.methods.adaptive.method import Adaptive
-from incrowd.methods.adaptive.problem import Problem
-from incrowd.methods.conditions import Conditions
+from incrowd.methods.adaptive.search import Problem
+from incrowd.methods.shared.conditions import Conditions
 from incrowd.progress import silent
 from oracles import partition as oracle
 from tiers import examples

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from guarantees.small_crowds import evidence_from
 from incrowd import interrupts
-from incrowd.engines.local import LocalEngine
-from incrowd.guarantees.adaptive import AdaptiveAnonymity
-from incrowd.methods.adaptive import partition, sweeps, sweeps_crowds, sweeps_posterior
-from incrowd.methods.adaptive.kernel_posterior import count_matchings
+from incrowd.engines.local.engine import LocalEngine
+from incrowd.guarantees.adaptive.promise import AdaptiveAnonymity
+from incrowd.methods.adaptive import partition, sweeps
+from incrowd.methods.adaptive import sweeps as sweeps_crowds
+from incrowd.methods.adaptive import sweeps as sweeps_posterior
+from incrowd.methods.adaptive.kernels.posterior import count_matchings
 from incrowd.methods.adaptive.method import Adaptive
-from incrowd.methods.adaptive.problem import Problem
-from incrowd.methods.adaptive.search import found_in
-from incrowd.methods.adaptive.sweeps_crowds import Sorted
-from incrowd.methods.adaptive.sweeps_posterior import posterior_of
+from incrowd.methods.adaptive.search import Problem, found_in
+from incrowd.methods.adaptive.sweeps import Sorted, posterior_of
 from incrowd.progress import silent
 from methods.adaptive_problems import problem_of
 from oracles import partition as oracle

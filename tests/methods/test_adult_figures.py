@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from incrowd.data.dataset import Rows
-from incrowd.data.hierarchy import Hierarchy
-from incrowd.data.prices import cost_to_root
-from incrowd.engines.local import LocalEngine
+from incrowd.encoding.rows import Rows
+from incrowd.engines.local.engine import LocalEngine
+from incrowd.hierarchies.prices import cost_to_root
+from incrowd.hierarchies.tree import Hierarchy
 from incrowd.methods.cluster.method import Cluster
-from incrowd.methods.conditions import Conditions
 from incrowd.methods.full_domain.method import FullDomain
 from incrowd.methods.greedy.method import Greedy
 from incrowd.methods.greedy.search import Plan, merge_rows
 from incrowd.methods.mondrian.method import Mondrian
+from incrowd.methods.shared.conditions import Conditions
 from incrowd.progress import silent
 
 FOLDER = Path(os.environ.get("INCROWD_DATA", "unset")) / "adult"

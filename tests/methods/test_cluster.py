@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.dataset import Rows
-from incrowd.data.hierarchy import Hierarchy
-from incrowd.engines.local import LocalEngine
+from incrowd.encoding.rows import Rows
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InfeasibleError
+from incrowd.hierarchies.tree import Hierarchy
 from incrowd.methods.cluster.method import Cluster
-from incrowd.methods.conditions import Conditions
-from incrowd.methods.options import METRICS
+from incrowd.methods.shared.conditions import Conditions
+from incrowd.methods.shared.options import METRICS
 from incrowd.progress import silent
 from oracles.generated import as_tuples, grid, tables
 from tiers import examples
@@ -85,7 +85,7 @@ def test_same_seed_same_release_and_another_seed_another():
 
 
 def test_without_heat_more_effort_is_never_worse_and_automatic_is_a_number_of_it():
-    from incrowd.methods.cluster.search import automatic_effort, first_heat
+    from incrowd.methods.shared.recreate.search import automatic_effort, first_heat
 
     rows = grid()
     n_distinct = len(set(as_tuples(rows.nodes)))
@@ -131,7 +131,7 @@ def test_one_row_too_few_beside_heavy_ones():
 
 
 def test_columns_too_wide_for_tables_and_lines(monkeypatch):
-    from incrowd.methods.cluster import column_trees as search
+    from incrowd.methods.shared.recreate import column_trees as search
 
     rows = grid(1500, n_codes=700)
     after = release(Cluster(effort=2000), rows, 4)
@@ -143,7 +143,7 @@ def test_columns_too_wide_for_tables_and_lines(monkeypatch):
 
 
 def test_large_tables_are_searched_in_blocks(monkeypatch):
-    from incrowd.methods.cluster import blocks
+    from incrowd.methods.shared.recreate import blocks
 
     rows = grid(3000)
     whole = release(Cluster(effort=4000), rows, 4, seed=5)
@@ -162,7 +162,7 @@ def test_large_tables_are_searched_in_blocks(monkeypatch):
 
 
 def test_blocks_and_effort_follow_the_documented_sizes():
-    from incrowd.methods.cluster import search
+    from incrowd.methods.shared.recreate import search
 
     assert (search.LARGEST_WHOLE, search.DISTINCT_PER_BLOCK) == (40_000, 20_000)
     assert search.automatic_effort(40_000, 5) == 40 * 40_000 // 2
@@ -194,7 +194,7 @@ def test_rows_above_leaves_are_refused():
 
 
 def test_progress_is_told_in_slices(monkeypatch):
-    from incrowd.methods.cluster import search
+    from incrowd.methods.shared.recreate import search
 
     monkeypatch.setattr(search, "ROWS_PER_SLICE", 50)
     told = []

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.dataset import Rows
-from incrowd.data.hierarchy import Hierarchy
-from incrowd.engines.local import LocalEngine
+from incrowd.encoding.rows import Rows
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InfeasibleError, JobError
+from incrowd.hierarchies.tree import Hierarchy
+from incrowd.measures.losses.tables import METRICS
 from incrowd.methods.cluster.method import Cluster
-from incrowd.methods.conditions import Conditions, SensitiveCondition
 from incrowd.methods.greedy.method import Greedy
 from incrowd.methods.mondrian.method import Mondrian
-from incrowd.metrics.table import METRICS
+from incrowd.methods.shared.conditions import Conditions, SensitiveCondition
 from incrowd.progress import silent
 from oracles.generated import as_tuples, asked, grid, tables
 from oracles.methods import group_members
@@ -172,7 +172,7 @@ def test_partitions_are_repaired_across_their_edges():
 
 
 def test_large_tables_under_conditions_are_searched_in_blocks(monkeypatch):
-    from incrowd.methods.cluster import blocks
+    from incrowd.methods.shared.recreate import blocks
 
     rows = grid(2500)
     random = np.random.default_rng(2)

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.encoding import encode
-from incrowd.data.prices import cost_to_root, fixed_point_costs
-from incrowd.data.specs import HierarchySpec
-from incrowd.data.table import Table
-from incrowd.engines.local import LocalEngine
+from incrowd.encoding.encode import encode
+from incrowd.engines.local.engine import LocalEngine
+from incrowd.hierarchies.prices import cost_to_root, fixed_point_costs
+from incrowd.hierarchies.specs import HierarchySpec
+from incrowd.measures.losses.tables import METRICS
 from incrowd.methods.cluster.method import Cluster
-from incrowd.methods.conditions import Conditions
 from incrowd.methods.greedy.method import Greedy
 from incrowd.methods.mondrian.method import Mondrian
-from incrowd.metrics.table import METRICS
+from incrowd.methods.shared.conditions import Conditions
 from incrowd.progress import silent
+from incrowd.tables.table import Table
 from oracles import ranges as oracle
 from oracles.generated import as_tuples
 from tiers import examples
@@ -137,7 +137,7 @@ def test_methods_that_walk_trees_show_nodes_of_the_tree(method):
 
 
 def test_threads_and_blocks_keep_every_range_true(monkeypatch):
-    from incrowd.methods.cluster import blocks
+    from incrowd.methods.shared.recreate import blocks
 
     monkeypatch.setattr(blocks, "LARGEST_WHOLE", 200)
     monkeypatch.setattr(blocks, "DISTINCT_PER_BLOCK", 100)
@@ -157,9 +157,9 @@ def test_threads_and_blocks_keep_every_range_true(monkeypatch):
 def test_near_rows_of_ranges_are_the_nearest():
     from numba import njit
 
-    from incrowd.methods.cluster import kernel_near
-    from incrowd.methods.cluster.lines import Lines
-    from incrowd.methods.cluster.search import Plan, begin
+    from incrowd.methods.shared.recreate.kernels import near as kernel_near
+    from incrowd.methods.shared.recreate.search import Plan, begin
+    from incrowd.methods.shared.recreate.start import Lines
 
     list_near = kernel_near.list_near
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from incrowd.methods.cluster import search
-from incrowd.methods.cluster.lines import Lines
-from incrowd.methods.conditions import Conditions
-from incrowd.methods.mondrian.search import cut_rows
-from incrowd.methods.options import METRICS
+from incrowd.methods.shared.conditions import Conditions
+from incrowd.methods.shared.cuts.search import cut_rows
+from incrowd.methods.shared.options import METRICS
+from incrowd.methods.shared.recreate import search
+from incrowd.methods.shared.recreate.start import Lines
 from incrowd.progress import silent
 from oracles.generated import as_trees, grid, tables
 from oracles.methods import box as box_of
@@ -27,8 +27,10 @@ def begun(rows, k, metric, seed, start=None, **asked):
 
 def run_slices(rows, k, metric, n_slices, n_iterations, heat, seed=3, start=None, **asked):
     """Search a table and yield its state, its space and its plan after every slice."""
-    from incrowd.methods.cluster import kernel_near, kernel_pool, kernel_search
-    from incrowd.methods.cluster.kernel_state import N_DONE
+    from incrowd.methods.shared.recreate.kernels import near as kernel_near
+    from incrowd.methods.shared.recreate.kernels import plan as kernel_pool
+    from incrowd.methods.shared.recreate.kernels import search as kernel_search
+    from incrowd.methods.shared.recreate.kernels.state import N_DONE
 
     plan, found = begun(rows, k, metric, seed, start, **asked)
     space, state, trees = found.space, found.state, found.trees
@@ -51,7 +53,7 @@ def run_slices(rows, k, metric, n_slices, n_iterations, heat, seed=3, start=None
 
 def recount(rows, k, metric, space, state, plan, trees):
     """Recompute every group from its fragments by lists and counters; return the total cost."""
-    from incrowd.methods.cluster import kernel_state as names
+    from incrowd.methods.shared.recreate.kernels import state as names
 
     oracle = as_trees(rows, metric)
     # a distinct row in the hierarchies' own nodes, column by column as they were given
@@ -125,7 +127,7 @@ def recount(rows, k, metric, space, state, plan, trees):
 @pytest.fixture(autouse=True)
 def no_spare_room(monkeypatch):
     """Begin with hardly any room for more groups, so that the state must grow."""
-    monkeypatch.setattr("incrowd.methods.cluster.kernel_state.ROOM", 0)
+    monkeypatch.setattr("incrowd.methods.shared.recreate.kernels.state.ROOM", 0)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -175,7 +177,7 @@ def test_bookkeeping_of_a_larger_table(k, heat):
 def test_cheapest_group_is_the_one_a_scan_finds():
     from numba import njit
 
-    from incrowd.methods.cluster import kernel_state as names
+    from incrowd.methods.shared.recreate.kernels import state as names
 
     cheapest = names.cheapest_group
 
@@ -201,7 +203,7 @@ def test_cheapest_group_is_the_one_a_scan_finds():
 def test_near_rows_are_the_nearest():
     from numba import njit
 
-    from incrowd.methods.cluster import kernel_near
+    from incrowd.methods.shared.recreate.kernels import near as kernel_near
 
     list_near = kernel_near.list_near
 

@@ -9,23 +9,23 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from incrowd.data.dataset import Rows
-from incrowd.engines.local import LocalEngine
+from incrowd.encoding.rows import Rows
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import EngineError, InfeasibleError
-from incrowd.methods.cluster import search as cluster_search
-from incrowd.methods.cluster.blocks import block_of_line, search_table
-from incrowd.methods.cluster.lines import Lines
 from incrowd.methods.cluster.method import Cluster
-from incrowd.methods.conditions import Conditions
-from incrowd.methods.fragments import Collapsed, Fragments
 from incrowd.methods.full_domain.levels import LeveledTable
 from incrowd.methods.full_domain.method import FullDomain
 from incrowd.methods.full_domain.search import search_levels
 from incrowd.methods.greedy import search as greedy_search
 from incrowd.methods.greedy.method import Greedy
-from incrowd.methods.greedy.reorganize import cut, part_runs
 from incrowd.methods.mondrian.method import Mondrian
-from incrowd.methods.mondrian.search import cut_rows
+from incrowd.methods.shared.conditions import Conditions
+from incrowd.methods.shared.cuts.search import cut_rows
+from incrowd.methods.shared.fragments import Collapsed, Fragments
+from incrowd.methods.shared.recreate import search as cluster_search
+from incrowd.methods.shared.recreate.blocks import block_of_line, search_table
+from incrowd.methods.shared.recreate.start import Lines
+from incrowd.methods.shared.reorganize import cut, part_runs
 from incrowd.progress import silent
 from oracles.generated import as_tuples, grid, tables
 from tiers import examples
@@ -56,10 +56,10 @@ def in_short(method):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Search in many blocks, and with hardly any spare room, so that states must grow."""
-    monkeypatch.setattr("incrowd.methods.cluster.blocks.LARGEST_WHOLE", 12)
-    monkeypatch.setattr("incrowd.methods.cluster.blocks.DISTINCT_PER_BLOCK", 8)
-    monkeypatch.setattr("incrowd.methods.cluster.kernel_state.ROOM", 0)
-    monkeypatch.setattr("incrowd.methods.cluster.kernel_start.ROOM", 0)
+    monkeypatch.setattr("incrowd.methods.shared.recreate.blocks.LARGEST_WHOLE", 12)
+    monkeypatch.setattr("incrowd.methods.shared.recreate.blocks.DISTINCT_PER_BLOCK", 8)
+    monkeypatch.setattr("incrowd.methods.shared.recreate.kernels.state.ROOM", 0)
+    monkeypatch.setattr("incrowd.methods.shared.recreate.kernels.start.ROOM", 0)
 
 
 @st.composite
@@ -223,8 +223,8 @@ def test_parts_are_cut_by_rows(n_of_row, n_parts, k):
 @pytest.mark.parametrize("method", METHODS, ids=in_short)
 @pytest.mark.parametrize("k", [3, 30])
 def test_a_larger_table_in_blocks(method, k, monkeypatch):
-    monkeypatch.setattr("incrowd.methods.cluster.blocks.LARGEST_WHOLE", 100)
-    monkeypatch.setattr("incrowd.methods.cluster.blocks.DISTINCT_PER_BLOCK", 60)
+    monkeypatch.setattr("incrowd.methods.shared.recreate.blocks.LARGEST_WHOLE", 100)
+    monkeypatch.setattr("incrowd.methods.shared.recreate.blocks.DISTINCT_PER_BLOCK", 60)
     whole = Collapsed.of(grid(900))
     n_of_row = whole.n_of_row.copy()
     n_of_row[7] += 900
@@ -236,8 +236,8 @@ def test_a_larger_table_in_blocks(method, k, monkeypatch):
     ids=in_short,
 )  # fmt: skip
 def test_every_engine_finds_the_same(method, engine, monkeypatch):
-    monkeypatch.setattr("incrowd.methods.cluster.blocks.LARGEST_WHOLE", 100)
-    monkeypatch.setattr("incrowd.methods.cluster.blocks.DISTINCT_PER_BLOCK", 60)
+    monkeypatch.setattr("incrowd.methods.shared.recreate.blocks.LARGEST_WHOLE", 100)
+    monkeypatch.setattr("incrowd.methods.shared.recreate.blocks.DISTINCT_PER_BLOCK", 60)
     whole = Collapsed.of(grid(400))
     n_of_row = whole.n_of_row.copy()
     n_of_row[3] += 400
@@ -279,7 +279,8 @@ def test_billions_of_rows_take_no_room(method, k):
 
 
 def test_how_much_room_there_was_changes_nothing(monkeypatch):
-    from incrowd.methods.cluster import kernel_pool, kernel_state
+    from incrowd.methods.shared.recreate.kernels import plan as kernel_pool
+    from incrowd.methods.shared.recreate.kernels import state as kernel_state
 
     rows = grid(900)
     calls = []
@@ -354,8 +355,8 @@ class Forgetful(LocalEngine):
 
 @pytest.mark.parametrize("method", [Greedy(partitions=3), Cluster(effort=100)], ids=in_short)
 def test_a_row_lost_on_an_engine_is_noticed(method, monkeypatch):
-    monkeypatch.setattr("incrowd.methods.cluster.blocks.LARGEST_WHOLE", 100)
-    monkeypatch.setattr("incrowd.methods.cluster.blocks.DISTINCT_PER_BLOCK", 60)
+    monkeypatch.setattr("incrowd.methods.shared.recreate.blocks.LARGEST_WHOLE", 100)
+    monkeypatch.setattr("incrowd.methods.shared.recreate.blocks.DISTINCT_PER_BLOCK", 60)
     whole = Collapsed.of(grid(900))
     with pytest.raises(EngineError, match="lost"):
         method.run_distinct(whole.rows, whole.n_of_row, 3, Forgetful(1), 0, silent)

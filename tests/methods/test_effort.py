@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.engines.local import LocalEngine
-from incrowd.methods.cluster import blocks, budget
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.cluster.method import Cluster
-from incrowd.methods.cluster.search import automatic_effort, first_heat
-from incrowd.methods.conditions import Conditions
-from incrowd.methods.effort import seconds_of, stated_effort
+from incrowd.methods.shared.conditions import Conditions
+from incrowd.methods.shared.options import seconds_of, stated_effort
+from incrowd.methods.shared.recreate import blocks
+from incrowd.methods.shared.recreate import blocks as budget
+from incrowd.methods.shared.recreate.search import automatic_effort, first_heat
 from incrowd.progress import silent
 from oracles.generated import as_tuples, grid
 

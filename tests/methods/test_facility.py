@@ -14,24 +14,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guarantees.small_sets import N_ITEMS, rows_of_items, to_rows, to_sets
-from incrowd.data.sets import Sets
 from incrowd.errors import InfeasibleError, JobError
-from incrowd.guarantees.sets import Majority, SetEvidence, Smooth, Suppression
-from incrowd.methods.facility import Facility
-from incrowd.methods.facility import cut as cutting
-from incrowd.methods.facility.atoms import atoms_of
+from incrowd.guarantees.sets.promises import Majority, SetEvidence, Smooth, Suppression
+from incrowd.measures.losses.sets import set_losses
+from incrowd.methods.facility import search as cutting
 from incrowd.methods.facility.location import (
     Work,
+    atoms_of,
     best_of_orders,
     facilities_at,
     nearest_facilities,
     nearest_sums,
 )
-from incrowd.methods.facility.merge import merge_small
-from incrowd.methods.facility.search import search
-from incrowd.methods.sets.promise import SetPromise
-from incrowd.metrics.sets import set_losses
+from incrowd.methods.facility.method import Facility
+from incrowd.methods.facility.search import merge_small, search
+from incrowd.methods.shared.of_sets.vote import SetPromise
 from incrowd.progress import silent
+from incrowd.sets.sets import Sets
 from methods.small_releases import shown_by
 from oracles import sets as oracle
 from tiers import examples

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.dataset import Rows
-from incrowd.data.hierarchy import Hierarchy
-from incrowd.data.prices import fixed_point_costs
-from incrowd.engines.local import LocalEngine
+from incrowd.encoding.rows import Rows
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InfeasibleError, JobError
-from incrowd.methods.conditions import Conditions, SensitiveCondition
+from incrowd.hierarchies.prices import fixed_point_costs
+from incrowd.hierarchies.tree import Hierarchy
 from incrowd.methods.full_domain import levels as levels_module
 from incrowd.methods.full_domain import search as search_module
 from incrowd.methods.full_domain.levels import LeveledTable
 from incrowd.methods.full_domain.method import FullDomain
 from incrowd.methods.full_domain.search import search_levels
-from incrowd.methods.options import METRICS
+from incrowd.methods.shared.conditions import Conditions, SensitiveCondition
+from incrowd.methods.shared.options import METRICS
 from incrowd.progress import silent
 from oracles.full_domain import best_levels
 from oracles.generated import as_trees, as_tuples, asked, grid, tables

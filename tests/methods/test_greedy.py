@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.dataset import Rows
-from incrowd.data.hierarchy import Hierarchy
-from incrowd.data.prices import PRICES
-from incrowd.engines.local import LocalEngine
+from incrowd.encoding.rows import Rows
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InfeasibleError
-from incrowd.methods.conditions import Conditions, SensitiveCondition
+from incrowd.hierarchies.prices import PRICES
+from incrowd.hierarchies.tree import Hierarchy
 from incrowd.methods.greedy.method import Greedy
-from incrowd.methods.greedy.reorganize import column_order
-from incrowd.methods.options import METRICS
+from incrowd.methods.shared.conditions import Conditions, SensitiveCondition
+from incrowd.methods.shared.options import METRICS
+from incrowd.methods.shared.reorganize import column_order
 from incrowd.progress import silent
 from oracles.generated import Asked, as_trees, as_tuples, asked, tables
 from oracles.methods import StuckError, greedy, group_members
@@ -223,7 +223,7 @@ def test_wide_hierarchy():
 
 def as_trees_of_used(rows):
     """As ``as_trees``, without the widths, which take long to write out for many leaves."""
-    from incrowd.data.prices import fixed_point_costs
+    from incrowd.hierarchies.prices import fixed_point_costs
     from oracles.methods import Tree
 
     cost = fixed_point_costs(rows.hierarchies, "nllm")[0].tolist()

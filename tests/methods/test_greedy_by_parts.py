@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import incrowd as ic
-from incrowd.data.prices import cost_to_root
-from incrowd.engines.local import LocalEngine
-from incrowd.methods.conditions import Conditions
-from incrowd.methods.greedy.by_parts import loss_by_parts
-from incrowd.methods.options import METRICS
-from incrowd.metrics.table import METRICS as LOSSES
+from incrowd.engines.local.engine import LocalEngine
+from incrowd.hierarchies.prices import cost_to_root
+from incrowd.measures.losses.tables import METRICS as LOSSES
+from incrowd.methods.greedy.search import loss_by_parts
+from incrowd.methods.shared.conditions import Conditions
+from incrowd.methods.shared.options import METRICS
 from incrowd.progress import silent
 from oracles.generated import grid, tables
 

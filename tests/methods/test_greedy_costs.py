@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from command_line import call
-from incrowd.data.costs import costs_by_depth, fixed_point_matrices, read_costs
-from incrowd.data.dataset import Rows
-from incrowd.data.hierarchy import Hierarchy
-from incrowd.engines.local import LocalEngine
+from incrowd.encoding.costs import costs_by_depth, fixed_point_matrices, read_costs
+from incrowd.encoding.rows import Rows
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import HierarchyError, IncrowdError, InfeasibleError, InputError, JobError
-from incrowd.methods.conditions import Conditions
+from incrowd.hierarchies.tree import Hierarchy
+from incrowd.measures.losses.tables import share_of_stated_costs
 from incrowd.methods.greedy.method import Greedy
-from incrowd.methods.greedy.reorganize import column_order
 from incrowd.methods.greedy.search import Plan, merge
-from incrowd.metrics.stated_costs import share_of_stated_costs
+from incrowd.methods.shared.conditions import Conditions
+from incrowd.methods.shared.reorganize import column_order
 from incrowd.progress import silent
 from oracles.generated import as_trees, as_tuples, asked, tables
 from oracles.methods import StuckError, greedy
@@ -281,7 +281,7 @@ def test_a_run_with_costs(tmp_path):
 
 
 def test_a_job_with_costs(tmp_path):
-    from incrowd.job import Job
+    from incrowd.job.job import Job
 
     mapping = {
         "roles": {"education": "quasi-identifying"},

@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.dataset import Rows
-from incrowd.data.hierarchy import Hierarchy
+from incrowd.encoding.rows import Rows
 from incrowd.errors import InfeasibleError
-from incrowd.methods.conditions import Conditions, SensitiveCondition
+from incrowd.hierarchies.tree import Hierarchy
 from incrowd.methods.greedy import boxes as box_tree
 from incrowd.methods.greedy import kernel
 from incrowd.methods.greedy.groups import RUNNING, room_for, slot_of_distinct, start_groups
 from incrowd.methods.greedy.search import Plan, merge_rows
-from incrowd.methods.options import METRICS
+from incrowd.methods.shared.conditions import Conditions, SensitiveCondition
+from incrowd.methods.shared.options import METRICS
 from oracles.generated import asked, tables
 from tiers import examples
 
@@ -126,7 +126,7 @@ def test_no_room_for_boxes_changes_nothing():
 
 def merged_with_few_boxes(rows, plan, limits, n_boxes):
     from incrowd.kernels.trees import Trees
-    from incrowd.methods.distinct import sorted_runs
+    from incrowd.methods.shared.fragments import sorted_runs
 
     forest = plan.forest
     ranks = forest.in_ranks(rows.nodes)

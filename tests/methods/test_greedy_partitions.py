@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.dataset import Rows
-from incrowd.data.hierarchy import Hierarchy
-from incrowd.engines.local import LocalEngine
+from incrowd.encoding.rows import Rows
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import EngineError, InfeasibleError, JobError
-from incrowd.methods.conditions import Conditions, SensitiveCondition
+from incrowd.hierarchies.tree import Hierarchy
 from incrowd.methods.greedy import method as greedy_method
 from incrowd.methods.greedy.method import REORGANIZE, Greedy
-from incrowd.methods.greedy.reorganize import automatic_partitions, column_order, cut
+from incrowd.methods.shared.conditions import Conditions, SensitiveCondition
+from incrowd.methods.shared.reorganize import automatic_partitions, column_order, cut
 from incrowd.progress import silent
 from oracles.generated import as_tuples, asked, tables
 from oracles.methods import group_members
@@ -221,8 +221,8 @@ def test_automatic_partitions():
 
 def test_automatic_partitions_are_taken(monkeypatch):
     rows = many_rows(300)
-    monkeypatch.setattr("incrowd.methods.greedy.reorganize.LARGEST_WHOLE", 50)
-    monkeypatch.setattr("incrowd.methods.greedy.reorganize.DISTINCT_PER_PARTITION", 100)
+    monkeypatch.setattr("incrowd.methods.shared.reorganize.LARGEST_WHOLE", 50)
+    monkeypatch.setattr("incrowd.methods.shared.reorganize.DISTINCT_PER_PARTITION", 100)
     n_distinct = len(set(as_tuples(rows.nodes)))
     engine = DistantEngine(0)
     Greedy().run(rows, Conditions(3), engine, 0, silent)
@@ -303,7 +303,7 @@ def test_presets_are_partitions(preset, processors, n_parts):
 
 
 def test_a_preset_is_not_overruled_by_the_size_of_the_table(monkeypatch):
-    from incrowd.methods.greedy import reorganize
+    from incrowd.methods.shared import reorganize
 
     monkeypatch.setattr(reorganize, "LARGEST_WHOLE", 100)
     monkeypatch.setattr(reorganize, "DISTINCT_PER_PARTITION", 100)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.methods.microaggregate import kernel_start
+from incrowd.methods.microaggregate import kernels as kernel_start
 from incrowd.methods.microaggregate import search as searching
 from incrowd.methods.microaggregate.search import search, spread_of, standardised
 from oracles import microaggregation as oracle

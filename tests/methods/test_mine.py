@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from benchmarks.rules.samples import shop_baskets
 from guarantees.small_sets import to_sets
-from incrowd.data.set_files import read_sets
 from incrowd.errors import JobError
-from incrowd.methods.rbat import mine as mine_module
-from incrowd.methods.rbat.mine import mine_rules
+from incrowd.sets.files import read_sets
+from incrowd.transactions import mine as mine_module
+from incrowd.transactions.mine import mine_rules
 from oracles.mined_rules import broken_rules
 from tiers import examples
 

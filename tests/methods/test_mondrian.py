@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.dataset import Rows
-from incrowd.data.hierarchy import Hierarchy
-from incrowd.engines.local import LocalEngine
+from incrowd.encoding.rows import Rows
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InfeasibleError
-from incrowd.methods.conditions import Conditions, SensitiveCondition
+from incrowd.hierarchies.tree import Hierarchy
 from incrowd.methods.mondrian.method import Mondrian
-from incrowd.methods.options import METRICS
+from incrowd.methods.shared.conditions import Conditions, SensitiveCondition
+from incrowd.methods.shared.options import METRICS
 from incrowd.progress import silent
 from oracles.generated import as_trees, as_tuples, asked, tables
 from oracles.methods import StuckError, group_members, mondrian
@@ -107,7 +107,7 @@ def grid(n_rows=5000, seed=0):
 
 @pytest.mark.parametrize("is_strict", [True, False])
 def test_larger_table_in_slices(is_strict, monkeypatch):
-    from incrowd.methods.mondrian import search
+    from incrowd.methods.shared.cuts import search
 
     rows = grid()
     method = Mondrian(strict=is_strict)
@@ -176,7 +176,7 @@ def test_of_two_cuts_as_near_the_smaller_left_side_is_taken():
 
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=40), st.integers(400, 10_000))
 def test_keys_are_sorted_dense_or_sparse(keys, high):
-    from incrowd.methods.mondrian import kernel
+    from incrowd.methods.shared.cuts import kernel
 
     numbers = np.asarray([*keys, -1], dtype=np.int32)
     count_at = np.zeros(high + 1, dtype=np.int32)

@@ -5,16 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.dataset import Rows
-from incrowd.data.prices import fixed_point_costs
-from incrowd.engines.local import LocalEngine
+from incrowd.encoding.rows import Rows
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InfeasibleError
+from incrowd.hierarchies.prices import fixed_point_costs
 from incrowd.methods.cluster.method import Cluster
-from incrowd.methods.conditions import Conditions
 from incrowd.methods.full_domain.method import FullDomain
 from incrowd.methods.greedy.method import Greedy
 from incrowd.methods.mondrian.method import Mondrian
-from incrowd.methods.options import METRICS
+from incrowd.methods.shared.conditions import Conditions
+from incrowd.methods.shared.options import METRICS
 from incrowd.progress import silent
 from oracles.generated import as_trees, as_tuples, asked, grid, tables
 from oracles.methods import box

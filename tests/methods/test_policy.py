@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.dataset import Rows
-from incrowd.data.hierarchy import Hierarchy
-from incrowd.engines.local import LocalEngine
+from incrowd.encoding.rows import Rows
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InfeasibleError
-from incrowd.methods.conditions import Conditions
+from incrowd.hierarchies.tree import Hierarchy
 from incrowd.methods.policy.kernel import first_lines
 from incrowd.methods.policy.method import Policy
+from incrowd.methods.shared.conditions import Conditions
 from incrowd.progress import silent
 
 TREE = Hierarchy.from_ladder("a", [["0", "1", "2", "3"], ["0-1", "0-1", "2-3", "2-3"]])

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from incrowd import interrupts
-from incrowd.engines.local import LocalEngine
-from incrowd.methods.cluster import blocks, search
+from incrowd.engines.local.engine import LocalEngine
+from incrowd.measures.losses.tables import measure
 from incrowd.methods.cluster.method import Cluster
-from incrowd.methods.conditions import Conditions
 from incrowd.methods.greedy import search as greedy_search
 from incrowd.methods.greedy.method import Greedy
-from incrowd.methods.part_progress import PartProgress
-from incrowd.metrics.table import measure
+from incrowd.methods.shared.conditions import Conditions
+from incrowd.methods.shared.parts import PartProgress
+from incrowd.methods.shared.recreate import blocks, search
 from incrowd.progress import silent
 from oracles.generated import as_tuples, grid
 

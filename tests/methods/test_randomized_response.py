@@ -11,24 +11,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guarantees.small_sets import to_rows, to_sets
-from incrowd.data.sets import Sets
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import DataError, EngineError, InputError, JobError
-from incrowd.guarantees.set_groups import require_sets
-from incrowd.methods.randomized_response import RandomizedResponse, noise
-from incrowd.methods.randomized_response.blocks import drawn_in_blocks
-from incrowd.methods.randomized_response.cells import Cells
-from incrowd.methods.randomized_response.noise import flipped_places, kept_entries, nth_empty
-from incrowd.methods.randomized_response.search import foresee, respond
-from incrowd.methods.randomized_response.theory import (
+from incrowd.guarantees.sets.check import require_sets
+from incrowd.measures.losses.sets import set_losses
+from incrowd.methods.randomized_response import noise
+from incrowd.methods.randomized_response.method import RandomizedResponse
+from incrowd.methods.randomized_response.noise import (
+    Cells,
+    drawn_in_blocks,
+    flipped_places,
+    kept_entries,
+    nth_empty,
+)
+from incrowd.methods.randomized_response.search import (
     epsilon_for,
     epsilon_that_fits,
     expected_jaccard,
     flip_probability,
+    foresee,
     jaccard_bound,
+    respond,
 )
-from incrowd.metrics.sets import set_losses
 from incrowd.progress import silent
+from incrowd.sets.sets import Sets
 from tiers import examples
 
 GRAPHS = st.sampled_from(["bipartite", "directed", "undirected"])

@@ -19,10 +19,10 @@ from tests.oracles import rbat as oracle
 from guarantees.small_sets import to_sets
 from incrowd.errors import InfeasibleError, JobError
 from incrowd.methods.rbat import improve, parts, search
-from incrowd.methods.rbat.feasible import refuse_infeasible
 from incrowd.methods.rbat.method import Rbat
 from incrowd.methods.rbat.problem import problem_of
-from incrowd.methods.rbat.promise import KmPromise
+from incrowd.methods.rbat.validity import refuse_infeasible
+from incrowd.methods.shared.item_parts import KmPromise
 from incrowd.progress import silent
 from tiers import examples
 

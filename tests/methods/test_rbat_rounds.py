@@ -8,12 +8,15 @@ from tests.methods.rule_instances import instances, promise_of, random_rows
 
 import incrowd as ic
 from guarantees.small_sets import to_sets
-from incrowd.engines.local import LocalEngine
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import EngineError, InfeasibleError, JobError
-from incrowd.methods.packed_rows import packed, packed_in_chunks, unpacked
-from incrowd.methods.rbat import level, rounds, side_rounds, sides
 from incrowd.methods.rbat.method import Rbat
-from incrowd.methods.rbat.promise import KmPromise
+from incrowd.methods.rbat.rounds import search as level
+from incrowd.methods.rbat.rounds import search as rounds
+from incrowd.methods.rbat.rounds import sides
+from incrowd.methods.rbat.rounds import sides as side_rounds
+from incrowd.methods.shared.item_parts import KmPromise
+from incrowd.methods.shared.parts import packed, packed_in_chunks, unpacked
 from incrowd.progress import silent
 
 SMALL_BLOCKS = LocalEngine(threads=2, block_rows=7)
@@ -189,7 +192,7 @@ def test_km_is_not_counted_in_rounds():
 
 
 def test_packed_rows_come_back(monkeypatch):
-    monkeypatch.setattr("incrowd.methods.packed_rows.CHUNK_ITEMS", 4)
+    monkeypatch.setattr("incrowd.methods.shared.parts.CHUNK_ITEMS", 4)
     sets = to_sets([[], [1, 2, 3, 4, 5, 6], [7], [8], [], [9, 10]], 11)
     column = packed_in_chunks(sets.starts, sets.items)
     assert column.num_chunks > 2

@@ -12,13 +12,20 @@ from hypothesis import strategies as st
 from tests.oracles import set_groups
 
 from guarantees.small_sets import to_sets
-from incrowd.engines.local import LocalEngine
-from incrowd.methods.set_cluster import part_search, start
-from incrowd.methods.set_cluster.kinds import Part
-from incrowd.methods.set_cluster.part_search import PartSearch
-from incrowd.methods.set_cluster.search import rounds_of, search
-from incrowd.methods.sets.promise import KINDS, MAJORITY, SMOOTH, SUPPRESSION, SetPromise
-from incrowd.methods.sets.vote import shown, utility
+from incrowd.engines.local.engine import LocalEngine
+from incrowd.methods.cluster.sets import part_search, start
+from incrowd.methods.cluster.sets.part_search import PartSearch
+from incrowd.methods.cluster.sets.search import rounds_of, search
+from incrowd.methods.cluster.sets.start import Part
+from incrowd.methods.shared.of_sets.vote import (
+    KINDS,
+    MAJORITY,
+    SMOOTH,
+    SUPPRESSION,
+    SetPromise,
+    shown,
+    utility,
+)
 from tiers import examples
 
 ONE = LocalEngine(threads=1)
@@ -228,7 +235,7 @@ def test_a_wished_end_returns_valid_groups(monkeypatch, n_calls, chunk_rows):
 
     for module in (part_search, start):
         monkeypatch.setattr(module, "is_end_wished", is_end_wished)
-    monkeypatch.setattr("incrowd.methods.set_cluster.search.is_end_wished", is_end_wished)
+    monkeypatch.setattr("incrowd.methods.cluster.sets.search.is_end_wished", is_end_wished)
     monkeypatch.setattr(part_search, "GROUPS_PER_SLICE", 3)
     monkeypatch.setattr(start, "SEEDS_PER_SLICE", 5)
     rows = random_rows(n_calls, 120, 20, 9)

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from guarantees.small_sets import N_ITEMS, rows_of_items, to_sets
 from incrowd.errors import InfeasibleError
-from incrowd.guarantees.sets import SetEvidence, Suppression
-from incrowd.methods.set_mondrian import SetMondrian
-from incrowd.methods.set_mondrian import search as searching
-from incrowd.methods.set_mondrian.search import cut_rows
-from incrowd.methods.sets.promise import SetPromise
+from incrowd.guarantees.sets.promises import SetEvidence, Suppression
+from incrowd.methods.mondrian.method import SetMondrian
+from incrowd.methods.shared.of_sets import cut as searching
+from incrowd.methods.shared.of_sets.cut import cut_rows
+from incrowd.methods.shared.of_sets.vote import SetPromise
 from incrowd.progress import silent
 from methods.small_releases import shown_by
 from tiers import examples

@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.dataset import Rows
-from incrowd.data.hierarchy import Hierarchy
-from incrowd.data.prices import cost_to_root
+from incrowd.encoding.rows import Rows
 from incrowd.errors import DataError
-from incrowd.metrics.table import HIGHER, METRICS, measure
-from incrowd.metrics.tally import group_sizes
+from incrowd.hierarchies.prices import cost_to_root
+from incrowd.hierarchies.tree import Hierarchy
+from incrowd.measures.losses.tables import HIGHER, METRICS, group_sizes, measure
 from oracles import metrics as oracle
 from oracles.metrics import Tree
 from tiers import examples

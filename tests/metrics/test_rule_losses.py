@@ -20,9 +20,9 @@ from guarantees.small_transactions import (
     to_transactions,
     transactions,
 )
-from incrowd.data.sets import Sets
-from incrowd.metrics import item_queries
-from incrowd.metrics.rules import rule_losses
+from incrowd.measures.losses import transactions as item_queries
+from incrowd.measures.losses.transactions import rule_losses
+from incrowd.sets.sets import Sets
 from oracles import rules as oracle
 from tiers import examples
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guarantees.small_sets import N_ITEMS, rows_of_items, to_sets
-from incrowd.metrics import sets as metrics
-from incrowd.metrics.sets import set_losses
+from incrowd.measures.losses import sets as metrics
+from incrowd.measures.losses.sets import set_losses
 from oracles import sets as oracle
 from tiers import examples
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from incrowd.data.dataset import Rows
-from incrowd.data.hierarchy import Hierarchy
-from incrowd.data.prices import cost_to_root, fixed_point_costs
-from incrowd.methods.conditions import Conditions, SensitiveCondition
+from incrowd.encoding.rows import Rows
+from incrowd.hierarchies.prices import cost_to_root, fixed_point_costs
+from incrowd.hierarchies.tree import Hierarchy
+from incrowd.methods.shared.conditions import Conditions, SensitiveCondition
 from oracles.methods import Tree
 from oracles.validity import Rules, Sensitive
 

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.hierarchy import Hierarchy
-from incrowd.data.schema import Schema
-from incrowd.data.sets import Sets
-from incrowd.data.table import Table
 from incrowd.errors import IncrowdError, InputError, JobError
-from incrowd.risk import RiskOptions, risk_finding, set_risk_finding
+from incrowd.hierarchies.tree import Hierarchy
+from incrowd.measures.risk.finding import risk_finding, set_risk_finding
+from incrowd.measures.risk.options import RiskOptions
+from incrowd.sets.sets import Sets
+from incrowd.tables.schema import Schema
+from incrowd.tables.table import Table
 from oracles import attackers
 
 CELLS = st.sampled_from(["a", "b", "*", None])

@@ -7,7 +7,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from incrowd.risk.uniqueness import choice, shlosser, slide_negative_binomial, uniqueness, zayatz
+from incrowd.measures.risk.uniqueness import (
+    choice,
+    shlosser,
+    slide_negative_binomial,
+    uniqueness,
+    zayatz,
+)
 
 
 def sizes_of(people):

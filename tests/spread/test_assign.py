@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import incrowd as ic
-from incrowd.spread.assign import assigned_by_content
+from incrowd.flow.assignment import assigned_by_content
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 2), st.integers(3, 5), st.sampled_from("xyz")), min_size=1, max_size=30

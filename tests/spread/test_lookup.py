@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.errors import EngineError
-from incrowd.spread.lookup import Lookup
+from incrowd.flow.assignment import Lookup
 
 
 @given(

@@ -5,9 +5,9 @@ import pytest
 from pyarrow import parquet
 
 import incrowd as ic
-from incrowd.engines.table import EngineChoice
-from incrowd.spread import room
-from incrowd.spread.room import is_larger
+from incrowd.engines.choice import EngineChoice
+from incrowd.flow import placement as room
+from incrowd.flow.placement import is_larger
 
 
 def job(memory):

@@ -3,12 +3,12 @@
 import numpy as np
 import pyarrow as pa
 
-from incrowd.data.dataset import Rows
-from incrowd.data.encoding import encode
-from incrowd.data.schema import Schema
-from incrowd.data.specs import HierarchySpec
-from incrowd.data.table import Table
-from incrowd.figures.material import OwnTable, TableMaterial
+from incrowd.checking.material import OwnTable, TableMaterial
+from incrowd.encoding.encode import encode
+from incrowd.encoding.rows import Rows
+from incrowd.hierarchies.specs import HierarchySpec
+from incrowd.tables.schema import Schema
+from incrowd.tables.table import Table
 
 SPECS = {
     "age": HierarchySpec.parse("ranges:5,from=20,to=60"),

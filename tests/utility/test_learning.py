@@ -6,12 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from incrowd.data.table import Table
 from incrowd.errors import InputError, JobError
-from incrowd.utility import learning
-from incrowd.utility.cells import columns_of
-from incrowd.utility.features import Encoder
-from incrowd.utility.learning import held_rows, learning_finding
+from incrowd.measures.utility import learning
+from incrowd.measures.utility.cells import Encoder, columns_of
+from incrowd.measures.utility.learning import held_rows, learning_finding
+from incrowd.tables.table import Table
 from utility.small_material import QUASI, release_of, small_table
 
 pytest.importorskip("sklearn", reason="scikit-learn is an extra")

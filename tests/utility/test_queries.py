@@ -6,11 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guarantees.small_sets import to_sets
-from incrowd.figures.material import OwnSets, SetMaterial
-from incrowd.metrics.item_queries import held_queries
-from incrowd.utility.cells import columns_of, spans
-from incrowd.utility.queries import queries_finding
-from incrowd.utility.table_queries import Workload, answers, query_of
+from incrowd.checking.material import OwnSets, SetMaterial
+from incrowd.measures.losses.transactions import held_queries
+from incrowd.measures.utility.cells import columns_of, spans
+from incrowd.measures.utility.queries import Workload, answers, queries_finding, query_of
 from oracles import utility as oracle
 from tiers import examples
 from utility.small_material import release_of, small_table

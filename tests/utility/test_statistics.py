@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.data.dataset import Rows
-from incrowd.data.hierarchy import Hierarchy
-from incrowd.data.schema import Schema
-from incrowd.data.sets import Sets
-from incrowd.data.table import Table
-from incrowd.figures.material import OwnSets, OwnTable, SetMaterial, TableMaterial
-from incrowd.utility.cells import columns_of
-from incrowd.utility.statistics import associations, bins_of, cramers_v, statistics_finding
+from incrowd.checking.material import OwnSets, OwnTable, SetMaterial, TableMaterial
+from incrowd.encoding.rows import Rows
+from incrowd.hierarchies.tree import Hierarchy
+from incrowd.measures.utility.cells import columns_of
+from incrowd.measures.utility.statistics import associations, bins_of, cramers_v, statistics_finding
+from incrowd.sets.sets import Sets
+from incrowd.tables.schema import Schema
+from incrowd.tables.table import Table
 from oracles import utility as oracle
 from tiers import examples
 from utility.small_material import release_of, small_table
@@ -170,7 +170,7 @@ def test_parts_of_items_are_read_by_chance():
 
 
 def test_very_wide_tables_are_held_against_few_columns(monkeypatch):
-    monkeypatch.setattr("incrowd.utility.statistics.MOST_COLUMNS", 2)
+    monkeypatch.setattr("incrowd.measures.utility.statistics.MOST_COLUMNS", 2)
     columns = columns_of(release_of(small_table(30, 1), 3))
     found = associations(columns)
     assert len(found["names"]) == len(found["before"]) == 2

@@ -7,21 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from incrowd.attacks.options import AttackOptions, CompositionOptions
 from incrowd.cli.check_more import More, with_more_of_table
 from incrowd.cli.check_report import files_of_job, refuse_report, write_report
 from incrowd.cli.check_sets import check_sets_file, is_about_sets
 from incrowd.cli.check_tables import TableRequest, check_table
 from incrowd.cli.flags import (
-    apply_flags,
-    apply_limits,
-    flags_of,
-    split_names,
-    stated_bins,
-    stated_hierarchies,
-    with_flags,
-)
-from incrowd.cli.options import (
     AsJson,
     Bins,
     Bottoms,
@@ -33,25 +23,33 @@ from incrowd.cli.options import (
     Sensitive,
     ShowValues,
     Tops,
+    apply_flags,
+    apply_limits,
+    flags_of,
+    split_names,
+    stated_bins,
+    stated_hierarchies,
+    with_flags,
 )
-from incrowd.data.coding import Coding
-from incrowd.data.locations import is_folder, located
-from incrowd.data.schema import Schema
-from incrowd.data.specs import HierarchySpec
-from incrowd.engines.table import EngineChoice
+from incrowd.encoding.coding import Coding
+from incrowd.engines.choice import EngineChoice
 from incrowd.errors import JobError
-from incrowd.guarantees.k_anonymity import KAnonymity
-from incrowd.guarantees.set_table import SET_GUARANTEES
-from incrowd.guarantees.table import GUARANTEES
-from incrowd.job import InputOptions, Job, build, build_guarantee
-from incrowd.risk.options import RiskOptions
-from incrowd.set_job import RuleInput, SetInput
-from incrowd.utility.options import UtilityOptions
+from incrowd.guarantees.table import GUARANTEES, SET_GUARANTEES
+from incrowd.guarantees.tables.k_anonymity import KAnonymity
+from incrowd.hierarchies.specs import HierarchySpec
+from incrowd.job.job import InputOptions, Job, build, build_guarantee
+from incrowd.job.set_job import RuleInput, SetInput
+from incrowd.measures.attacks.options import AttackOptions, CompositionOptions
+from incrowd.measures.risk.options import RiskOptions
+from incrowd.measures.utility.options import UtilityOptions
+from incrowd.tables.schema import Schema
+from incrowd.tables.table import is_folder, located
 
 if TYPE_CHECKING:
     from incrowd.audit import Audit
     from incrowd.cli.check_sets import CheckedSets
     from incrowd.cli.check_tables import CheckedTable
+
 
 FLAGS = {
     **flags_of("guarantee", [*GUARANTEES.values(), *SET_GUARANTEES.values()], "Guarantee"),
@@ -256,7 +254,7 @@ def check_command(
     accepted = tuple(split_names(accept_insensitive))
     thresholds = {"alpha": alpha, "beta": beta, "enhanced_beta": enhanced_beta, "delta": delta}
     if is_folder(location):
-        from incrowd.spread_check import check_spread
+        from incrowd.flow.out_of_core_check import check_spread
 
         for_files = {
             "--original": original,
@@ -311,7 +309,7 @@ def _told(checked: CheckedTable | CheckedSets | Audit, as_json: bool) -> int:
     if as_json:
         print(audit.to_json())
     else:
-        from incrowd.cli.show import show_check
+        from incrowd.cli.terminal import show_check
 
         show_check(audit)
     return HOLDS if audit.holds else DOES_NOT_HOLD

@@ -6,21 +6,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from incrowd.attacks.options import AttackOptions, CompositionOptions
-from incrowd.data.schema import Schema
 from incrowd.errors import JobError
-from incrowd.job import build
-from incrowd.risk.options import RiskOptions
-from incrowd.utility.options import UtilityOptions
+from incrowd.job.job import build
+from incrowd.measures.attacks.options import AttackOptions, CompositionOptions
+from incrowd.measures.risk.options import RiskOptions
+from incrowd.measures.utility.options import UtilityOptions
+from incrowd.tables.schema import Schema
 
 if TYPE_CHECKING:
-    from incrowd.attacks.composition import Published
     from incrowd.audit import Audit
     from incrowd.cli.check_sets import CheckedSets
     from incrowd.cli.check_tables import CheckedTable, TableRequest
-    from incrowd.data.hierarchy import Hierarchy
-    from incrowd.data.table import Table
     from incrowd.guarantees.evidence import Finding
+    from incrowd.hierarchies.tree import Hierarchy
+    from incrowd.measures.attacks.composition import Published
+    from incrowd.tables.table import Table
 
 
 @dataclass(frozen=True)
@@ -99,11 +99,11 @@ def with_more_of_sets(checked: CheckedSets, more: More) -> CheckedSets:
     findings: list[Finding] = []
     evidence = checked.evidence
     if more.risk is not None:
-        from incrowd.risk import set_risk_finding
+        from incrowd.measures.risk.finding import set_risk_finding
 
         findings.append(set_risk_finding(evidence.released, more.risk, original=evidence.original))
     if more.attacks.attack:
-        from incrowd.attacks import set_attack_findings
+        from incrowd.measures.attacks.findings import set_attack_findings
 
         findings += set_attack_findings(
             evidence.released,
@@ -119,7 +119,7 @@ def with_more_of_sets(checked: CheckedSets, more: More) -> CheckedSets:
 
 def _utility(checked: CheckedTable | CheckedSets, options: UtilityOptions) -> list[Finding]:
     from incrowd.cli.check_report import material_of
-    from incrowd.utility.findings import utility_findings
+    from incrowd.measures.utility.findings import utility_findings
 
     return utility_findings(material_of(checked), options) if options.utility else []
 
@@ -132,12 +132,12 @@ def with_findings(audit: Audit, findings: list[Finding]) -> Audit:
 
 
 def _risk(checked: CheckedTable, request: TableRequest, options: RiskOptions) -> Finding:
-    from incrowd import pipeline
-    from incrowd.risk import risk_finding
+    from incrowd.flow import run
+    from incrowd.measures.risk.finding import risk_finding
 
     population = None
     if options.population is not None:
-        population = pipeline.read_input(Path(options.population), request.reading)
+        population = run.read_input(Path(options.population), request.reading)
     owner = checked.owner
     hierarchies = {}
     if population is not None:
@@ -154,7 +154,7 @@ def _risk(checked: CheckedTable, request: TableRequest, options: RiskOptions) ->
 
 
 def _attacks(checked: CheckedTable, options: AttackOptions) -> list[Finding]:
-    from incrowd.attacks import attack_findings
+    from incrowd.measures.attacks.findings import attack_findings
 
     owner = checked.owner
     return attack_findings(
@@ -169,10 +169,10 @@ def _attacks(checked: CheckedTable, options: AttackOptions) -> list[Finding]:
 
 def _hierarchies(checked: CheckedTable, population: Table | None) -> dict[str, Hierarchy]:
     """Return what released cells stand for: the owner's hierarchies, else those that are stated."""
-    from incrowd.data.builders import hierarchy_for
-    from incrowd.data.coding import coded_hierarchy
-    from incrowd.data.encoding import encode
-    from incrowd.data.hierarchy_files import read_hierarchy
+    from incrowd.encoding.coding import coded_hierarchy
+    from incrowd.encoding.encode import encode
+    from incrowd.hierarchies.builders import hierarchy_for
+    from incrowd.hierarchies.files import read_hierarchy
 
     owner = checked.owner
     if owner is not None:
@@ -197,10 +197,10 @@ def _hierarchies(checked: CheckedTable, population: Table | None) -> dict[str, H
 def _composition(
     checked: CheckedTable, request: TableRequest, other: Path, options: CompositionOptions
 ) -> list[Finding]:
-    from incrowd import pipeline
-    from incrowd.attacks import composition_finding
+    from incrowd.flow import run
+    from incrowd.measures.attacks.composition import composition_finding
 
-    second = pipeline.read_input(other, request.reading)
+    second = run.read_input(other, request.reading)
     quasi = tuple(name for name in checked.schema.quasi if name in second.columns)
     sensitive = tuple(name for name in checked.schema.sensitive if name in second.columns)
     schema = Schema(quasi, sensitive)
@@ -233,8 +233,8 @@ def _published(
     options: CompositionOptions,
 ) -> tuple[Published, Published]:
     """Return both releases, with who is in them where the owner brings both keys."""
-    from incrowd import pipeline
-    from incrowd.attacks import Published
+    from incrowd.flow import run
+    from incrowd.measures.attacks.composition import Published
 
     owner = checked.owner
     first = Published(checked.released, checked.schema.quasi, checked.schema.sensitive)
@@ -262,7 +262,7 @@ def _published(
     if is_same:
         original = owner.original
     else:
-        original = pipeline.read_input(Path(str(other_path)), request.reading)
+        original = run.read_input(Path(str(other_path)), request.reading)
     rows = _proven_rows(second, schema, original, Path(options.key_of_other), checked)
     return (
         replace(first, person_of_row=_people(owner.original, owner.original_row, person)),
@@ -278,10 +278,10 @@ def _proven_rows(
     checked: CheckedTable,
 ) -> Any:
     """Return the original row behind each row of the second release, its key being proven."""
-    from incrowd.audit import prove_key
     from incrowd.cli.key_file import read_key
-    from incrowd.data.encoding import encode
+    from incrowd.encoding.encode import encode
     from incrowd.errors import InputError
+    from incrowd.guarantees.tables.truth import prove_key
 
     rows = read_key(key, second.n_rows)
     original.require([*schema.quasi, *schema.sensitive], original.name)

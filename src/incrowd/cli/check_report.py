@@ -6,18 +6,18 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incrowd.data.locations import Location
 from incrowd.errors import InputError
+from incrowd.tables.table import Location
 
 if TYPE_CHECKING:
+    from incrowd.checking.material import Material
     from incrowd.cli.check_sets import CheckedSets
     from incrowd.cli.check_tables import CheckedTable
-    from incrowd.figures.material import Material
 
 
 def refuse_report(path: Path, force: bool, read: Iterable[Location | None]) -> None:
     """Raise before anything is read where a report cannot be written."""
-    from incrowd.outputs import refuse_overwriting
+    from incrowd.flow.outputs import refuse_overwriting
     from incrowd.workspace import exists
 
     refuse_overwriting([path], read)
@@ -31,16 +31,16 @@ def refuse_report(path: Path, force: bool, read: Iterable[Location | None]) -> N
 
 def files_of_job(path: Path | None) -> list[Location]:
     """Return the files that a job names for a run to read."""
-    from incrowd.job import read_mapping
-    from incrowd.outputs import files_read
-    from incrowd.set_job import job_from_mapping
+    from incrowd.flow.outputs import files_read
+    from incrowd.job.job import read_mapping
+    from incrowd.job.set_job import job_from_mapping
 
     return [] if path is None else files_read(job_from_mapping(read_mapping(path), path.parent))
 
 
 def write_report(path: Path, checked: CheckedTable | CheckedSets, force: bool) -> None:
     """Write the owner's page of a check, for the owner's eyes: it may show values."""
-    from incrowd.figures.owner import owner_page
+    from incrowd.figures.pages import owner_page
     from incrowd.report.render import render
     from incrowd.workspace import write_whole
 
@@ -50,8 +50,8 @@ def write_report(path: Path, checked: CheckedTable | CheckedSets, force: bool) -
 
 def material_of(checked: CheckedTable | CheckedSets) -> Material:
     """Return what figures are made of, with the original where its owner brought it and the key."""
+    from incrowd.checking.material import OwnSets, SetMaterial
     from incrowd.cli.check_sets import CheckedSets
-    from incrowd.figures.material import OwnSets, SetMaterial
 
     if not isinstance(checked, CheckedSets):
         return _of_table(checked)
@@ -65,9 +65,9 @@ def material_of(checked: CheckedTable | CheckedSets) -> Material:
 
 
 def _of_table(checked: CheckedTable) -> Material:
-    from incrowd.audit.examine import released_rows
-    from incrowd.data.encoding import encode
-    from incrowd.figures.material import OwnTable, TableMaterial
+    from incrowd.checking.material import OwnTable, TableMaterial
+    from incrowd.checking.tables import released_rows
+    from incrowd.encoding.encode import encode
 
     owner, released, schema = checked.owner, checked.released, checked.schema
     if owner is None or owner.original_row is None or checked.has_broken_key:

@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from incrowd.cli.check_more import with_more_of_sets
-from incrowd.data.sets import BIPARTITE
-from incrowd.engines.table import EngineChoice
+from incrowd.engines.choice import EngineChoice
 from incrowd.errors import InputError, JobError, unknown
-from incrowd.guarantees.set_table import RULE_GUARANTEES, SET_GUARANTEES
-from incrowd.job import InputOptions, build, read_mapping
-from incrowd.set_job import OF_SETS, RuleInput, SetInput, SetJob, implied_guarantee
+from incrowd.guarantees.table import RULE_GUARANTEES, SET_GUARANTEES
+from incrowd.job.job import InputOptions, build, read_mapping
+from incrowd.job.set_job import OF_SETS, RuleInput, SetInput, SetJob, implied_guarantee
+from incrowd.sets.sets import BIPARTITE
 
 if TYPE_CHECKING:
     from incrowd.audit import Audit
     from incrowd.cli.check_more import More
-    from incrowd.data.shelf import Shelf
-    from incrowd.guarantees.rules import RuleEvidence
-    from incrowd.guarantees.sets import SetEvidence
+    from incrowd.guarantees.sets.promises import SetEvidence
+    from incrowd.guarantees.transactions.promises import RuleEvidence
+    from incrowd.sets.sets import Shelf
 
 
 def is_about_sets(
@@ -53,7 +53,7 @@ def check_sets_file(
 
     Entries that ``--memory`` has no room for lie in the system's temporary folder meanwhile.
     """
-    from incrowd.set_pipeline import shelf_in
+    from incrowd.flow.sets import shelf_in
     from incrowd.workspace import Workspace
 
     choice = build(EngineChoice, mapping.get("engine", {}), "engine")
@@ -97,13 +97,13 @@ def _checked(
     import numpy as np
 
     from incrowd.cli.key_file import read_key
-    from incrowd.data.set_files import read_sets
-    from incrowd.data.set_wishes import read_row_k
     from incrowd.engines.folders import hash_of_location
-    from incrowd.guarantees.rules import RuleEvidence
-    from incrowd.guarantees.sets import SetEvidence
-    from incrowd.rule_pipeline import audit_of_rules
-    from incrowd.set_pipeline import check_released_sets, options_of, released_graph
+    from incrowd.flow.sets import check_released_sets, options_of, released_graph
+    from incrowd.flow.transactions import audit_of_rules
+    from incrowd.guarantees.sets.promises import SetEvidence
+    from incrowd.guarantees.transactions.promises import RuleEvidence
+    from incrowd.sets.files import read_sets
+    from incrowd.sets.universe import read_row_k
 
     started = time.perf_counter()
     original, key, aligned = owner.original, owner.key, owner.aligned
@@ -163,10 +163,9 @@ def _with_rules(
     """Return the evidence with the rules and the sensitive items that are stated."""
     import numpy as np
 
-    from incrowd.data.generalized import original_names
-    from incrowd.data.item_roles import sensitive_items
-    from incrowd.data.rule_files import read_rules
-    from incrowd.guarantees.rules import RuleEvidence
+    from incrowd.guarantees.transactions.promises import RuleEvidence
+    from incrowd.transactions.generalized import original_names
+    from incrowd.transactions.rule_files import read_rules, sensitive_items
 
     if needs_rules and stated.file is None:
         raise JobError(

@@ -6,18 +6,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incrowd.data.schema import Schema
 from incrowd.errors import InputError, JobError, unknown
+from incrowd.tables.schema import Schema
 
 if TYPE_CHECKING:
-    from incrowd.audit import Audit, Owner
-    from incrowd.data.coding import Coding
-    from incrowd.data.hierarchy import Hierarchy
-    from incrowd.data.specs import HierarchySpec
-    from incrowd.data.table import Table
-    from incrowd.engines.table import EngineChoice
+    from incrowd.audit import Audit
+    from incrowd.checking.tables import Owner
+    from incrowd.encoding.coding import Coding
+    from incrowd.engines.choice import EngineChoice
     from incrowd.guarantees.table import Guarantee
-    from incrowd.job import InputOptions
+    from incrowd.hierarchies.specs import HierarchySpec
+    from incrowd.hierarchies.tree import Hierarchy
+    from incrowd.job.job import InputOptions
+    from incrowd.tables.table import Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,16 +61,16 @@ class CheckedTable:
 
 def check_table(request: TableRequest) -> CheckedTable:
     """Audit a released table with all that the owner brings."""
-    from incrowd import pipeline
-    from incrowd.data.wishes import wishes
-    from incrowd.outputs import file_hash
-    from incrowd.preparation import prepared, replace_quasi
+    from incrowd.encoding.personal_k import wishes
+    from incrowd.flow import run
+    from incrowd.flow.preparation import prepared, replace_quasi
+    from incrowd.workspace import file_hash
 
     guarantee, schema, specs = request.guarantee, request.schema, request.specs
-    table = pipeline.read_input(request.released, request.reading)
+    table = run.read_input(request.released, request.reading)
     whole, k_of_row = None, None
     if request.original is not None:
-        whole = pipeline.read_input(request.original, request.reading)
+        whole = run.read_input(request.original, request.reading)
         whole.require(schema.quasi, whole.name)
         if guarantee.k_rules:
             k_of_row = wishes(whole, guarantee.k, None, guarantee.k_rules)
@@ -114,12 +115,12 @@ def _audit(
 ) -> Audit:
     from contextlib import closing
 
-    from incrowd import pipeline
-    from incrowd.engines.table import make_engine
+    from incrowd.engines.choice import make_engine
+    from incrowd.flow import run
 
     stated = request.thresholds or {}
     with closing(make_engine(request.engine)) as working:
-        return pipeline.check(
+        return run.check(
             table,
             request.guarantee,
             schema,
@@ -143,9 +144,9 @@ def owner_of(
     """Return what the owner brings: the original, and with a key who is which row."""
     import numpy as np
 
-    from incrowd.audit import Owner
+    from incrowd.checking.tables import Owner
     from incrowd.cli.key_file import read_key
-    from incrowd.data.encoding import encode
+    from incrowd.encoding.encode import encode
 
     if request.key is None and not request.aligned:
         return Owner(original)
@@ -173,7 +174,7 @@ def owner_of(
 def _sensitive_hierarchies(
     guarantee: Guarantee, schema: Schema, table: Table, specs: dict[str, HierarchySpec]
 ) -> dict[str, Hierarchy]:
-    from incrowd.data.builders import hierarchy_for
+    from incrowd.hierarchies.builders import hierarchy_for
 
     if guarantee.t is None:
         return {}

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from incrowd.cli.flags import apply_flags, apply_settings, split_names, stated_files, with_flags
-from incrowd.cli.options import (
+from incrowd.cli.flags import (
     AsJson,
     Bins,
     Bottoms,
@@ -20,19 +19,24 @@ from incrowd.cli.options import (
     Sensitive,
     ShowValues,
     Tops,
+    apply_flags,
+    apply_settings,
+    split_names,
+    stated_files,
+    with_flags,
 )
-from incrowd.cli.stated_job import FILE_FLAGS, FLAGS, apply_columns, from_here, started
+from incrowd.cli.job_flags import FILE_FLAGS, FLAGS, apply_columns, from_here, started
 from incrowd.cli.terminal import progress_bar, results, say
-from incrowd.compare.unwritten import NOT_WRITTEN
+from incrowd.compare.grid import NOT_WRITTEN
 from incrowd.errors import InputError, JobError
-from incrowd.guarantees.set_table import SET_GUARANTEES
-from incrowd.guarantees.table import GUARANTEES
-from incrowd.set_job import job_from_mapping
+from incrowd.guarantees.table import GUARANTEES, SET_GUARANTEES
+from incrowd.job.set_job import job_from_mapping
 
 if TYPE_CHECKING:
     from incrowd.compare.comparison import Comparison
-    from incrowd.job import Job
-    from incrowd.set_job import SetJob
+    from incrowd.job.job import Job
+    from incrowd.job.set_job import SetJob
+
 
 VARIED = ("k", "metric", "effort", "suppression_limit")
 """Flags of a job that are lists here."""
@@ -155,7 +159,7 @@ def compare_command(
     Exit status: 0 compared, 2 bad job, data or usage, 130 interrupted (what was measured is kept).
     """
     from incrowd.compare.comparison import compare
-    from incrowd.outputs import default_output, files_read, refuse_overwriting
+    from incrowd.flow.outputs import default_output, files_read, refuse_overwriting
 
     mapping, base = started(source)
     roles = {

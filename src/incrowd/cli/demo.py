@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.options import Debug, Force
+from incrowd.cli.flags import Debug, Force
 from incrowd.cli.terminal import progress_bar, results
 from incrowd.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from incrowd.job import Job
-    from incrowd.release import Release
+    from incrowd.flow.release import Release
+    from incrowd.job.job import Job
+
 
 ROLES = {
     "id": "identifying",
@@ -48,8 +49,8 @@ def demo_command(
 
         incrowd demo my-first-release
     """
-    from incrowd import pipeline
-    from incrowd.cli.show import show_release
+    from incrowd.cli.terminal import show_release
+    from incrowd.flow import run
 
     console = results()
     job = _prepare(folder, rows, seed, force)
@@ -70,7 +71,7 @@ def demo_command(
     )
     console.rule("3. The search, and the audit of the file that it wrote")
     with progress_bar() as progress:
-        release = pipeline.run(job, force=force, progress=progress)
+        release = run.run(job, force=force, progress=progress)
     show_release(release)
     console.rule("4. What it looks like")
     _show_rows(console, release)
@@ -93,9 +94,9 @@ def demo_command(
 
 def _prepare(folder: Path, rows: int, seed: int, force: bool) -> Job:
     """Write the sample, its hierarchies and the job file; return the job."""
-    from incrowd.data.samples import write_sample
-    from incrowd.guarantees.k_anonymity import KAnonymity
-    from incrowd.job import Job
+    from incrowd.guarantees.tables.k_anonymity import KAnonymity
+    from incrowd.job.job import Job
+    from incrowd.samples import write_sample
     from incrowd.workspace import write_whole
 
     if folder.exists() and not folder.is_dir():
@@ -127,9 +128,9 @@ def _prepare(folder: Path, rows: int, seed: int, force: bool) -> Job:
 
 
 def _show_exposure(console: Console, job: Job) -> None:
-    from incrowd.data.read import read_table
     from incrowd.engines.base import N_ROWS
-    from incrowd.engines.local import LocalEngine
+    from incrowd.engines.local.engine import LocalEngine
+    from incrowd.tables.read import read_table
 
     assert job.data is not None
     table = read_table(job.data)
@@ -146,7 +147,7 @@ def _show_exposure(console: Console, job: Job) -> None:
 def _show_rows(console: Console, release: Release) -> None:
     from rich.table import Table as Grid
 
-    from incrowd.data.read import read_table
+    from incrowd.tables.read import read_table
 
     assert release.path is not None
     frame = read_table(release.path).frame
@@ -168,8 +169,8 @@ def _tamper(console: Console, job: Job, release: Release) -> None:
     """Give one released row its original's age back and check again."""
     import pyarrow as pa
 
-    from incrowd import pipeline
-    from incrowd.data.read import read_table
+    from incrowd.flow import run
+    from incrowd.tables.read import read_table
 
     assert release.path is not None
     table = read_table(release.path)
@@ -178,7 +179,7 @@ def _tamper(console: Console, job: Job, release: Release) -> None:
     frame = table.frame.set_column(
         table.frame.column_names.index("age"), "age", pa.array(ages, pa.string())
     )
-    audit = pipeline.check(frame, job.guarantee, job.schema)
+    audit = run.check(frame, job.guarantee, job.schema)
     verdict = "holds" if audit.holds else "does not hold"
     console.print(
         f"One cell of one row changed, and the check answers: [bold red]{verdict}[/bold red] "

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from incrowd.cli.flags import apply_flags, flags_of, with_flags
-from incrowd.cli.options import AsJson, Debug, Force
+from incrowd.cli.flags import AsJson, Debug, Force, apply_flags, flags_of, with_flags
 from incrowd.cli.terminal import results, say
-from incrowd.job import InputOptions, build, parameters
+from incrowd.job.job import InputOptions, build, parameters
 
 if TYPE_CHECKING:
-    from incrowd.data.proposal import Proposal, TableNotes
+    from incrowd.tables.role_proposals import Proposal, TableNotes
+
 
 FLAGS = flags_of("input", [InputOptions], "Input")
 PROPOSED_K = 5
@@ -42,9 +42,9 @@ def init_command(
 
         incrowd init patients.csv -o job.toml
     """
-    from incrowd.data.proposal import notes_on, propose
-    from incrowd.outputs import refuse_overwriting
-    from incrowd.pipeline import read_input
+    from incrowd.flow.outputs import refuse_overwriting
+    from incrowd.flow.run import read_input
+    from incrowd.tables.role_proposals import notes_on, propose
 
     refuse_overwriting([output], [data])
     mapping: dict[str, Any] = {}
@@ -99,7 +99,7 @@ def job_text(
     """Return a job file with every reason as a comment beside its column."""
     import os
 
-    from incrowd.data.schema import ROLES
+    from incrowd.tables.schema import ROLES
 
     lines = [
         "# A proposal: confirm every role before you run it.",

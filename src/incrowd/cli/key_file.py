@@ -13,7 +13,7 @@ def read_key(path: Path, n_rows: int) -> Any:
     import numpy as np
     import pyarrow as pa
 
-    from incrowd.data.read import read_table
+    from incrowd.tables.read import read_table
 
     table = read_table(path, header=True)
     table.require(["released_row", "original_row"], str(path))

@@ -8,12 +8,6 @@ from typing import Annotated, Any
 import typer
 
 from incrowd.cli.flags import (
-    apply_flags,
-    apply_settings,
-    stated_files,
-    with_flags,
-)
-from incrowd.cli.options import (
     AsJson,
     Bins,
     Bottoms,
@@ -25,16 +19,18 @@ from incrowd.cli.options import (
     Sensitive,
     ShowValues,
     Tops,
+    apply_flags,
+    apply_settings,
+    stated_files,
+    with_flags,
 )
-from incrowd.cli.stated_job import FILE_FLAGS, FLAGS, apply_columns, from_here, started
+from incrowd.cli.job_flags import FILE_FLAGS, FLAGS, apply_columns, from_here, started
 from incrowd.cli.terminal import progress_bar, say
 from incrowd.errors import InputError, unknown
-from incrowd.guarantees.set_table import SET_GUARANTEES
-from incrowd.guarantees.table import GUARANTEES
-from incrowd.job import Job
-from incrowd.methods.set_table import SET_METHODS
-from incrowd.methods.table import METHODS
-from incrowd.set_job import SetJob, job_from_mapping
+from incrowd.guarantees.table import GUARANTEES, SET_GUARANTEES
+from incrowd.job.job import Job
+from incrowd.job.set_job import SetJob, job_from_mapping
+from incrowd.methods.table import METHODS, SET_METHODS
 
 ON_INTERRUPT = ("abort", "publish")
 ENDING = (
@@ -124,8 +120,8 @@ def run_command(
     Exit status: 0 published, 2 bad job, data or usage, 3 no release can satisfy it,
     4 the audit refused it, 130 interrupted.
     """
-    from incrowd.outputs import files_read, files_written, refuse_overwriting
-    from incrowd.policies import POLICY
+    from incrowd.flow.outputs import files_read, files_written, refuse_overwriting
+    from incrowd.flow.policies import POLICY
 
     mapping, base = started(source, policy)
     if output is not None:
@@ -170,8 +166,9 @@ def execute(
 
     With ``publishes`` the first Ctrl-C ends the search and publishes what it has.
     """
-    from incrowd import interrupts, pipeline
-    from incrowd.cli.show import show_release
+    from incrowd import interrupts
+    from incrowd.cli.terminal import show_release
+    from incrowd.flow import run
     from incrowd.workspace import exists, write_whole
 
     if save_job is not None:
@@ -183,7 +180,7 @@ def execute(
         progress_bar() as progress,
         interrupts.heard(publishes=publishes, tell=lambda: say(ENDING)),
     ):
-        release = pipeline.run(job, force=force, progress=progress)
+        release = run.run(job, force=force, progress=progress)
     for note in release.audit.notes:
         say(f"note: {note}")
     if save_job is not None:

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import TaskID
 
+    from incrowd.audit import Audit
+    from incrowd.flow.release import Release
+
+
 QUIET_SECONDS = 2.0  # nothing is shown for work shorter than this
 PLAIN_LINE_SECONDS = 5.0  # how often progress is told without a terminal
 PLAIN_WIDTH = 110
@@ -113,3 +117,135 @@ def plain_lines(clock: Callable[[], float] = time.monotonic) -> Progress:
         print(", ".join(words), file=sys.stderr)
 
     return report
+
+
+# How an audit looks in a terminal.
+
+SIGNS = {True: "[green]holds[/green]", False: "[bold red]does not hold[/bold red]", None: "note"}
+SHOWN_LOSSES = (
+    "loss",
+    "ncp",
+    "nllm",
+    "precision",
+    "non_uniform_entropy",
+    "suppressed_cells",
+    "discernibility",
+    "average_class_size",
+)
+SET_LOSSES = {
+    "jaccard": "higher is better",
+    "suppressed": "share of the entries, lower is better",
+    "created": "share of the entries, lower is better",
+    "item_error": "mean over items, lower is better",
+    "share_ungeneralized": "of the public items, higher is better",
+    "mean_part_size": "items that a shown one stands for, lower is better",
+    "are_subsets": "mean relative error of random counts, lower is better",
+    "log2_utility_loss_unscaled": "logarithm of the utility loss, lower is better",
+}
+ASSUMED = {
+    "rules": "the public items of the stated rules only",
+    "km": "up to {m} public items of their own only",
+}
+
+
+def show_release(release: Release) -> None:
+    """Show what was published and why it may be trusted."""
+    console, audit = results(), release.audit
+    console.print(
+        f"[bold green]published[/bold green] [bold]{release.path}[/bold]: "
+        f"{_crowds(audit)}{_left_out(audit)}"
+        f" ({audit.seconds:.1f} s, {audit.peak_memory_bytes / 2**20:,.0f} MB)"
+    )
+    _show_promise(console, audit)
+    _show_findings(console, audit)
+    _show_losses(console, audit)
+
+
+def show_check(audit: Audit) -> None:
+    """Show the verdict first, then each finding."""
+    console = results()
+    verdict = "[bold green]holds[/bold green]" if audit.holds else "[bold red]does not hold[/]"
+    console.print(f"{verdict}: {_crowds(audit)}{_left_out(audit)}")
+    _show_promise(console, audit)
+    _show_findings(console, audit)
+
+
+def show_verified(audit: Audit) -> None:
+    """Show what a certificate came to, first of all whether it is signed."""
+    signature = audit.finding("signature")
+    if signature.holds is None:
+        results().print(f"[bold yellow]{signature.summary}[/]")
+    show_check(audit)
+
+
+def _crowds(audit: Audit) -> str:
+    """Say how many rows there are and how large the smallest crowd is, groups or compatible rows.
+
+    Of transactions it says how many items were generalized. Where crowds are compatible rows,
+    groups are merely rows that are written alike.
+    """
+    for finding in audit.findings:
+        if finding.name == "mutual compatibility":
+            smallest = finding.figures.get("smallest_crowd", 0)
+            return f"{audit.n_rows:,} rows, smallest crowd {smallest}"
+        if finding.name == "items":
+            shown, several = finding.figures["n_items"], finding.figures["n_generalized"]
+            return f"{audit.n_rows:,} transactions of {shown:,} items, {several:,} generalized"
+    return f"{audit.n_rows:,} rows in {audit.n_groups:,} groups, smallest {audit.smallest_group}"
+
+
+def _left_out(audit: Audit) -> str:
+    return f", {audit.n_suppressed:,} rows suppressed" if audit.n_suppressed else ""
+
+
+def _show_promise(console: Console, audit: Audit) -> None:
+    stars = audit.guarantee["parameters"].get("stars", "as-wildcard")
+    reading = f" (stars {stars})" if audit.quasi else ""
+    console.print(
+        f"  promise: {audit.guarantee['name']}: {audit.guarantee['claim']}{reading}", markup=False
+    )
+    if not audit.quasi:
+        known = ASSUMED.get(audit.guarantee["name"], "their own lists only")
+        known = known.format(**audit.guarantee["parameters"])
+        console.print(f"  assumes that people can be known by {known}", markup=False)
+        return
+    console.print(
+        f"  assumes that people can be known by {', '.join(audit.quasi)} only; "
+        "no audit can check that choice",
+        markup=False,
+    )
+
+
+def _show_findings(console: Console, audit: Audit) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for finding in audit.findings:
+        summary = escape(finding.summary)
+        if finding.exposed_rows and finding.holds is False:
+            rows = ", ".join(str(row) for row in finding.exposed_rows[:10])
+            summary += f" (rows {rows}{', …' if len(finding.exposed_rows) > 10 else ''})"
+        table.add_row(escape(finding.name), SIGNS[finding.holds], summary)
+    console.print(table)
+
+
+def _show_losses(console: Console, audit: Audit) -> None:
+    from rich.table import Table
+
+    from incrowd.measures.losses.tables import METRICS
+
+    table = Table(box=None, padding=(0, 2, 0, 2), show_header=False, title_justify="left")
+    for name in SHOWN_LOSSES:
+        if name in audit.losses:
+            value = audit.losses[name]
+            shown = f"{value:.4f}" if abs(value) < 1000 else f"{value:,.0f}"
+            table.add_row(name, shown, METRICS[name].direction)
+    for name, direction in SET_LOSSES.items():
+        if name in audit.losses:
+            table.add_row(name, f"{audit.losses[name]:.4f}", direction)
+    console.print("  what it cost (all losses: --json)")
+    console.print(table)

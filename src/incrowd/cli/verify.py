@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from incrowd.cli.options import AsJson, Debug, Force, ShowValues
-from incrowd.data.locations import is_folder, located
-from incrowd.data.schema import Schema
+from incrowd.cli.flags import AsJson, Debug, Force, ShowValues
 from incrowd.errors import InputError, JobError
-from incrowd.guarantees.rules import KmAnonymity
-from incrowd.guarantees.set_table import SET_GUARANTEES, is_noise
-from incrowd.job import InputOptions
+from incrowd.guarantees.table import SET_GUARANTEES, is_noise
+from incrowd.guarantees.transactions.promises import KmAnonymity
+from incrowd.job.job import InputOptions
+from incrowd.tables.schema import Schema
+from incrowd.tables.table import is_folder, located
 
 if TYPE_CHECKING:
     from incrowd.audit import Audit
-    from incrowd.data.table import Table
+    from incrowd.tables.table import Table
+
 
 HOLDS, DOES_NOT_HOLD = 0, 1
 
@@ -57,10 +58,7 @@ def verify_command(
 
     Exit status: 0 holds, 1 does not hold, 2 could not check.
     """
-    from incrowd.cli.show import show_verified
-    from incrowd.guarantees.evidence import Finding
-    from incrowd.outputs import refuse_overwriting
-    from incrowd.verification import (
+    from incrowd.checking.verification import (
         check_bytes,
         check_found_again,
         check_input,
@@ -68,6 +66,9 @@ def verify_command(
         not_checked,
         read_certificate,
     )
+    from incrowd.cli.terminal import show_verified
+    from incrowd.flow.outputs import refuse_overwriting
+    from incrowd.guarantees.evidence import Finding
 
     beside = f"{certificate}.sig"
     refuse_overwriting(
@@ -108,7 +109,7 @@ def verify_command(
 
 def _promise(certificate: dict[str, Any], path: Path) -> Any:
     """Return the guarantee that a certificate states, refusing one that is none."""
-    from incrowd.job import build, build_guarantee
+    from incrowd.job.job import build, build_guarantee
 
     name, parameters = certificate["guarantee"]["name"], certificate["guarantee"]["parameters"]
     try:
@@ -137,7 +138,7 @@ def _could_not_check(path: Path, promise: Any, why: InputError, signature: str) 
 
 def _audited(certificate: dict[str, Any], promise: Any, location: Any) -> Audit:
     """Audit the release for what the certificate promises, as anyone can, or raise why not."""
-    from incrowd.verification import why_owner_only
+    from incrowd.checking.verification import why_owner_only
 
     if is_noise(promise):
         promise.check(None)  # raises: no file shows what noise promises
@@ -180,16 +181,16 @@ def _audited_sets(certificate: dict[str, Any], name: str, location: Any) -> Audi
 
 
 def _audited_table(certificate: dict[str, Any], guarantee: Any, location: Any) -> Audit:
-    from incrowd import pipeline
-    from incrowd.engines.table import EngineChoice
-    from incrowd.spread_check import check_spread
+    from incrowd.engines.choice import EngineChoice
+    from incrowd.flow import run
+    from incrowd.flow.out_of_core_check import check_spread
 
     if is_folder(location):
         schema = Schema(certificate["reading"]["quasi"], certificate["reading"]["sensitive"])
         reading = _input_options(certificate)
         return check_spread(location, guarantee, schema, reading, EngineChoice(), ())
     table, schema = _table(certificate, location)
-    return pipeline.check(table, guarantee, schema, accepted=schema.insensitive)
+    return run.check(table, guarantee, schema, accepted=schema.insensitive)
 
 
 def _input_options(certificate: dict[str, Any]) -> InputOptions:
@@ -198,9 +199,9 @@ def _input_options(certificate: dict[str, Any]) -> InputOptions:
 
 def _table(certificate: dict[str, Any], location: Any) -> tuple[Table, Schema]:
     """Read a released table, and say which of its columns is what."""
-    from incrowd import pipeline
+    from incrowd.flow import run
 
-    table = pipeline.read_input(Path(location), _input_options(certificate))
+    table = run.read_input(Path(location), _input_options(certificate))
     quasi, sensitive = certificate["reading"]["quasi"], certificate["reading"]["sensitive"]
     others = [name for name in table.columns if name not in (*quasi, *sensitive)]
     return table, Schema(quasi, sensitive, others)
@@ -226,7 +227,7 @@ def _make_report(
     certificate: dict[str, Any], location: Any, holds: bool, report: Path, force: bool
 ) -> None:
     """Render the public report of a release that its certificate holds for."""
-    from incrowd.figures.public import public_page
+    from incrowd.figures.pages import public_page
     from incrowd.report.render import render
     from incrowd.workspace import write_whole
 
@@ -246,10 +247,10 @@ def _make_report(
 
 
 def _material(certificate: dict[str, Any], location: Any) -> Any:
-    from incrowd.data.set_files import read_sets
-    from incrowd.figures.material import SetMaterial, TableMaterial
-    from incrowd.set_job import SetInput
-    from incrowd.set_pipeline import options_of
+    from incrowd.checking.material import SetMaterial, TableMaterial
+    from incrowd.flow.sets import options_of
+    from incrowd.job.set_job import SetInput
+    from incrowd.sets.files import read_sets
 
     if certificate["guarantee"]["name"] in SET_GUARANTEES:
         stated = SetInput(graph=certificate["reading"]["graph"])

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from incrowd.compare.comparison import Comparison as Comparison
-    from incrowd.compare.comparison import compare as compare
+    from incrowd.compare.comparison import Comparison, compare
 
 __all__ = ["Comparison", "compare"]
 

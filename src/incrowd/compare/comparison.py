@@ -12,13 +12,17 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from incrowd.compare.choice import KNEE, Choice, Measured, front, recommended
 from incrowd.compare.grid import (
+    KNEE,
+    Choice,
+    Measured,
     Planned,
     Point,
     default_loss,
+    front,
     grid,
     loss_of,
+    recommended,
     varying,
 )
 from incrowd.compare.kept import (
@@ -30,18 +34,19 @@ from incrowd.compare.kept import (
     write_results,
 )
 from incrowd.compare.measure import FAILED, INTERNAL, RELEASED, UNFIT, Asked, request_of
-from incrowd.data.locations import is_address, name_of
 from incrowd.errors import InputError, JobError
-from incrowd.outputs import files_read, refuse_overwriting
+from incrowd.flow.outputs import files_read, refuse_overwriting
+from incrowd.job.set_job import SetJob
 from incrowd.progress import Progress, silent
-from incrowd.set_job import SetJob
+from incrowd.tables.table import is_address, name_of
 from incrowd.version import __version__
 from incrowd.workspace import Workspace
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from incrowd.job import Job
+    from incrowd.job.job import Job
+
 
 ONE_ONLY = (
     "Publish one point of a grid, never two: the intersection of two releases of the same people "
@@ -355,7 +360,7 @@ def _require_predictable(job: Job | SetJob, predict: str | None) -> None:
     if predict is None:
         return
     from incrowd.errors import unknown
-    from incrowd.utility.learning import require_learning
+    from incrowd.measures.utility.learning import require_learning
 
     if isinstance(job, SetJob):
         raise JobError(

@@ -9,17 +9,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from incrowd.compare.unwritten import NOT_WRITTEN
-from incrowd.data.locations import is_address
+from incrowd.compare.grid import NOT_WRITTEN
 from incrowd.engines.folders import hash_of_location
 from incrowd.errors import InputError
+from incrowd.tables.table import is_address
 from incrowd.version import __version__
 from incrowd.workspace import write_whole
 
 if TYPE_CHECKING:
     from incrowd.compare.measure import Asked
-    from incrowd.job import Job
-    from incrowd.set_job import SetJob
+    from incrowd.job.job import Job
+    from incrowd.job.set_job import SetJob
+
 
 KIND = "incrowd comparison"
 

@@ -8,29 +8,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from incrowd.audit.examine import released_rows
-from incrowd.data.encoding import encode
-from incrowd.data.generalized import members_of
-from incrowd.data.item_roles import sensitive_items
-from incrowd.data.read import read_table
-from incrowd.data.set_files import read_set_file, read_sets
-from incrowd.data.set_format import format_of_path as set_format_of_path
-from incrowd.data.set_names import item_names_of
-from incrowd.data.set_universe import with_universe
-from incrowd.data.sets import BIPARTITE, Sets
-from incrowd.data.shelf import IN_MEMORY
-from incrowd.data.write import format_of_path
-from incrowd.figures.material import OwnSets, OwnTable, SetMaterial, TableMaterial
-from incrowd.guarantees.set_table import RULE_GUARANTEES
-from incrowd.pipeline import read_input
-from incrowd.preparation import prepare, replace_quasi
-from incrowd.set_pipeline import options_of, released_graph
+from incrowd.checking.material import OwnSets, OwnTable, SetMaterial, TableMaterial
+from incrowd.checking.tables import released_rows
+from incrowd.encoding.encode import encode
+from incrowd.flow.preparation import prepare, replace_quasi
+from incrowd.flow.run import read_input
+from incrowd.flow.sets import options_of, released_graph
+from incrowd.guarantees.table import RULE_GUARANTEES
+from incrowd.sets.files import read_set_file, read_sets
+from incrowd.sets.format import format_of_path as set_format_of_path
+from incrowd.sets.names import item_names_of
+from incrowd.sets.sets import BIPARTITE, IN_MEMORY, Sets
+from incrowd.sets.universe import with_universe
+from incrowd.tables.read import read_table
+from incrowd.tables.write import format_of_path
+from incrowd.transactions.generalized import members_of
+from incrowd.transactions.rule_files import sensitive_items
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from incrowd.job import Job
-    from incrowd.set_job import SetJob
+    from incrowd.job.job import Job
+    from incrowd.job.set_job import SetJob
 
 
 def table_material(job: Job, released: Path, key: Path) -> TableMaterial:

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 from incrowd.errors import AuditError, IncrowdError, InfeasibleError, InputError
 
 if TYPE_CHECKING:
-    from incrowd.figures.material import Material, TableMaterial
-    from incrowd.job import Job
-    from incrowd.release import Release
-    from incrowd.set_job import SetJob
-    from incrowd.utility.table_queries import Workload
+    from incrowd.checking.material import Material, TableMaterial
+    from incrowd.flow.release import Release
+    from incrowd.job.job import Job
+    from incrowd.job.set_job import SetJob
+    from incrowd.measures.utility.queries import Workload
+
 
 RELEASED, INFEASIBLE, REFUSED, UNFIT = "released", "infeasible", "refused", "unfit"
 FAILED = "failed"
@@ -47,7 +48,7 @@ class Asked:
 
     def workload(self) -> Workload:
         """Return the queries that are asked."""
-        from incrowd.utility.table_queries import Workload
+        from incrowd.measures.utility.queries import Workload
 
         return Workload(self.n_queries, self.n_predicates, self.selectivity, seed=self.seed)
 
@@ -65,7 +66,7 @@ def measured(job: Job | SetJob, folder: Path, asked: Asked) -> dict[str, Any]:
 
 
 def _released(job: Job | SetJob, folder: Path, asked: Asked) -> dict[str, Any]:
-    from incrowd.pipeline import run
+    from incrowd.flow.run import run
 
     placed = _placed(job, folder / "release")
     is_here = placed.release.key is not None
@@ -104,10 +105,10 @@ def _cpu_seconds() -> float:
 
 def _placed(job: Job | SetJob, folder: Path) -> Job | SetJob:
     """Return the job with its release, and a key where rows lie here, in the private folder."""
-    from incrowd.data.locations import is_folder
-    from incrowd.job import Job
-    from incrowd.outputs import default_output, target_of
-    from incrowd.spread_pipeline import goes_spread
+    from incrowd.flow.out_of_core import goes_spread
+    from incrowd.flow.outputs import default_output, target_of
+    from incrowd.job.job import Job
+    from incrowd.tables.table import is_folder
 
     assert job.data is not None
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -126,12 +127,12 @@ def _placed(job: Job | SetJob, folder: Path) -> Job | SetJob:
 def _compile(job: Job | SetJob, folder: Path) -> None:
     """Run the job on its first few rows, so that all its loops are there; what fails is told
     later, by the whole data."""
-    from incrowd.data.set_files import read_set_file, write_sets
-    from incrowd.data.shelf import IN_MEMORY
-    from incrowd.data.write import write_table
-    from incrowd.pipeline import read_input, run
-    from incrowd.set_job import SetJob
-    from incrowd.set_pipeline import options_of
+    from incrowd.flow.run import read_input, run
+    from incrowd.flow.sets import options_of
+    from incrowd.job.set_job import SetJob
+    from incrowd.sets.files import read_set_file, write_sets
+    from incrowd.sets.sets import IN_MEMORY
+    from incrowd.tables.write import write_table
 
     folder.mkdir(mode=0o700)
     source = Path(str(job.data))
@@ -165,9 +166,9 @@ def _brief(method: Any) -> Any:
 
 
 def _utility(job: Job | SetJob, folder: Path, asked: Asked) -> dict[str, Any]:
-    from incrowd.set_job import SetJob
-    from incrowd.utility.queries import queries_finding
-    from incrowd.utility.statistics import statistics_finding
+    from incrowd.job.set_job import SetJob
+    from incrowd.measures.utility.queries import queries_finding
+    from incrowd.measures.utility.statistics import statistics_finding
 
     material = material_of(job)
     queries = queries_finding(material, asked.workload()).figures
@@ -191,7 +192,7 @@ def _utility(job: Job | SetJob, folder: Path, asked: Asked) -> dict[str, Any]:
 def material_of(job: Job | SetJob) -> Material:
     """Return a job's release, as it lies in the private folder, beside its original."""
     from incrowd.compare.material import set_material, table_material
-    from incrowd.job import Job
+    from incrowd.job.job import Job
 
     released, key = Path(str(job.output)), Path(str(job.release.key))
     if isinstance(job, Job):
@@ -204,9 +205,9 @@ def _learning(job: Job, material: TableMaterial, folder: Path, asked: Asked) -> 
 
     Where columns are released as bits, rows are held back from learning alone.
     """
-    from incrowd.data.write import write_table
-    from incrowd.pipeline import read_input, run
-    from incrowd.utility.learning import HELD_SHARE, held_rows, learning_finding
+    from incrowd.flow.run import read_input, run
+    from incrowd.measures.utility.learning import HELD_SHARE, held_rows, learning_finding
+    from incrowd.tables.write import write_table
 
     target = str(asked.predict)
     if getattr(job.method, "mask", "") == "bit":
@@ -242,7 +243,7 @@ def request_of(job: Job | SetJob, folder: Path, asked: Asked) -> str:
 
 
 def _main() -> None:
-    from incrowd.set_job import job_from_mapping
+    from incrowd.job.set_job import job_from_mapping
 
     request = json.load(sys.stdin)
     job = job_from_mapping(request["job"])

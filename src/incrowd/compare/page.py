@@ -11,6 +11,7 @@ from incrowd.figures.blocks import Block, Cell, Facts, Lines, Listing, Page, Sec
 if TYPE_CHECKING:
     from incrowd.compare.comparison import Comparison
 
+
 Result = dict[str, Any]
 Place = Callable[[Result], float | None]
 

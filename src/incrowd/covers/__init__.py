@@ -15,7 +15,6 @@ and Tumeo (2018) group people by such covers; Khan, Pothen and Ferdous (2018) is
 compared.
 """
 
-from incrowd.covers.cover import lse, mce, mce_by_matching, nearest
-from incrowd.covers.matching import b_matching
+from incrowd.covers.cover import b_matching, lse, mce, mce_by_matching, nearest
 
 __all__ = ["b_matching", "lse", "mce", "mce_by_matching", "nearest"]

@@ -1,12 +1,29 @@
-"""b-edge covers: every vertex keeps at least b of its edges, for little weight."""
+"""b-edge covers (every vertex keeps at least b of its edges) and b-matchings (at most b)."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from incrowd.covers import kernel_cover, kernel_suitor
+from incrowd.covers import kernels
 from incrowd.covers.graph import Graph
+
+
+def b_matching(u: ArrayLike, v: ArrayLike, weight: ArrayLike, b: ArrayLike) -> NDArray[np.bool_]:
+    """Return the greedy matching of at most b edges a vertex: at least half of the most weight.
+
+    Found by b-Suitor (Khan, Choromanski et al. 2018, Algorithm 3): vertices propose along their
+    heaviest edges, and a heavier proposal annuls a lighter one. A b above the degree is no error:
+    b is a ceiling.
+
+    >>> b_matching([0, 0, 1], [1, 2, 2], [4, 1, 1], b=[1, 1, 1]).tolist()
+    [True, False, False]
+    """
+    graph = Graph.of(u, v, weight, b)
+    return kernels.matched(graph.order, graph.lower, graph.upper, graph.degree, graph.b)
+
+
+# b-edge covers: every vertex keeps at least b of its edges, for little weight.
 
 
 def mce(
@@ -26,7 +43,7 @@ def mce(
     """
     graph = Graph.of(u, v, weight, b)
     wished = graph.wished(is_partial=is_partial)
-    return kernel_cover.reverse_delete(graph.order, graph.lower, graph.upper, graph.degree, wished)
+    return kernels.reverse_delete(graph.order, graph.lower, graph.upper, graph.degree, wished)
 
 
 def mce_by_matching(
@@ -41,7 +58,7 @@ def mce_by_matching(
     """
     graph = Graph.of(u, v, weight, b)
     spare = graph.degree - graph.wished(is_partial=is_partial)
-    return ~kernel_suitor.matched(graph.order, graph.lower, graph.upper, graph.degree, spare)
+    return ~kernels.matched(graph.order, graph.lower, graph.upper, graph.degree, spare)
 
 
 def lse(
@@ -61,7 +78,7 @@ def lse(
     # exact: whole weights are below 2⁶², and halves are compared by doubling
     is_whole = graph.weight.dtype.kind in "iu"
     weight = graph.weight.astype(np.int64 if is_whole else np.float64)
-    return kernel_cover.cheapest_first(graph.order, weight, graph.lower, graph.upper, wished)
+    return kernels.cheapest_first(graph.order, weight, graph.lower, graph.upper, wished)
 
 
 def nearest(
@@ -76,4 +93,4 @@ def nearest(
     """
     graph = Graph.of(u, v, weight, b)
     wished = graph.wished(is_partial=is_partial)
-    return kernel_cover.lightest(graph.order, graph.lower, graph.upper, wished)
+    return kernels.lightest(graph.order, graph.lower, graph.upper, wished)

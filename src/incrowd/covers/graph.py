@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from incrowd.covers import kernel_order
+from incrowd.covers import kernels
 from incrowd.errors import DataError
 
 _MOST = 2**31 - 1
@@ -103,7 +103,7 @@ def edge_order(
     Whole weights below 2³¹ are sorted digit by digit: linear in the number of edges.
     """
     if weight.dtype.kind in "iu" and (not len(weight) or int(weight.max()) <= _MOST):
-        return kernel_order.sorted_edges(weight.astype(np.int32, copy=False), lower, upper)
+        return kernels.sorted_edges(weight.astype(np.int32, copy=False), lower, upper)
     order: NDArray[np.int32] = np.lexsort((upper, lower, weight)).astype(np.int32)
     return order
 

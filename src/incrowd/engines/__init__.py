@@ -1,1 +1,1 @@
-"""Where rows live and how they meet: a few coarse verbs, one file per engine."""
+"""Where rows live and how they meet: in memory, on disk, on Spark."""

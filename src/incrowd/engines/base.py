@@ -20,10 +20,8 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from incrowd.data.table import MANIFEST as MANIFEST
-from incrowd.data.table import SUCCESS as SUCCESS
-from incrowd.data.table import Format
 from incrowd.errors import DataError, EngineError, unknown
+from incrowd.tables.table import Format
 
 Blocks = Any
 """An engine's own handle on loaded rows; only that engine looks inside."""
@@ -108,7 +106,7 @@ class Reading:
 
     def taken(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
         """Return the rows of files as they are taken in."""
-        from incrowd.data.typed import plain_zeros
+        from incrowd.tables.frames import plain_zeros
 
         return map(plain_zeros, tables) if self.has_plain_zeros else tables
 

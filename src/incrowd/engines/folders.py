@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from incrowd.data.parts import data_files, not_whole
-from incrowd.data.table import MANIFEST, SUCCESS, Format, suffix_of
 from incrowd.engines.base import PartFile, hash_of_parts
 from incrowd.errors import InputError
+from incrowd.tables.read import data_files, not_whole
+from incrowd.tables.table import MANIFEST, SUCCESS, Format, suffix_of
 from incrowd.workspace import Workspace, exists
 
 _BLOCK_BYTES = 1 << 20

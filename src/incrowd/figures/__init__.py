@@ -1,1 +1,1 @@
-"""What a report shows, computed before anything is drawn, as plain data."""
+"""The blocks that pages are made of, computed from an audit and its material."""

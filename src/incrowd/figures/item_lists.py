@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.data.generalized import members_of
-from incrowd.data.set_matching import NOT_THERE, same_items
-from incrowd.data.set_names import item_names_of
-from incrowd.data.sets import Sets, item_counts
+from incrowd.checking.material import OwnSets, SetMaterial
 from incrowd.errors import DataError
 from incrowd.figures.blocks import Bars, Block, Facts, Listing, Section, Steps
-from incrowd.figures.histograms import as_floats, counted, edges_of
-from incrowd.figures.material import OwnSets, SetMaterial
-from incrowd.figures.shown import largest_bars
+from incrowd.figures.columns import largest_bars
+from incrowd.figures.groups import as_floats, counted, edges_of
 from incrowd.figures.trees import split_tree
+from incrowd.sets.names import item_names_of
+from incrowd.sets.order import NOT_THERE, same_items
+from incrowd.sets.sets import Sets, item_counts
+from incrowd.transactions.generalized import members_of
 
 MOST_PARTS = 25
 

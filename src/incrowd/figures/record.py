@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from incrowd.audit.audit import Audit
+from incrowd.audit import Audit
 from incrowd.figures.blocks import Bars, Block, Cell, Code, Facts, Listing, Section
-from incrowd.metrics.table import METRICS
+from incrowd.measures.losses.tables import METRICS
 
 SIGNS = {True: "holds", False: "does not hold", None: "note"}
 MOST_ROWS_NAMED = 20

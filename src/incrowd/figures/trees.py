@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.data.hierarchy import Hierarchy
 from incrowd.figures.blocks import Node, Tree
+from incrowd.hierarchies.tree import Hierarchy
 
 MOST_NODES = 120
 """Nodes that are drawn, the heaviest; the others would be thinner than a line."""

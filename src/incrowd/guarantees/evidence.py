@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from incrowd.data.hierarchy import Hierarchy
     from incrowd.engines.base import Blocks, Engine
+    from incrowd.hierarchies.tree import Hierarchy
+
 
 STARS = ("as-value", "as-wildcard", "excluded")
 """What a ``*`` or missing cell means when crowds are counted."""
@@ -73,7 +74,7 @@ class Evidence:
         engine: Engine | None = None,
     ) -> Evidence:
         """Load a table on an engine, the local one unless another is given."""
-        from incrowd.engines.local import LocalEngine
+        from incrowd.engines.local.engine import LocalEngine
 
         working = engine or LocalEngine()
         return cls(

@@ -1,1 +1,1 @@
-"""Searches that keep a guarantee: one folder each, listed in ``table.METHODS``."""
+"""Methods: the searches that keep a guarantee, one folder each."""

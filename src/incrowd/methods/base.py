@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Protocol
 
-from incrowd.data.dataset import Rows
+from incrowd.encoding.rows import Rows
 from incrowd.engines.base import Engine
-from incrowd.methods.conditions import Conditions
+from incrowd.methods.shared.conditions import Conditions
 from incrowd.progress import Progress
 
 

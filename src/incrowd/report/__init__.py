@@ -1,1 +1,1 @@
-"""Pages: drawn from figures that were computed before; nothing is computed here."""
+"""Pages as one HTML file that needs nothing else."""

@@ -23,8 +23,8 @@ from incrowd.methods.adaptive.neighbours import (
     by_weight,
     standing,
 )
-from incrowd.methods.adaptive.problem import Found, Problem
 from incrowd.methods.adaptive.ranked import Ranked
+from incrowd.methods.adaptive.search import Found, Problem
 from incrowd.progress import Progress, silent
 
 COVERS = ("mce", "lse", "nearest")
@@ -153,12 +153,14 @@ def cover_of_lists(
 ) -> Covered:
     """Return the cover of the graph that the lists make, counted per cell."""
     from incrowd.covers.graph import edge_order
-    from incrowd.methods.adaptive import kernel_lists
+    from incrowd.methods.adaptive.kernels import nearest as nearest_kernels
 
-    lower, upper, weight = kernel_lists.edges_of_lists(lists.start, lists.neighbour, lists.distance)
+    lower, upper, weight = nearest_kernels.edges_of_lists(
+        lists.start, lists.neighbour, lists.distance
+    )
     is_kept = choose(edge_order(weight, lower, upper), weight, lower, upper, ranked.need)
     counts = np.zeros((ranked.n_rows, ranked.problem.n_cells), dtype=np.uint8)
-    kernel_lists.count_differences(
+    nearest_kernels.count_differences(
         lower, upper, is_kept, ranked.codes, ranked.first_value, ranked.problem.is_bit, counts
     )
     return Covered(counts, int(is_kept.sum()))
@@ -171,8 +173,8 @@ def _mce(
     upper: NDArray[np.int32],
     need: NDArray[np.int32],
 ) -> NDArray[np.bool_]:
-    from incrowd.covers.kernel_cover import reverse_delete
-    from incrowd.methods.adaptive.kernel_lists import degrees
+    from incrowd.covers.kernels import reverse_delete
+    from incrowd.methods.adaptive.kernels.nearest import degrees
 
     return reverse_delete(order, lower, upper, degrees(lower, upper, len(need)), need)
 
@@ -184,7 +186,7 @@ def _lse(
     upper: NDArray[np.int32],
     need: NDArray[np.int32],
 ) -> NDArray[np.bool_]:
-    from incrowd.covers.kernel_cover import cheapest_first
+    from incrowd.covers.kernels import cheapest_first
 
     return cheapest_first(order, weight.astype(np.int64), lower, upper, need)
 
@@ -196,7 +198,7 @@ def _nearest(
     upper: NDArray[np.int32],
     need: NDArray[np.int32],
 ) -> NDArray[np.bool_]:
-    from incrowd.covers.kernel_cover import lightest
+    from incrowd.covers.kernels import lightest
 
     return lightest(order, lower, upper, need)
 

@@ -14,12 +14,13 @@ from incrowd.engines.base import BlockFunction, Engine
 from incrowd.errors import EngineError
 from incrowd.interrupts import is_abort_wished, is_end_wished
 from incrowd.methods.adaptive.ranked import Ranked
-from incrowd.methods.part_progress import PartProgress
+from incrowd.methods.shared.parts import PartProgress
 from incrowd.progress import Progress
 
 if TYPE_CHECKING:
-    from incrowd.methods.adaptive.kernel_hamming import Groups
-    from incrowd.methods.adaptive.kernel_weighted import Cells, Tiles
+    from incrowd.methods.adaptive.kernels.nearest import Groups
+    from incrowd.methods.adaptive.kernels.weighted import Cells, Tiles
+
 
 PAIRS_PER_SLICE = 1_000_000_000
 """About how many pairs are compared between two looks at whether somebody wants to stop."""
@@ -71,7 +72,7 @@ class HammingSlice:
 
     def __call__(self, block: pa.Table) -> pa.Table:
         """Return the lists of a block's queries."""
-        from incrowd.methods.adaptive import kernel_hamming
+        from incrowd.methods.adaptive.kernels import nearest as nearest_kernels
 
         if is_abort_wished():
             return LISTED.empty_table()
@@ -80,10 +81,10 @@ class HammingSlice:
         start = starts_of(shared.length[queries])
         n_attributes = len(shared.groups.narrow) + len(shared.groups.wide)
         differing = np.empty(
-            kernel_hamming.TILE, dtype=np.uint8 if n_attributes < 255 else np.int32
+            nearest_kernels.TILE, dtype=np.uint8 if n_attributes < 255 else np.int32
         )
         neighbour, n_differing = np.empty((2, start[-1]), dtype=np.int32)
-        kernel_hamming.nearest_ranks(
+        nearest_kernels.nearest_ranks(
             shared.groups, shared.query_group[queries], start, differing, neighbour, n_differing
         )
         self.progress.of(int(block.column("slice")[0].as_py()))("", 1, 1)
@@ -110,7 +111,7 @@ class WeightedSlice:
 
     def __call__(self, block: pa.Table) -> pa.Table:
         """Return the lists of a block's queries."""
-        from incrowd.methods.adaptive import kernel_weighted
+        from incrowd.methods.adaptive.kernels import weighted as weighted_kernels
 
         if is_abort_wished() or is_end_wished():
             return LISTED.empty_table()
@@ -122,7 +123,7 @@ class WeightedSlice:
         start = starts_of(shared.length[queries])
         previous = _unpacked(block.column("previous").take(pa.array(order)))
         neighbour, distance = np.empty((2, start[-1]), dtype=np.int32)
-        kernel_weighted.nearest_ranks(
+        weighted_kernels.nearest_ranks(
             cells, shared.tiles, queries, start, previous, shared.shift, neighbour, distance
         )
         self.progress.of(int(block.column("slice")[0].as_py()))("", 1, 1)
@@ -168,7 +169,7 @@ def by_differences(ranked: Ranked, length: NDArray[np.int32], workshop: Workshop
     ``length[rank]`` of them, by the number of attributes that differ, which is the distance.
     Rows of one profile have one list, of which each takes as much as it asks for.
     """
-    from incrowd.methods.adaptive import kernel_lists
+    from incrowd.methods.adaptive.kernels import nearest as nearest_kernels
 
     groups = ranked.groups
     longest = np.zeros(int(ranked.profile.max(initial=-1)) + 1, dtype=np.int32)
@@ -195,7 +196,7 @@ def by_differences(ranked: Ranked, length: NDArray[np.int32], workshop: Workshop
     shared = []
     for column in listed:
         into = np.empty(start[-1], dtype=np.int32)
-        kernel_lists.share_prefixes(ranked.profile, start, list_of_profile, column, into)
+        nearest_kernels.share_prefixes(ranked.profile, start, list_of_profile, column, into)
         shared.append(into)
     return Lists(start, *shared)
 
@@ -249,9 +250,9 @@ def bound_shift(ranked: Ranked, weights: NDArray[np.int32]) -> int:
 
 
 def _collect_lists(ranks: NDArray[np.int32], lists: Lists, into: NDArray[np.int32]) -> None:
-    from incrowd.methods.adaptive import kernel_lists
+    from incrowd.methods.adaptive.kernels import nearest as nearest_kernels
 
-    kernel_lists.gather(ranks, lists.neighbour, lists.start, into)
+    nearest_kernels.gather(ranks, lists.neighbour, lists.start, into)
 
 
 def _gathered(
@@ -263,7 +264,7 @@ def _gathered(
     may_end: bool = False,
 ) -> list[NDArray[np.int32]]:
     """Return neighbours and distances where ``start`` says; nothing if the search may end."""
-    from incrowd.methods.adaptive import kernel_lists
+    from incrowd.methods.adaptive.kernels import nearest as nearest_kernels
 
     listed = workshop.run(queries, search)
     found = listed.column("query").to_numpy()
@@ -277,7 +278,7 @@ def _gathered(
     gathered = []
     for name in ("neighbours", "distances"):
         into = np.empty(start[-1], dtype=np.int32)
-        kernel_lists.scatter(found, _unpacked(listed.column(name)), start, into)
+        nearest_kernels.scatter(found, _unpacked(listed.column(name)), start, into)
         gathered.append(into)
     return gathered
 

@@ -18,14 +18,15 @@ from numpy.typing import NDArray
 from incrowd.engines.base import Engine
 from incrowd.errors import EngineError
 from incrowd.interrupts import is_abort_wished, is_end_wished
-from incrowd.methods.adaptive.problem import Found, Problem
-from incrowd.methods.distinct import sort_key, sorted_runs
-from incrowd.methods.greedy.reorganize import cut
-from incrowd.methods.part_progress import PartProgress
+from incrowd.methods.adaptive.search import Found, Problem
+from incrowd.methods.shared.fragments import sort_key, sorted_runs
+from incrowd.methods.shared.parts import PartProgress
+from incrowd.methods.shared.reorganize import cut
 from incrowd.progress import Progress, silent
 
 if TYPE_CHECKING:
     from incrowd.methods.adaptive.method import Adaptive
+
 
 MOST_ROWS, MOST_BYTES = 1 << 20, 1 << 30
 """What one part has at most unless parts are stated: rows, and bytes of codes and counts."""
@@ -116,7 +117,7 @@ class PartSearch:
 
     def __call__(self, block: pa.Table) -> pa.Table:
         """Return the masks of a part's rows."""
-        from incrowd.engines.local import LocalEngine
+        from incrowd.engines.local.engine import LocalEngine
         from incrowd.methods.adaptive.search import found_in
 
         if is_abort_wished():

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.methods.adaptive.problem import Problem
-from incrowd.methods.distinct import sort_key
+from incrowd.methods.adaptive.search import Problem
+from incrowd.methods.shared.fragments import sort_key
 
 if TYPE_CHECKING:
-    from incrowd.methods.adaptive.kernel_hamming import Groups
-    from incrowd.methods.adaptive.kernel_weighted import Cells, Tiles
+    from incrowd.methods.adaptive.kernels.nearest import Groups
+    from incrowd.methods.adaptive.kernels.weighted import Cells, Tiles
+
 
 TILE_BYTES = 400_000
 """What the planes of a tile take: they stay in a core's second cache."""
@@ -73,7 +74,7 @@ class Ranked:
     @cached_property
     def groups(self) -> Groups:
         """Rows of one profile and need together."""
-        from incrowd.methods.adaptive.kernel_hamming import Groups
+        from incrowd.methods.adaptive.kernels.nearest import Groups
 
         first = np.flatnonzero(_is_start(self.profile) | _is_start(self.need))
         is_narrow = self.problem.n_values <= 256
@@ -89,7 +90,7 @@ class Ranked:
     @cached_property
     def tiles(self) -> Tiles:
         """Rows sorted by profile, cut so that a tile's planes stay in the cache."""
-        from incrowd.methods.adaptive.kernel_weighted import MOST_LAYERS, Tiles
+        from incrowd.methods.adaptive.kernels.weighted import MOST_LAYERS, Tiles
 
         n_lines = max(1, self.problem.n_cells)
         n_places = int(np.clip(TILE_BYTES // (2 * n_lines), LEAST_TILE, LARGEST_TILE))
@@ -132,7 +133,7 @@ class Ranked:
 
     def cells(self, counts: NDArray[np.uint8], weights: NDArray[np.int32]) -> Cells:
         """Return the rows with what their cells weigh."""
-        from incrowd.methods.adaptive.kernel_weighted import Cells
+        from incrowd.methods.adaptive.kernels.weighted import Cells
 
         return Cells(
             self.codes,

@@ -1,5 +1,1 @@
-"""Cluster: cut the table top down, then tear small parts up and rebuild them cheaper."""
-
-from incrowd.methods.cluster.method import Cluster
-
-__all__ = ["Cluster"]
+"""The cluster method of tables and sets."""

@@ -1,24 +1,33 @@
-"""The cluster method: its settings, and the way from rows to released rows."""
+"""The cluster method of sets: its settings, and the way to groups."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from incrowd.fields import option
-from incrowd.methods.effort import AUTO, seconds_of, stated_effort
-from incrowd.methods.line_method import LineMethod
-from incrowd.methods.options import KEEPS, METRICS, require_metric
+from incrowd.errors import JobError
+from incrowd.methods.shared.line_method import LineMethod
+from incrowd.methods.shared.options import (
+    AUTO,
+    KEEPS,
+    METRICS,
+    require_metric,
+    seconds_of,
+    stated_effort,
+)
+from incrowd.options import option
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from incrowd.data.dataset import Rows
+    from incrowd.encoding.rows import Rows
     from incrowd.engines.base import Engine
-    from incrowd.methods.conditions import Conditions, PackedConditions
-    from incrowd.methods.fragments import Fragments
+    from incrowd.methods.shared.conditions import Conditions, PackedConditions
+    from incrowd.methods.shared.fragments import Fragments
+    from incrowd.methods.shared.of_sets.vote import Found, SetPromise
     from incrowd.progress import Progress
+    from incrowd.sets.sets import Sets
 
 
 @dataclass(frozen=True)
@@ -73,12 +82,12 @@ class Cluster(LineMethod):
         """Search groups of rows of which there are several each."""
         from time import perf_counter
 
-        from incrowd.methods.cluster.budget import Budget
-        from incrowd.methods.cluster.lines import Lines
-        from incrowd.methods.cluster.search import Plan
-        from incrowd.methods.fragments import Fragments
-        from incrowd.methods.kept import n_suppressible_of
-        from incrowd.methods.mondrian.search import cut_rows
+        from incrowd.methods.shared.conditions import n_suppressible_of
+        from incrowd.methods.shared.cuts.search import cut_rows
+        from incrowd.methods.shared.fragments import Fragments
+        from incrowd.methods.shared.recreate.blocks import Budget
+        from incrowd.methods.shared.recreate.search import Plan
+        from incrowd.methods.shared.recreate.start import Lines
 
         begun = perf_counter()
         is_size_only = conditions.is_size_only
@@ -97,3 +106,64 @@ class Cluster(LineMethod):
             n_rows=int(n_of_row.sum()),
         )
         return Budget(self.effort, begun).search(lines, plan, engine, progress)
+
+
+# The cluster method of sets: its settings, and the way to groups.
+
+LEAST_CHUNK = 1_000
+
+
+@dataclass(frozen=True)
+class SetCluster:
+    """Gather near rows by their common items, then move and swap rows while more entries stay.
+
+    Our own search, on the exact objective: the Jaccard similarity of all entries. Above half as
+    many again as ``chunk_rows`` rows are searched in chunks of near ones (minhashes, Esfandiari et
+    al. 2022, Appendix D), whose groups then meet again. About O(entries · near rows) a pass.
+    """
+
+    name: ClassVar[str] = "cluster"
+    keeps: ClassVar[frozenset[str]] = frozenset(
+        {"smooth", "majority", "suppression", "k-per-person", "entries-on-disk"}
+    )
+
+    effort: str | int = option(
+        "auto",
+        help="How many passes the search of sets makes over all groups, or how long it searches "
+        "(10s, 2m), or quick, auto or full: 2, 8 or 60 passes.",
+    )
+    chunk_rows: int = option(
+        100_000,
+        help="About how many rows are searched at once; more are cut into chunks of near ones.",
+        minimum=LEAST_CHUNK,
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "effort", stated_effort(self.effort))
+        if type(self.chunk_rows) is not int or self.chunk_rows < LEAST_CHUNK:
+            raise JobError(
+                f"chunk_rows is not a whole number of {LEAST_CHUNK} or more",
+                remedy="State --chunk-rows 100000, for example.",
+            )
+
+    def search(
+        self, sets: Sets, promise: SetPromise, engine: Engine, seed: int, progress: Progress
+    ) -> Found:
+        """Return groups of rows, each with as many as the most demanding of them asks for."""
+        from incrowd.methods.cluster.sets.search import search
+        from incrowd.methods.shared.of_sets.vote import Found
+
+        found = search(
+            sets,
+            promise,
+            engine=engine,
+            effort=self.effort,
+            seed=seed,
+            progress=progress,
+            chunk_rows=self.chunk_rows,
+        )
+        return Found(
+            found.group_of_row,
+            {"passes": found.n_passes, "chunks": found.n_chunks},
+            {"effort": found.n_passes} if found.n_passes else {},
+        )

@@ -1,4 +1,4 @@
-"""Facility location without lower bounds: opening costs, Meyerson's algorithm, nearest ones."""
+"""Facility location on distinct sets: opening costs, Meyerson's algorithm, nearest facilities."""
 
 from __future__ import annotations
 
@@ -11,11 +11,67 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.interrupts import is_abort_wished, is_end_wished
-from incrowd.methods.facility.atoms import Atoms
+from incrowd.methods.shared.of_sets.vote import SetPromise
 from incrowd.progress import Progress
+from incrowd.sets.sets import Sets
 
 if TYPE_CHECKING:
-    from incrowd.methods.facility.kernel_location import Facilities
+    from incrowd.methods.facility.kernels.location import Facilities
+
+
+@dataclass(frozen=True, eq=False)
+class Atoms:
+    """The different sets: their items, how many rows have each, and the largest k those ask for.
+
+    Atom a holds ``items[starts[a]:starts[a + 1]]``; ``atoms_of_item`` is the same turned around:
+    item i is held by ``holders[holder_starts[i]:holder_starts[i + 1]]``. Atoms are numbered by
+    their first rows. All rows of an atom stay in one group.
+    """
+
+    starts: NDArray[np.int64]
+    items: NDArray[np.int32]
+    holder_starts: NDArray[np.int64]
+    holders: NDArray[np.int32]
+    weight: NDArray[np.int64]
+    need: NDArray[np.int64]
+    atom_of_row: NDArray[np.int32]
+
+    @property
+    def n_atoms(self) -> int:
+        """How many different sets there are."""
+        return len(self.weight)
+
+    @property
+    def n_items(self) -> int:
+        """How many items there are, held or not."""
+        return len(self.holder_starts) - 1
+
+
+def atoms_of(sets: Sets, promise: SetPromise) -> Atoms:
+    """Return the different sets of rows with what they weigh and ask for. O(entries)."""
+    from incrowd.kernels.item_rows import turned_around
+    from incrowd.methods.facility.kernels.location import first_equal_rows, row_hashes
+
+    hashes = row_hashes(sets.starts, sets.items)
+    order = np.argsort(hashes, kind="stable")
+    first_of_row = first_equal_rows(sets.starts, sets.items, order, hashes)
+    firsts, atom_of_row, weight = np.unique(first_of_row, return_inverse=True, return_counts=True)
+    need = np.full(len(firsts), promise.k, dtype=np.int64)
+    np.maximum.at(need, atom_of_row, promise.needs(sets.n_rows))
+    different = sets.take(firsts)
+    holder_starts, holders = turned_around(different.starts, different.items, sets.n_items)
+    return Atoms(
+        different.starts,
+        different.items,
+        holder_starts,
+        holders,
+        weight.astype(np.int64),
+        need,
+        atom_of_row.astype(np.int32),
+    )
+
+
+# Facility location without lower bounds: opening costs, Meyerson's algorithm, nearest ones.
 
 ATOMS_PER_SLICE = 1024
 """How many atoms are looked at between two questions whether to stop."""
@@ -52,7 +108,7 @@ class Work:
 
 def nearest_sums(atoms: Atoms, n_nearest: NDArray[np.int64], work: Work) -> NDArray[np.int64]:
     """Return, per atom, the sum of Hamming distances to its nearest rows, itself among them."""
-    from incrowd.methods.facility.kernel_location import opening_costs
+    from incrowd.methods.facility.kernels.location import opening_costs
 
     sizes = np.diff(atoms.starts)
     rows_of_size = np.zeros(int(sizes.max(initial=0)) + 1, dtype=np.int64)
@@ -110,16 +166,16 @@ def best_of_orders(atoms: Atoms, cost: NDArray[np.float64], n_orders: int, work:
 def _online(
     atoms: Atoms, cost: NDArray[np.float64], number: int, n_orders: int, work: Work
 ) -> NDArray[np.int32]:
-    from incrowd.methods.facility import kernel_location
+    from incrowd.methods.facility.kernels import location as location_kernels
 
     n_rows = len(atoms.atom_of_row)
     order = atoms.atom_of_row[work.rng.permutation(n_rows)]
     chance = work.rng.random(n_rows)
-    opened = kernel_location.nothing_opened(atoms.n_atoms, atoms.n_items, len(atoms.items))
+    opened = location_kernels.nothing_opened(atoms.n_atoms, atoms.n_items, len(atoms.items))
     stage = f"opening facilities, order {number + 1} of {n_orders}"
     for first in range(0, n_rows, ROWS_PER_SLICE):
         work.progress(stage, first, n_rows)
-        kernel_location.meet_rows(
+        location_kernels.meet_rows(
             first,
             min(first + ROWS_PER_SLICE, n_rows),
             order,
@@ -135,8 +191,8 @@ def _online(
 
 def facilities_at(atoms: Atoms, facility: NDArray[np.int32]) -> Facilities:
     """Return facilities at these atoms, all open, with the lists that find the nearest."""
-    from incrowd.kernels.rows import turned_around
-    from incrowd.methods.facility.kernel_location import Facilities
+    from incrowd.kernels.item_rows import turned_around
+    from incrowd.methods.facility.kernels.location import Facilities
 
     sizes = np.diff(atoms.starts)[facility]
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -158,7 +214,7 @@ def nearest_facilities(
     atoms: Atoms, facilities: Facilities, work: Work
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return each atom's nearest open facility and how far it is."""
-    from incrowd.methods.facility.kernel_location import assign
+    from incrowd.methods.facility.kernels.location import assign
 
     number_of_atom = np.empty(atoms.n_atoms, dtype=np.int32)
     distance_of_atom = np.empty(atoms.n_atoms, dtype=np.int64)

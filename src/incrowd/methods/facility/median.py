@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.interrupts import is_end_wished
-from incrowd.methods.facility.atoms import Atoms
-from incrowd.methods.facility.location import Work, facilities_at, nearest_facilities
+from incrowd.methods.facility.location import Atoms, Work, facilities_at, nearest_facilities
 from incrowd.progress import Progress
 
 ATOMS_PER_SLICE = 512
@@ -23,13 +22,13 @@ def medians(atoms: Atoms, cost: NDArray[np.float64], work: Work) -> NDArray[np.i
     nearest rows: tight places first. Rows left over join their nearest centres. Then atoms move to
     nearer centres while stars keep k rows, and each star takes its best member for a centre.
     """
-    from incrowd.methods.facility import kernel_median
+    from incrowd.methods.facility.kernels import median as median_kernels
 
-    stars = kernel_median.no_stars(atoms.starts, atoms.holder_starts, atoms.holders, atoms.weight)
+    stars = median_kernels.no_stars(atoms.starts, atoms.holder_starts, atoms.holders, atoms.weight)
     order = np.lexsort((work.rng.random(atoms.n_atoms), cost))
     for first in range(0, atoms.n_atoms, ATOMS_PER_SLICE):
         work.progress("taking stars", first, atoms.n_atoms)
-        kernel_median.take_stars(
+        median_kernels.take_stars(
             first,
             min(first + ATOMS_PER_SLICE, atoms.n_atoms),
             order,
@@ -81,7 +80,7 @@ def _improved(
     atoms: Atoms, star_of_atom: NDArray[np.int32], progress: Progress, work: Work
 ) -> NDArray[np.int32]:
     """Move atoms and centres in turn while the total distance falls."""
-    from incrowd.methods.facility import kernel_median
+    from incrowd.methods.facility.kernels import median as median_kernels
 
     _, star_of_atom = np.unique(star_of_atom, return_inverse=True)
     star_of_atom = star_of_atom.astype(np.int32)
@@ -91,7 +90,7 @@ def _improved(
         progress("moving rows to nearer centres", round_number, MOST_ROUNDS)
         members = np.argsort(star_of_atom, kind="stable").astype(np.int32)
         member_starts = np.searchsorted(star_of_atom[members], np.arange(n_stars + 1))
-        kernel_median.best_centres(
+        median_kernels.best_centres(
             member_starts.astype(np.int64),
             members,
             atoms.starts,
@@ -101,9 +100,9 @@ def _improved(
             centre,
         )
         nearest, nearest_distance = nearest_facilities(atoms, facilities_at(atoms, centre), work)
-        distance = kernel_median.distances_to(star_of_atom, centre, atoms.starts, atoms.items)
+        distance = median_kernels.distances_to(star_of_atom, centre, atoms.starts, atoms.items)
         n_rows, asked = _sums(atoms, star_of_atom, n_stars)
-        n_moved = kernel_median.move_nearer(
+        n_moved = median_kernels.move_nearer(
             nearest,
             distance,
             nearest_distance,

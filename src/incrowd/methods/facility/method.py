@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import JobError, unknown
-from incrowd.fields import option
+from incrowd.options import option
 
 if TYPE_CHECKING:
-    from incrowd.data.sets import Sets
     from incrowd.engines.base import Engine
-    from incrowd.methods.sets.found import Found
-    from incrowd.methods.sets.promise import SetPromise
+    from incrowd.methods.shared.of_sets.vote import Found, SetPromise
     from incrowd.progress import Progress
+    from incrowd.sets.sets import Sets
+
 
 VARIANTS = ("practical", "alg1", "alg2")
 

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.data.dataset import Rows
-from incrowd.data.prices import fixed_point_costs
-from incrowd.methods.conditions import Conditions, PackedConditions
-from incrowd.methods.distinct import sort_key, sorted_runs
+from incrowd.encoding.rows import Rows
+from incrowd.hierarchies.prices import fixed_point_costs
+from incrowd.methods.shared.conditions import Conditions, PackedConditions
+from incrowd.methods.shared.fragments import sort_key, sorted_runs
 
 if TYPE_CHECKING:
     from incrowd.kernels.validity import Scratch
+
 
 Levels = tuple[int, ...]
 

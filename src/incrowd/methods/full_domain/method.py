@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import JobError, unknown
-from incrowd.fields import option
-from incrowd.methods.options import KEEPS, METRICS, require_metric
+from incrowd.methods.shared.options import KEEPS, METRICS, require_metric
+from incrowd.options import option
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from incrowd.data.dataset import Rows
+    from incrowd.encoding.rows import Rows
     from incrowd.engines.base import Engine
-    from incrowd.methods.conditions import Conditions, PackedConditions
-    from incrowd.methods.fragments import Fragments
+    from incrowd.methods.shared.conditions import Conditions, PackedConditions
+    from incrowd.methods.shared.fragments import Fragments
     from incrowd.progress import Progress
 
 
@@ -94,7 +94,7 @@ class FullDomain:
 
         import numpy as np
 
-        from incrowd.methods.fragments import search_rows
+        from incrowd.methods.shared.fragments import search_rows
 
         self._ranges(rows)
         kept = np.flatnonzero(~rows.is_suppressed)
@@ -118,8 +118,8 @@ class FullDomain:
         """Return distinct rows with their numbers as ``run`` releases the rows they stand for."""
         from functools import partial
 
-        from incrowd.methods.conditions import Conditions
-        from incrowd.methods.fragments import search_distinct
+        from incrowd.methods.shared.conditions import Conditions
+        from incrowd.methods.shared.fragments import search_distinct
 
         self._ranges(rows)
         search = partial(
@@ -140,10 +140,10 @@ class FullDomain:
         """Show rows, of which there are several each, on the cheapest levels or leave them out."""
         import numpy as np
 
-        from incrowd.methods.fragments import Fragments
         from incrowd.methods.full_domain.levels import LeveledTable
         from incrowd.methods.full_domain.search import search_levels
-        from incrowd.methods.kept import LEFT_OUT
+        from incrowd.methods.shared.conditions import LEFT_OUT
+        from incrowd.methods.shared.fragments import Fragments
 
         table = LeveledTable(
             rows,

@@ -1,5 +1,1 @@
-"""Greedy merging of groups (GkAA), whole or in partitions (PGPkAA)."""
-
-from incrowd.methods.greedy.method import Greedy
-
-__all__ = ["Greedy"]
+"""The greedy method (GkAA)."""

@@ -7,21 +7,29 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from incrowd.errors import JobError, unknown
-from incrowd.fields import option
-from incrowd.methods.effort import NONE, QUICK, seconds_of, stated_polish
-from incrowd.methods.line_method import LineMethod
-from incrowd.methods.options import KEEPS, METRICS, require_metric
+from incrowd.methods.shared.line_method import LineMethod
+from incrowd.methods.shared.options import (
+    KEEPS,
+    METRICS,
+    NONE,
+    QUICK,
+    require_metric,
+    seconds_of,
+    stated_polish,
+)
+from incrowd.options import option
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from incrowd.data.dataset import Rows
+    from incrowd.encoding.rows import Rows
     from incrowd.engines.base import Engine
-    from incrowd.methods.conditions import Conditions, PackedConditions
-    from incrowd.methods.fragments import Fragments
     from incrowd.methods.greedy.search import Plan
+    from incrowd.methods.shared.conditions import Conditions, PackedConditions
+    from incrowd.methods.shared.fragments import Fragments
     from incrowd.progress import Progress
+
 
 REPAIR = ("auto", "yes", "no")
 
@@ -183,11 +191,10 @@ class Greedy(LineMethod):
         """Merge rows of which there are several each, in parts or whole, then repair or polish."""
         from dataclasses import replace
 
-        from incrowd.data.dataset import Trace
-        from incrowd.methods.cluster.polish import polish
-        from incrowd.methods.fragments import Fragments
-        from incrowd.methods.greedy.by_parts import loss_by_parts
-        from incrowd.methods.greedy.search import Plan, merge_rows
+        from incrowd.encoding.rows import Trace
+        from incrowd.methods.greedy.search import Plan, loss_by_parts, merge_rows
+        from incrowd.methods.shared.fragments import Fragments
+        from incrowd.methods.shared.recreate.blocks import polish
 
         plan = Plan.of(rows, self.metric, limits, conditions.is_size_only)
         partition_of_row = self._partition_of_row(rows, n_of_row, plan)
@@ -234,9 +241,9 @@ class Greedy(LineMethod):
         """Return every row's partition, or None where there is one partition only."""
         import numpy as np
 
-        from incrowd.methods.distinct import sorted_runs
-        from incrowd.methods.greedy.reorganize import automatic_partitions, column_order, part_runs
-        from incrowd.methods.kept import Validity
+        from incrowd.methods.shared.conditions import Validity
+        from incrowd.methods.shared.fragments import sorted_runs
+        from incrowd.methods.shared.reorganize import automatic_partitions, column_order, part_runs
 
         if self._stated_partitions == 1:
             return None
@@ -273,8 +280,7 @@ def _merge_partitions(
     import numpy as np
 
     from incrowd.methods.greedy.search import STAGE, MergePartition
-    from incrowd.methods.part_progress import PartProgress
-    from incrowd.methods.parts import part_table, search_parts
+    from incrowd.methods.shared.parts import PartProgress, part_table, search_parts
 
     sizes = np.bincount(partition_of_row, weights=n_of_row).astype(np.float64)
     n_rows = int(n_of_row.sum())

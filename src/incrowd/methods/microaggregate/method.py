@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from incrowd.fields import option
-from incrowd.methods.effort import AUTO, stated_effort
+from incrowd.methods.shared.options import AUTO, stated_effort
+from incrowd.options import option
 
 if TYPE_CHECKING:
-    from incrowd.data.dataset import Rows
+    from incrowd.encoding.rows import Rows
     from incrowd.engines.base import Engine
-    from incrowd.methods.conditions import Conditions
+    from incrowd.methods.shared.conditions import Conditions
     from incrowd.progress import Progress
 
 
@@ -56,8 +56,8 @@ class Microaggregate:
 
         import numpy as np
 
-        from incrowd.data.dataset import Trace
-        from incrowd.data.means import least_ranges
+        from incrowd.encoding.rows import Trace
+        from incrowd.hierarchies.means import least_ranges
         from incrowd.methods.microaggregate.search import search, standardised
 
         if not conditions.is_size_only or rows.is_suppressed.any():

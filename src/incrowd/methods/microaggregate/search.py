@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.interrupts import is_end_wished
-from incrowd.methods.effort import FULL, QUICK, seconds_of
-from incrowd.methods.microaggregate import kernel, kernel_start
+from incrowd.methods.microaggregate import kernels
+from incrowd.methods.shared.options import FULL, QUICK, seconds_of
 from incrowd.progress import Progress, silent
 
 STAGE = "bringing near numbers together"
@@ -99,7 +99,7 @@ def _changes(
             return 1
         start, n_tried = time.perf_counter(), 0
         while time.perf_counter() - start < TRIAL_SHARE * seconds:
-            kernel.search_slice(state, pool, 0, TRIAL_CHANGES, 1, 0.0)
+            kernels.search_slice(state, pool, 0, TRIAL_CHANGES, 1, 0.0)
             n_tried += TRIAL_CHANGES
         pace = max(n_tried, 1) / (time.perf_counter() - start + 1e-9)
         left = seconds * (1 - TRIAL_SHARE) - began * (1 + len(blocks))
@@ -110,18 +110,18 @@ def _changes(
 
 def _begin(
     points: NDArray[np.float64], k: int, seed: int
-) -> tuple[kernel.State | None, kernel.Pool]:
+) -> tuple[kernels.State | None, kernels.Pool]:
     """Return MDAV's groups as the search holds them, and room for torn-up ones."""
     n_rows, n_columns = points.shape
-    most = kernel.MOST_GROUPS * (2 * k - 1)
-    pool = kernel.Pool(
+    most = kernels.MOST_GROUPS * (2 * k - 1)
+    pool = kernels.Pool(
         np.zeros(most, dtype=np.int32),
         np.zeros(most, dtype=np.int32),
-        np.zeros(2 * kernel.MOST_GROUPS + 1, dtype=np.int64),
-        np.zeros((2 * kernel.MOST_GROUPS + 1, n_columns)),
-        np.zeros(2 * kernel.MOST_GROUPS + 1, dtype=np.int32),
+        np.zeros(2 * kernels.MOST_GROUPS + 1, dtype=np.int64),
+        np.zeros((2 * kernels.MOST_GROUPS + 1, n_columns)),
+        np.zeros(2 * kernels.MOST_GROUPS + 1, dtype=np.int32),
     )
-    group_of_row = kernel_start.mdav(points, k)
+    group_of_row = kernels.mdav(points, k)
     n_groups = int(group_of_row.max()) + 1
     if n_groups < 2:
         return None, pool
@@ -131,12 +131,12 @@ def _begin(
     for row, group in enumerate(group_of_row.tolist()):
         member[group, size[group]] = row
         size[group] += 1
-    free = np.zeros(most_groups + kernel.MOST_GROUPS, dtype=np.int32)
+    free = np.zeros(most_groups + kernels.MOST_GROUPS, dtype=np.int32)
     free[: most_groups - n_groups] = np.arange(n_groups, most_groups)
-    near = kernel_start.near_rows(points, min(max(N_NEAR, 3 * k), n_rows - 1))
+    near = kernels.near_rows(points, min(max(N_NEAR, 3 * k), n_rows - 1))
     random = np.asarray([_first_state(seed)], dtype=np.int64)
     n_free = np.asarray([most_groups - n_groups], dtype=np.int64)
-    return kernel.State(k, points, near, group_of_row, member, size, free, n_free, random), pool
+    return kernels.State(k, points, near, group_of_row, member, size, free, n_free, random), pool
 
 
 def _first_state(seed: int) -> int:
@@ -162,7 +162,7 @@ def _search_block(
     n_done = 0
     while n_done < n_changes and not is_end_wished():
         n_slice = min(CHANGES_PER_SLICE, n_changes - n_done)
-        kernel.search_slice(state, pool, n_done, n_slice, n_changes, heat)
+        kernels.search_slice(state, pool, n_done, n_slice, n_changes, heat)
         n_done += n_slice
         progress(STAGE, n_before + n_done, n_all)
     found = state.group_of_row

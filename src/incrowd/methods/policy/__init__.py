@@ -1,1 +1,1 @@
-"""A generalization that was learnt before, put on other rows."""
+"""A saved policy applied to another batch."""

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import JobError, unknown
-from incrowd.fields import option
-from incrowd.methods.options import KEEPS
+from incrowd.methods.shared.options import KEEPS
+from incrowd.options import option
 
 if TYPE_CHECKING:
-    from incrowd.data.dataset import Rows
+    from incrowd.encoding.rows import Rows
     from incrowd.engines.base import Engine
-    from incrowd.methods.conditions import Conditions
+    from incrowd.methods.shared.conditions import Conditions
     from incrowd.progress import Progress
+
 
 UNFIT = ("refuse", "search")
 

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.data.dataset import Rows, Trace
+from incrowd.encoding.rows import Rows, Trace
 from incrowd.errors import InfeasibleError, InputError, JobError
 from incrowd.methods.cluster.method import Cluster
-from incrowd.methods.distinct import sort_key, sorted_runs
-from incrowd.methods.kept import LEFT_OUT, Validity, n_suppressible_of, put_back
 from incrowd.methods.policy.kernel import NONE, first_lines
+from incrowd.methods.shared.conditions import LEFT_OUT, Validity, n_suppressible_of, put_back
+from incrowd.methods.shared.fragments import sort_key, sorted_runs
 
 if TYPE_CHECKING:
-    from incrowd.data.hierarchy import Hierarchy
     from incrowd.engines.base import Engine
-    from incrowd.methods.conditions import Conditions
+    from incrowd.hierarchies.tree import Hierarchy
     from incrowd.methods.policy.method import Policy
+    from incrowd.methods.shared.conditions import Conditions
     from incrowd.progress import Progress
 
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import JobError
-from incrowd.fields import option
+from incrowd.options import option
 
 if TYPE_CHECKING:
-    from incrowd.data.sets import Sets
     from incrowd.engines.base import Engine
     from incrowd.methods.randomized_response.search import Noisy, Outlook
     from incrowd.progress import Progress
+    from incrowd.sets.sets import Sets
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""Rule-based anonymization of transactions: items become sets of items until rules are kept."""
+"""RBAT: rule-based anonymization of transactions."""

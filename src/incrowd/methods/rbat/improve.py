@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.interrupts import is_end_wished
-from incrowd.methods.effort import AUTO, FULL, QUICK, seconds_of
 from incrowd.methods.rbat.parts import Keeper, Parts, Split
+from incrowd.methods.shared.options import AUTO, FULL, QUICK, seconds_of
 from incrowd.progress import Progress
 
 STAGE = "improving parts"

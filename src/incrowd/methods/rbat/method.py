@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import JobError, unknown
-from incrowd.fields import option
-from incrowd.methods.effort import NONE, stated_effort
+from incrowd.methods.shared.options import NONE, stated_effort
+from incrowd.options import option
 
 if TYPE_CHECKING:
-    from incrowd.data.sets import Sets
     from incrowd.engines.base import Engine
-    from incrowd.methods.rbat.promise import FoundParts, KmPromise, RulePromise
+    from incrowd.methods.shared.item_parts import FoundParts, KmPromise, RulePromise
     from incrowd.progress import Progress
+    from incrowd.sets.sets import Sets
+
 
 FULL = "full"
 
@@ -109,12 +110,12 @@ class Rbat:
         Threads, blocks and seed change nothing. Raises InfeasibleError where not even one part of
         all items keeps it.
         """
-        from incrowd.methods.rbat.promise import KmPromise
+        from incrowd.methods.shared.item_parts import KmPromise
 
         if isinstance(promise, KmPromise):
             self.require_rounds_for("km")
         elif engine is not None and self._is_by_rounds(sets, engine):
-            from incrowd.methods.rbat.rounds import search_by_rounds
+            from incrowd.methods.rbat.rounds.search import search_by_rounds
 
             return search_by_rounds(
                 sets,

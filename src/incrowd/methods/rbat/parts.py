@@ -10,10 +10,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.methods.rbat import kernel_check, kernel_split
-from incrowd.methods.rbat.kernel_split import LEFT, RIGHT, UNDECIDED
+from incrowd.methods.rbat.kernels import check as check_kernels
+from incrowd.methods.rbat.kernels import split as split_kernels
+from incrowd.methods.rbat.kernels.split import LEFT, RIGHT, UNDECIDED
 from incrowd.methods.rbat.problem import Problem
-from incrowd.methods.rbat.promise import SplitTree
+from incrowd.methods.shared.item_parts import SplitTree
 
 TOGETHER = "together"
 """The most frequent items get their sides first; otherwise the items in their order."""
@@ -70,7 +71,7 @@ class Parts:
         self.part_of_item = np.zeros(n_public, dtype=np.int32)
         self.support = np.zeros(2 * n_public, dtype=np.int64)
         self.support[0] = problem.n_rows
-        self.shown = kernel_check.shown_as_one(
+        self.shown = check_kernels.shown_as_one(
             baskets.starts, baskets.n_equal, problem.tells_starts, problem.tells
         )
         self.flags = np.zeros(n_rows, dtype=np.uint8)
@@ -80,7 +81,7 @@ class Parts:
         # A table of all pairs only where it takes no more room than the rows themselves.
         has_table = n_public**2 <= max(len(baskets.items), SMALL_TABLE) and not len(problem.weight)
         self._all_common = (
-            kernel_split.count_all_common(baskets, n_public)
+            split_kernels.count_all_common(baskets, n_public)
             if has_table
             else np.empty((0, 0), dtype=np.int32)
         )
@@ -116,8 +117,8 @@ class Parts:
         """The same for stated sides, each ascending: of a part, or of two parts taken as one."""
         baskets = self.problem.baskets
         so_far = np.zeros(5, dtype=np.int64)
-        kernel_split.join_all(baskets, left, LEFT, self.flags, self._rows, so_far)
-        kernel_split.join_all(baskets, right, RIGHT, self.flags, self._rows, so_far)
+        split_kernels.join_all(baskets, left, LEFT, self.flags, self._rows, so_far)
+        split_kernels.join_all(baskets, right, RIGHT, self.flags, self._rows, so_far)
         other = part if other_part is None else other_part
         return self._begun(part, other, left, right, so_far)
 
@@ -137,7 +138,7 @@ class Parts:
     def _held_rows(self, n_held: int) -> NDArray[np.int32]:
         """Return the rows that hold a side, ascending."""
         if n_held > len(self.flags) // 64:
-            return kernel_split.rows_with_sides(self.flags, n_held)
+            return split_kernels.rows_with_sides(self.flags, n_held)
         return np.sort(self._rows[:n_held])
 
     def accept(self, split: Split) -> tuple[int, int]:
@@ -168,7 +169,7 @@ class Parts:
         self._show(split, split.part, split.other_part)
 
     def _show(self, split: Split, left: int, right: int) -> None:
-        kernel_check.show_sides(
+        check_kernels.show_sides(
             self.shown, split.rows, self.flags, split.part, split.other_part, left, right
         )
 
@@ -192,13 +193,13 @@ class Parts:
         baskets, weight = self.problem.baskets, self.problem.weight
         if not len(weight):
             by_support = items[np.argsort(-baskets.support[items], kind="stable")]
-            a, b = kernel_split.widest_pair(baskets, by_support, self._all_common, self._common)
+            a, b = split_kernels.widest_pair(baskets, by_support, self._all_common, self._common)
             return int(a), int(b)
         room = 64
         while True:
             pairs = np.empty((room, 2), dtype=np.int32)
             held_by = np.empty(room, dtype=np.int64)
-            n_found = kernel_split.dearest_pairs(
+            n_found = split_kernels.dearest_pairs(
                 baskets, items, weight, self._common, pairs, held_by
             )
             if n_found <= room:
@@ -222,11 +223,11 @@ class Parts:
         so_far = np.zeros(5, dtype=np.int64)
         sides = np.zeros(len(rest), dtype=np.uint8)
         weight_so_far = weight[[a, b]] if len(weight) else np.zeros(2)
-        kernel_split.join(baskets, a, LEFT, self.flags, self._rows, so_far)
-        kernel_split.join(baskets, b, RIGHT, self.flags, self._rows, so_far)
+        split_kernels.join(baskets, a, LEFT, self.flags, self._rows, so_far)
+        split_kernels.join(baskets, b, RIGHT, self.flags, self._rows, so_far)
         place = 0
         while True:
-            place = kernel_split.decide(
+            place = split_kernels.decide(
                 baskets,
                 rest,
                 sides,

@@ -10,14 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.data.rules import Rules
-from incrowd.data.sets import Sets
-from incrowd.kernels.rows import turned_around
-from incrowd.methods.rbat import kernel_rows
-from incrowd.methods.rbat.kernel_check import BILLION
-from incrowd.methods.rbat.kernel_demands import RuleTable
-from incrowd.methods.rbat.kernel_split import Baskets
-from incrowd.methods.rbat.promise import KmPromise, RulePromise
+from incrowd.kernels.item_rows import turned_around
+from incrowd.methods.rbat.kernels import rows as rows_kernels
+from incrowd.methods.rbat.kernels.check import BILLION, RuleTable
+from incrowd.methods.rbat.kernels.split import Baskets
+from incrowd.methods.shared.item_parts import KmPromise, RulePromise
+from incrowd.sets.sets import Sets
+from incrowd.transactions.rules import Rules
 
 MOST_ROWS = 2**31 - 1
 """Counts of rows are compared in whole numbers that leave this much room."""
@@ -72,14 +71,14 @@ class Numbering:
     def laid_out(self, starts: NDArray[np.int64], items: NDArray[np.int32]) -> DistinctRows:
         """Return the distinct ones of some transactions that hold a public item. O(entries)."""
         told = self.told
-        row_starts, row_items, tells_starts, tells = kernel_rows.lay_out(
+        row_starts, row_items, tells_starts, tells = rows_kernels.lay_out(
             starts, items, self.public_of_item, told.first, told.following, told.starts, told.items
         )
-        firsts, n_equal = kernel_rows.first_equal(row_starts, row_items, tells_starts, tells)
+        firsts, n_equal = rows_kernels.first_equal(row_starts, row_items, tells_starts, tells)
         by_number = np.argsort(-n_equal, kind="stable")
         firsts, n_equal = firsts[by_number], n_equal[by_number]
-        row_starts, row_items = kernel_rows.taken(row_starts, row_items, firsts)
-        tells_starts, tells = kernel_rows.taken(tells_starts, tells, firsts)
+        row_starts, row_items = rows_kernels.taken(row_starts, row_items, firsts)
+        tells_starts, tells = rows_kernels.taken(tells_starts, tells, firsts)
         return DistinctRows(row_starts, row_items, n_equal, tells_starts, tells)
 
 
@@ -128,7 +127,7 @@ def problem_of(sets: Sets, promise: RulePromise | KmPromise) -> Problem:
     rows = numbering.laid_out(sets.starts, sets.items)
     n_public = len(numbering.items)
     list_starts, holders = turned_around(rows.starts, rows.items, n_public)
-    support = kernel_rows.counted(rows.starts, rows.items, rows.n_equal, n_public)
+    support = rows_kernels.counted(rows.starts, rows.items, rows.n_equal, n_public)
     n_told = numbering.told.n_sets
     return Problem(
         items=numbering.items,
@@ -137,7 +136,7 @@ def problem_of(sets: Sets, promise: RulePromise | KmPromise) -> Problem:
         tells_starts=rows.tells_starts,
         tells=rows.tells,
         rules=numbering.rules,
-        n_telling=kernel_rows.counted(rows.tells_starts, rows.tells, rows.n_equal, n_told),
+        n_telling=rows_kernels.counted(rows.tells_starts, rows.tells, rows.n_equal, n_told),
         n_rows=int(rows.n_equal.sum(dtype=np.int64)),
         weight=numbering.weight,
         n_absent=numbering.n_absent,

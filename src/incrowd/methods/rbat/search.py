@@ -6,23 +6,21 @@ from collections import deque
 
 import numpy as np
 
-from incrowd.data.sets import Sets
 from incrowd.interrupts import is_end_wished
-from incrowd.methods.effort import seconds_of
-from incrowd.methods.rbat.feasible import refuse_infeasible
 from incrowd.methods.rbat.improve import improve
-from incrowd.methods.rbat.keep_km import KmKeeper
-from incrowd.methods.rbat.keep_rules import RuleKeeper
 from incrowd.methods.rbat.parts import Keeper, Parts
 from incrowd.methods.rbat.problem import problem_of
-from incrowd.methods.rbat.promise import (
+from incrowd.methods.rbat.validity import KmKeeper, RuleKeeper, refuse_infeasible
+from incrowd.methods.shared.item_parts import (
     FoundParts,
     KmPromise,
     RulePromise,
     SplitTree,
     numbered_parts,
 )
+from incrowd.methods.shared.options import seconds_of
 from incrowd.progress import Progress
+from incrowd.sets.sets import Sets
 
 STAGE = "splitting items"
 

@@ -1,0 +1,1 @@
+"""One way to check: load a release with what its owner has, audit it, verify its certificate."""

@@ -1,0 +1,217 @@
+"""The audit of a release that lies on an engine: counts, sums and fingerprints come here, no rows.
+
+That each row is a true, coarser picture of its original is proven block by block where rows are
+generalized; here the release as it was written is held against that: the same rows in number and
+content, the groups that were to be, the other columns unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from incrowd.encoding.encode import nodes_of
+from incrowd.encoding.rows import Rows
+from incrowd.engines.base import N_ROWS, Blocks, SpreadEngine
+from incrowd.errors import EngineError
+from incrowd.guarantees.evidence import Evidence, Finding
+from incrowd.guarantees.table import Guarantee
+from incrowd.guarantees.tables.leaks_on_engine import find_spread_leaks
+from incrowd.guarantees.tables.row_order import are_in_canonical_order, order_finding
+from incrowd.hierarchies.tree import STAR
+from incrowd.measures.losses.tables import Tally, losses_of
+from incrowd.tables.column_types import labels_of
+from incrowd.tables.schema import Schema
+
+_HASHES = pa.schema(
+    [("n", pa.int64()), ("sum", pa.int64()), ("by", pa.string()), ("starred", pa.string())]
+)
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """How many rows there are, the sum of the hashes of their texts, and how many cells of each
+    column are ``*``."""
+
+    n_rows: int
+    total: int
+    starred: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """What a release must come to.
+
+    ``nodes[column, group]`` are the groups that were to be, ``n_of_group`` rows each; ``released``
+    is the fingerprint of the rows as they were made, ``others`` that of the original's columns
+    that are not generalized.
+    """
+
+    before: Rows
+    counts_before: Sequence[NDArray[np.int64]]
+    nodes: NDArray[np.int32]
+    n_of_group: NDArray[np.int64]
+    released: Fingerprint
+    others: Fingerprint
+
+
+def fingerprint(engine: SpreadEngine, blocks: Blocks, names: Sequence[str]) -> Fingerprint:
+    """Sum the hashes of rows, of these columns as texts; neither order nor blocks matter."""
+    if not names:
+        return Fingerprint(int(engine.count(blocks, []).column(N_ROWS)[0].as_py()), 0)
+    of_blocks = engine.collect(
+        engine.map_blocks(engine.select(blocks, list(names)), _hashed, _HASHES)
+    )
+    if len(set(of_blocks.column("by").to_pylist())) > 1:
+        raise EngineError(
+            "workers run different versions of polars, so that rows cannot be compared",
+            remedy="Install the same versions on every worker.",
+        )
+    total = of_blocks.column("sum").to_numpy().view(np.uint64).sum(dtype=np.uint64)
+    counts = [list(map(int, text.split())) for text in of_blocks.column("starred").to_pylist()]
+    starred = [sum(of_column) for of_column in zip(*counts, strict=True)]
+    return Fingerprint(sum(of_blocks.column("n").to_pylist()), int(total), tuple(starred))
+
+
+def examine_spread(
+    engine: SpreadEngine,
+    released: Blocks,
+    schema: Schema,
+    guarantee: Guarantee,
+    expected: Expected,
+    *,
+    missing_values: tuple[str, ...] = (),
+    accepted: tuple[str, ...] = (),
+    tables: Iterable[pa.Table] | None = None,
+) -> tuple[list[Finding], dict[str, float]]:
+    """Check a written release; return what was found and what was lost.
+
+    ``tables`` are its rows in the file's order, where that can be followed.
+    """
+    counted = engine.count(released, list(schema.quasi))
+    n_rows = int(np.sum(counted.column(N_ROWS).to_numpy()))
+    evidence = Evidence(
+        engine=engine,
+        blocks=released,
+        n_rows=n_rows,
+        quasi=schema.quasi,
+        sensitive=schema.sensitive,
+        missing_values=missing_values,
+    )
+    findings = guarantee.check(evidence)
+    truth, after = _truth(engine, released, schema, expected, counted)
+    findings.append(truth)
+    findings += find_spread_leaks(
+        engine,
+        released,
+        n_rows,
+        schema.quasi,
+        schema.sensitive,
+        schema.insensitive,
+        accepted,
+        groups=counted,
+    )
+    if tables is not None:
+        findings.append(order_finding(are_in_canonical_order(tables)))
+    losses: dict[str, float] = {}
+    if all(finding.holds is not False for finding in findings):
+        losses = losses_of(_tally(expected, after, counted.column(N_ROWS).to_numpy(), guarantee.k))
+    return findings, losses
+
+
+def _truth(
+    engine: SpreadEngine,
+    released: Blocks,
+    schema: Schema,
+    expected: Expected,
+    counted: pa.Table,
+) -> tuple[Finding, NDArray[np.int32]]:
+    """Hold the release against what was to be written; return also the nodes of its groups."""
+    columns = engine.schema(released).names
+    after = np.empty((len(schema.quasi), counted.num_rows), dtype=np.int32)
+    for place, (name, hierarchy) in enumerate(
+        zip(schema.quasi, expected.before.hierarchies, strict=True)
+    ):
+        after[place] = nodes_of(counted.column(name), hierarchy, "the release")
+    others = [name for name in columns if name not in schema.quasi]
+    have_groups = _same_groups(
+        after, counted.column(N_ROWS).to_numpy(), expected.nodes, expected.n_of_group
+    )
+    have_rows = fingerprint(engine, released, columns) == expected.released
+    have_others = fingerprint(engine, released, others) == expected.others
+    wrong = [
+        what
+        for what, is_so in (
+            ("groups", have_groups),
+            ("rows", have_rows),
+            ("other columns", have_others),
+        )
+        if not is_so
+    ]
+    summary = (
+        f"the release differs from what was made of the original in its {', '.join(wrong)}"
+        if wrong
+        else "every released row is one original row, as it was or coarser"
+    )
+    figures = {"n_rows": int(counted.column(N_ROWS).to_numpy().sum()), "differs_in": wrong}
+    return Finding("truth", not wrong, summary, figures, is_public=False), after
+
+
+def _same_groups(
+    nodes: NDArray[np.int32],
+    n_of_line: NDArray[np.int64],
+    expected: NDArray[np.int32],
+    n_of_group: NDArray[np.int64],
+) -> bool:
+    """Return whether two lists of groups with their numbers say the same."""
+    found, n_found = _summed(nodes, n_of_line)
+    wanted, n_wanted = _summed(expected, n_of_group)
+    return bool(np.array_equal(found, wanted) and np.array_equal(n_found, n_wanted))
+
+
+def _summed(
+    nodes: NDArray[np.int32], numbers: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return the distinct columns of nodes in sorted order, and the sum of each one's numbers."""
+    order = np.lexsort(nodes[::-1])
+    ordered = nodes[:, order]
+    is_first = np.ones(len(order), dtype=np.bool_)
+    is_first[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
+    first = np.flatnonzero(is_first)
+    summed = np.add.reduceat(numbers[order], first) if len(first) else numbers
+    return ordered[:, first], summed.astype(np.int64)
+
+
+def _tally(
+    expected: Expected, after: NDArray[np.int32], n_of_line: NDArray[np.int64], k: int
+) -> Tally:
+    """Count nodes and groups for the losses, from the released groups."""
+    hierarchies = expected.before.hierarchies
+    counts = tuple(
+        np.bincount(nodes, weights=n_of_line, minlength=hierarchy.n_all_nodes).astype(np.int64)
+        for nodes, hierarchy in zip(after, hierarchies, strict=True)
+    )
+    _, sizes = _summed(after, n_of_line)
+    n_rows = int(n_of_line.sum())
+    return Tally(hierarchies, tuple(expected.counts_before), counts, sizes, n_rows, 0, k)
+
+
+def _hashed(block: pa.Table) -> pa.Table:
+    """Return the number of rows of a block and the sum of their texts' hashes."""
+    import polars as pl
+
+    texts = [labels_of(column).cast(pa.large_string()) for column in block.columns]
+    names = [f"c{place}" for place in range(len(texts))]
+    frame = pl.DataFrame(pl.from_arrow(pa.table(texts, names=names)))
+    total = frame.fill_null("").hash_rows(seed=0).to_numpy().sum(dtype=np.uint64)
+    line = {
+        "n": [block.num_rows],
+        "sum": [int(np.uint64(total).view(np.int64))],
+        "by": [pl.__version__],
+        "starred": [" ".join(str((frame[name] == STAR).sum()) for name in names)],
+    }
+    return pa.table(line, schema=_HASHES)

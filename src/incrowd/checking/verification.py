@@ -1,0 +1,210 @@
+"""A certificate held against what it is about: its bytes, its signature, its input."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from incrowd.checking.certificates import FORMAT, KIND, committed, is_signed, read_public_key
+from incrowd.engines.folders import hash_of_location, hash_of_release
+from incrowd.errors import InputError, unknown
+from incrowd.guarantees.evidence import Finding
+from incrowd.job.documents import EDITIONS
+from incrowd.tables.table import Location, is_folder
+from incrowd.workspace import file_hash
+
+if TYPE_CHECKING:
+    from incrowd.audit import Audit
+
+
+_REMEDY = "Give the file that run --certificate wrote."
+
+UNSIGNED = "unsigned: anyone could have written this certificate"
+SIGNED = "signed; by whom was not checked (--public-key)"
+
+
+def read_certificate(path: Path) -> dict[str, Any]:
+    """Read a certificate, refusing what is none or of a later kind."""
+    try:
+        content = json.loads(path.read_bytes())
+    except OSError as error:
+        raise InputError(
+            f"{path}: the certificate cannot be read ({type(error).__name__})", remedy=_REMEDY
+        ) from None
+    except ValueError:
+        raise InputError(f"{path}: not JSON", remedy=_REMEDY) from None
+    if not isinstance(content, dict) or content.get("kind") != KIND:
+        raise InputError(f"{path}: not a certificate of incrowd", remedy=_REMEDY)
+    if content.get("format") != FORMAT:
+        raise InputError(
+            f"{path}: a certificate of another format", remedy="Use the version that wrote it."
+        )
+    lacking = [name for name, kind in _SHAPE.items() if not _is_stated(content, name, kind)]
+    if content.get("edition") == "owner":
+        lacking += [name for name in _OF_OWNER if not _is_stated(content, name, str)]
+    if lacking:
+        raise InputError(
+            f"{path}: the certificate lacks {', '.join(lacking)}, or has it in another form",
+            remedy=_REMEDY,
+        )
+    if content["edition"] not in EDITIONS:
+        raise unknown("edition", content["edition"], EDITIONS, where=str(path))
+    return content
+
+
+_SHAPE: dict[str, type[Any]] = {
+    "edition": str,
+    "holds": bool,
+    "guarantee.name": str,
+    "guarantee.claim": str,
+    "guarantee.parameters": dict,
+    "quasi": list,
+    "reading.quasi": list,
+    "reading.sensitive": list,
+    "reading.missing_values": list,
+    "reading.graph": str,
+    "findings": list,
+    "n_rows": int,
+    "n_groups": int,
+    "smallest_group": int,
+    "release_sha256": str,
+}
+_OF_OWNER = ("input_sha256", "job")
+
+
+def _is_stated(content: dict[str, Any], name: str, kind: type[Any]) -> bool:
+    """Whether a certificate has a field (``a.b`` lies in ``a``) in the form it is written in."""
+    value: Any = content
+    for part in name.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    if type(value) is not kind:
+        return False
+    if name == "findings":
+        return all(
+            isinstance(item, dict)
+            and isinstance(item.get("name"), str)
+            and item.get("holds") in (True, False, None)
+            for item in value
+        )
+    return kind is not list or all(isinstance(item, str) for item in value)
+
+
+def why_owner_only(certificate: dict[str, Any]) -> str:
+    """Return why the release alone cannot show a certificate's promise, or nothing.
+
+    Personal k and the column that names people are not released. The owner's edition has the job
+    that states them; the public one then has no finding. What noise promises, or rules that are
+    not published, their own checks refuse.
+    """
+    if certificate["edition"] == "public":
+        is_lacking = not certificate["findings"] and certificate["guarantee"]["name"] != "km"
+        return "the certificate has nothing that was found on the file alone" if is_lacking else ""
+    try:
+        job = tomllib.loads(certificate["job"])
+    except tomllib.TOMLDecodeError:
+        raise InputError("the job in the certificate is not TOML", remedy=_REMEDY) from None
+    if "person" in job:
+        return "groups count people, and the column that names them is not released"
+    sets = job.get("sets")
+    if isinstance(sets, dict) and "row_k" in sets:
+        return "each person's k is the owner's, not in the release"
+    return ""
+
+
+def check_bytes(certificate: dict[str, Any], release: Location) -> Finding:
+    """Say whether a release is the very one that a certificate speaks of."""
+    path = Path(release)
+    if not path.exists():
+        raise InputError(f"{path}: there is no such release on this machine", remedy="Fetch it.")
+    found = hash_of_release(path) if is_folder(release) else file_hash(path)
+    is_same = found == certificate["release_sha256"]
+    summary = "the release is the very one" if is_same else "the certificate is of other bytes"
+    return Finding("bytes", is_same, summary, {"release_sha256": found})
+
+
+def check_signature(path: Path, public_key: Path | None) -> Finding:
+    """Say whether a certificate is signed, and by whom where a public key is given."""
+    signature = path.with_name(path.name + ".sig")
+    if public_key is None:
+        told = SIGNED if signature.exists() else UNSIGNED
+        return Finding("signature", None, told)
+    key = read_public_key(public_key)
+    if not signature.exists():
+        return Finding("signature", False, "there is no signature beside the certificate")
+    holds = is_signed(path.read_bytes(), signature.read_bytes(), key)
+    told = "made by the holder of the key" if holds else "not of this certificate by this key"
+    return Finding("signature", holds, told)
+
+
+def check_input(
+    certificate: dict[str, Any], original: Location, commitment_key: Path | None
+) -> Finding:
+    """Say whether an original is the one that a certificate was made from."""
+    digest = hash_of_location(Path(original))
+    if certificate["edition"] == "owner":
+        holds = digest == certificate["input_sha256"]
+    elif not certificate.get("input_commitment"):
+        raise InputError(
+            "the certificate commits to no input",
+            remedy="Leave --original out; run --commitment-key makes certificates that do.",
+        )
+    elif commitment_key is None:
+        raise InputError(
+            "what the certificate commits to is told by its owner's key",
+            remedy="Give --commitment-key FILE.",
+        )
+    else:
+        holds = committed(digest, _key(commitment_key)) == certificate["input_commitment"]
+    told = "the release was made from this original" if holds else "made from another original"
+    return Finding("input", holds, told, is_public=False)
+
+
+def _key(path: Path) -> bytes:
+    try:
+        return bytes.fromhex(path.read_text(encoding="ascii").strip())
+    except (OSError, ValueError):
+        raise InputError(
+            f"{path}: not a key of a commitment", remedy="Give what run --commitment-key wrote."
+        ) from None
+
+
+def check_found_again(certificate: dict[str, Any], again: Audit) -> Finding:
+    """Say whether an audit of the release finds what a certificate says."""
+    names = ("holds", "n_rows", "n_groups", "smallest_group", "quasi")
+    said = {name: certificate[name] for name in names}
+    found = {name: getattr(again, name) for name in names} | {"quasi": list(again.quasi)}
+    differing = [name for name in said if said[name] != found[name]]
+    if certificate["guarantee"]["claim"] != again.guarantee["claim"]:
+        differing.append("claim")
+    verdicts = {finding.name: finding.holds for finding in again.findings}
+    differing += [
+        finding["name"]
+        for finding in certificate["findings"]
+        if {finding["holds"], verdicts.get(finding["name"])} == {True, False}
+    ]
+    if differing:
+        told = f"the release tells otherwise of {', '.join(differing)}"
+        return Finding("found again", False, told, found)
+    return Finding("found again", True, "an audit of the release finds what it says", found)
+
+
+def not_checked(certificate: dict[str, Any], again: Audit | None, *, has_original: bool) -> Finding:
+    """Name what a certificate says that nothing here was held against."""
+    checked = (
+        [finding.name for finding in again.findings if finding.holds is not None] if again else []
+    )
+    findings = [item["name"] for item in certificate["findings"] if item["name"] not in checked]
+    held = (*_CHECKED, *(("input_sha256", "input_commitment") if has_original else ()))
+    fields = [name for name in certificate if name not in held]
+    told = f"the issuer's word alone: {', '.join(fields)}, figures of findings"
+    if findings:
+        told += f"; the findings {', '.join(findings)}"
+    return Finding("not checked", None, told, {"fields": fields, "findings": findings})
+
+
+_CHECKED = (
+    *("kind", "format", "edition", "holds", "guarantee", "quasi", "reading", "findings"),
+    *("n_rows", "n_groups", "smallest_group", "release_sha256"),
+)

@@ -1,0 +1,124 @@
+"""What ``run`` and ``compare`` take: the flags of a job, and a job made from a file and flags."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from incrowd.cli.flags import apply_limits, flags_of, split_names, stated_bins, stated_hierarchies
+from incrowd.engines.choice import EngineChoice
+from incrowd.errors import JobError
+from incrowd.guarantees.table import GUARANTEES, SET_GUARANTEES
+from incrowd.job.documents import FILES
+from incrowd.job.job import InputOptions, ReleaseOptions, read_mapping
+from incrowd.job.set_job import RuleInput, SetInput, SetReleaseOptions
+from incrowd.methods.table import METHODS, SET_METHODS
+from incrowd.tables.table import is_address, located
+
+FLAGS = {
+    **flags_of("guarantee", [*GUARANTEES.values(), *SET_GUARANTEES.values()], "Guarantee"),
+    **flags_of("method", [*METHODS.values(), *SET_METHODS.values()], "Method"),
+    **flags_of("sets", [SetInput], "Sets"),
+    **flags_of("rules", [RuleInput], "Rules"),
+    **flags_of("engine", [EngineChoice], "Engine"),
+    **flags_of("input", [InputOptions], "Input"),
+    **flags_of("release", [ReleaseOptions, SetReleaseOptions], "Release"),
+}
+
+FILE_FLAGS = (
+    "key",
+    "save_policy",
+    "policy_lines",
+    *FILES,
+    "rules",
+    "save_rules",
+    "weights",
+    "row_k",
+    "items",
+)
+"""Flags that name files: as seen from here, also where the job lies elsewhere."""
+
+ROLE_FLAGS = {
+    "quasi": "quasi-identifying",
+    "sensitive": "sensitive",
+    "insensitive": "insensitive",
+    "identifying": "identifying",
+}
+
+
+def started(source: str, policy: Path | None = None) -> tuple[dict[str, Any], Path]:
+    """Return the nested tables of a job file, or of a job that names its data alone; its folder.
+
+    With a policy they are the policy's, about the data.
+    """
+    if policy is not None:
+        from incrowd.flow.outputs import default_output
+        from incrowd.flow.policies import policy_mapping
+
+        if source.endswith(".toml"):
+            raise JobError(
+                "a policy states the job, and so does a job file",
+                remedy="Name the data: incrowd run DATA --policy FOLDER.",
+            )
+        output = str(default_output(located(source)))
+        files = {"data": from_here(source, policy), "output": from_here(output, policy)}
+        return policy_mapping(policy) | files, policy
+    if source.endswith(".toml"):
+        return read_mapping(Path(source)), Path(source).parent
+    return {"data": source}, Path()
+
+
+def section(mapping: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return a section of a job, made where it lacks."""
+    found = mapping.setdefault(name, {})
+    if not isinstance(found, dict):
+        raise JobError(f"job: [{name}] is not a table", remedy=f"Write [{name}] key = value.")
+    return found
+
+
+def from_here(text: str, base: Path) -> str:
+    """Return a path that is relative to where the command is run, for a job in another folder."""
+    if base == Path() or is_address(text):
+        return text
+    return str(Path(text).absolute()) + ("/" if text.endswith("/") else "")
+
+
+def apply_columns(
+    mapping: dict[str, Any],
+    roles: dict[str, str | None],
+    person: str | None,
+    hierarchies: list[str] | None,
+    bottoms: list[str] | None,
+    tops: list[str] | None,
+    bins: list[str] | None,
+) -> None:
+    """Write what flags state of columns over a job."""
+    apply_roles(mapping, roles)
+    if person is not None:
+        mapping["person"] = person
+    if hierarchies:
+        mapping.setdefault("hierarchies", {}).update(stated_hierarchies(hierarchies))
+    if bottoms or tops:
+        apply_limits(section(mapping, "coding"), bottoms, tops)
+    if bins:
+        section(mapping, "bins").update(stated_bins(bins))
+
+
+def apply_roles(mapping: dict[str, Any], stated: dict[str, str | None]) -> None:
+    """Write the roles that flags state over those of a job."""
+    if all(text is None for text in stated.values()):
+        return
+    roles = dict(mapping.get("roles", {}))
+    named: dict[str, str] = {}
+    for flag, text in stated.items():
+        role = ROLE_FLAGS[flag]
+        if text is not None:
+            roles = {column: other for column, other in roles.items() if other != role}
+        for column in split_names(text):
+            if column in named:
+                both = role if named[column] == role else f"both {named[column]} and {role}"
+                raise JobError(
+                    f"column {column!r} is stated {both}", remedy="Give each column one role, once."
+                )
+            named[column] = role
+    mapping["roles"] = {**roles, **named}

@@ -1,1 +1,0 @@
-"""Data at rest and at the edge: roles, hierarchies, codes, files."""

@@ -1,0 +1,205 @@
+"""From a table to codes and back: once in, at the edge, and once out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from incrowd.codes import numbered
+from incrowd.encoding.coding import Coding, coded_hierarchy, refuse_uncodable
+from incrowd.encoding.rows import Rows
+from incrowd.errors import DataError, HierarchyError, JobError
+from incrowd.hierarchies.builders import hierarchy_for
+from incrowd.hierarchies.means import mean_cells
+from incrowd.hierarchies.specs import HierarchySpec
+from incrowd.hierarchies.tree import STAR, Hierarchy
+from incrowd.tables.column_types import labels_of
+from incrowd.tables.schema import Schema
+from incrowd.tables.table import Table
+
+MOST_DISTINCT = 0.25
+"""The share of distinct values up to which a released column of text is kept as a dictionary."""
+
+
+def encode(
+    table: Table,
+    quasi: tuple[str, ...],
+    specs: Mapping[str, HierarchySpec],
+    codings: Mapping[str, Coding] | None = None,
+) -> tuple[Rows, list[str]]:
+    """Return the quasi-identifying columns as leaves, and notes on how hierarchies came about.
+
+    A column without a spec gets an automatic hierarchy. A missing cell is a leaf of its own. The
+    hierarchies of coded columns have a node above the values beyond each limit.
+    """
+    codings = codings or {}
+    refuse_uncodable(table, codings)
+    notes: list[str] = []
+    nodes = np.empty((len(quasi), table.n_rows), dtype=np.int32)
+    hierarchies = []
+    for position, name in enumerate(quasi):
+        hierarchy, said = hierarchy_for(name, table, specs.get(name))
+        if name in codings:
+            _refuse_coded_means(hierarchy)
+            hierarchy = coded_hierarchy(hierarchy, codings[name])
+        nodes[position] = nodes_of(table.frame.column(name), hierarchy, table.name)
+        hierarchies.append(hierarchy)
+        notes.extend(said)
+        if name in codings:
+            notes.append(_coded_note(hierarchy, codings[name], nodes[position]))
+    return Rows(quasi, nodes, tuple(hierarchies)), notes
+
+
+def _refuse_coded_means(hierarchy: Hierarchy) -> None:
+    if hierarchy.mean_unit is not None:
+        raise JobError(
+            f"column {hierarchy.name!r} is shown as means and has a coding",
+            remedy="A mean has no limits: take the coding away, or state another hierarchy.",
+        )
+
+
+def _coded_note(hierarchy: Hierarchy, coding: Coding, leaves: NDArray[np.int32]) -> str:
+    counts = []
+    for label in filter(None, coding.labels):
+        node = hierarchy.node_of_label.get(label, -1)
+        n_cells = int((hierarchy.parent[leaves] == node).sum())
+        counts.append(f"{n_cells} cells are coded as {label} or coarser")
+    return f"column {hierarchy.name!r}: {', '.join(counts)}"
+
+
+def nodes_of(column: pa.ChunkedArray, hierarchy: Hierarchy, where: str) -> NDArray[np.int32]:
+    """Return the node of each cell by its label; a null is the leaf labelled ''."""
+    cells = coded(column)
+    node_of_code = np.empty(len(cells.labels) + 1, dtype=np.int32)
+    unknown = []
+    for code, label in enumerate([*cells.labels, ""]):
+        node = hierarchy.node_of_label.get(label, -1)
+        node_of_code[code] = node
+        if node < 0 and (label or cells.has_missing):
+            unknown.append(label)
+    if unknown:
+        raise HierarchyError(
+            f"{where}, column {hierarchy.name!r}: {len(unknown)} values are not in its hierarchy",
+            remedy="The column's cells must be values or groups of that hierarchy.",
+            examples=unknown,
+        )
+    return node_of_code[cells.codes]  # code −1, missing, is the last entry
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """A column as numbers: ``texts[codes[row]]`` is the cell's text, −1 is missing."""
+
+    codes: NDArray[np.int32]
+    texts: pa.Array
+    has_missing: bool
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The texts as a list; a column of identifiers may have as many as it has rows."""
+        return list(self.texts.to_pylist())
+
+
+def coded(column: pa.ChunkedArray, missing_values: tuple[str, ...] = ()) -> Coded:
+    """Number a column's distinct texts in sorted order; nulls and tokens are −1."""
+    cells = numbered(column)
+    labels = labels_of(cells.values)
+    if missing_values:
+        tokens = pa.array(missing_values, labels.type)
+        labels = pc.if_else(pc.is_in(labels, tokens), pa.scalar(None, labels.type), labels)
+    distinct = numbered(labels)  # several values may have one label, and some none
+    order = pc.array_sort_indices(distinct.values)
+    rank_of_label = np.full(distinct.n_codes, -1, dtype=np.int32)
+    rank_of_label[order.to_numpy()] = np.arange(distinct.n_values, dtype=np.int32)
+    rank_of_value = np.append(rank_of_label[distinct.codes], np.int32(-1))
+    codes = rank_of_value[cells.codes]
+    return Coded(codes, distinct.values.take(order), bool((codes < 0).any()))
+
+
+def decode(rows: Rows, table: Table, schema: Schema) -> tuple[pa.Table, NDArray[np.int64]]:
+    """Return the released columns in the table's order, and each released row's original row.
+
+    A quasi-identifying column of which nothing was generalized keeps its type; any other is text.
+    A column that shows means shows those of ``rows.group_of_row``.
+    Text whose values repeat comes as a dictionary of the released values, a fraction of its size.
+    Everything is built from fresh arrays, so that nothing unreleased hides in the container.
+    """
+    kept = np.flatnonzero(~rows.is_suppressed)
+    columns: dict[str, pa.Array | pa.ChunkedArray] = {}
+    for name in table.columns:
+        if name in schema.quasi:
+            position = rows.names.index(name)
+            columns[name] = _released_cells(rows, position, table.frame.column(name), kept)
+        elif name in schema.published:
+            columns[name] = _fresh(table.frame.column(name), kept)
+    return pa.table(columns), kept
+
+
+def _released_cells(
+    rows: Rows, position: int, original: pa.ChunkedArray, kept: NDArray[np.int64]
+) -> pa.Array:
+    hierarchy = rows.hierarchies[position]
+    if hierarchy.mean_unit is not None:
+        if rows.group_of_row is None:
+            raise ValueError("a column shows means, and the search names no groups")
+        leaves = nodes_of(original, hierarchy, "the original")[kept]
+        return mean_cells(hierarchy, leaves, rows.group_of_row[kept])
+    nodes = rows.nodes[position][kept]
+    if bool((nodes < hierarchy.n_leaves).all()):
+        return _fresh(original, kept)
+    return shown_cells(hierarchy, nodes)
+
+
+def shown_cells(hierarchy: Hierarchy, nodes: NDArray[np.int32]) -> pa.DictionaryArray:
+    """Return the texts that nodes are shown as; the leaf labelled '' as a null."""
+    shown, codes = np.unique(nodes, return_inverse=True)
+    labels = [hierarchy.all_labels[node] for node in shown.tolist()]
+    texts = pa.array([label for label in labels if label], pa.string())
+    has_text = np.array([bool(label) for label in labels], dtype=np.bool_)
+    place_of_code = np.where(has_text, np.cumsum(has_text) - 1, len(texts)).astype(np.int32)
+    return _dictionary(place_of_code[codes], texts)
+
+
+def _fresh(column: pa.ChunkedArray, kept: NDArray[np.int64]) -> pa.Array | pa.ChunkedArray:
+    taken = column if len(kept) == len(column) else column.take(pa.array(kept))
+    if pa.types.is_dictionary(taken.type):
+        taken = taken.cast(taken.type.value_type)
+    if not pa.types.is_string(taken.type):
+        return taken
+    cells = numbered(taken)
+    is_repeating = cells.n_values <= len(taken) * MOST_DISTINCT
+    return _dictionary(cells.codes, cells.values) if is_repeating else taken
+
+
+def _dictionary(codes: NDArray[np.int32], texts: pa.Array) -> pa.DictionaryArray:
+    """Return the column whose cells are ``texts[code]``; the code after the last is missing."""
+    is_missing = codes == len(texts)
+    if not is_missing.any():
+        return pa.DictionaryArray.from_arrays(pa.array(codes), texts)
+    indices = pa.array(np.where(is_missing, 0, codes).astype(np.int32), mask=is_missing)
+    return pa.DictionaryArray.from_arrays(indices, texts)
+
+
+def refuse_stars(table: Table, names: tuple[str, ...]) -> None:
+    """Raise where a released cell is literally ``*`` before anything was suppressed."""
+    for name in names:
+        column = table.frame.column(name)
+        if pa.types.is_dictionary(column.type):
+            column = labels_of(column)
+        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+            continue
+        starred = np.flatnonzero(
+            pc.fill_null(pc.equal(column, STAR), False).to_numpy(zero_copy_only=False)
+        )
+        if len(starred):
+            raise DataError(
+                f"{table.name}, column {name!r}: {len(starred)} cells are already '*' "
+                f"(first in row {starred[0] + 1}), which is how a release writes a suppressed cell",
+                remedy="Replace them in the data by another token, such as 'unknown'.",
+            )

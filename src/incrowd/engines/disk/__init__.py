@@ -1,0 +1,1 @@
+"""The engine of one machine, rows on disk."""

@@ -1,0 +1,285 @@
+"""The engine of one machine for rows that do not fit into its memory: blocks are files on disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing
+from importlib.metadata import version
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from incrowd.engines.base import (
+    DEFAULT_MEMORY,
+    N_PEOPLE,
+    N_ROWS,
+    TABLE_ROWS,
+    BlockFunction,
+    Reading,
+    ReleaseFolder,
+    conformed,
+    plain_schema,
+    plain_table,
+    require_columns,
+    require_countable,
+    require_integer_key,
+)
+from incrowd.engines.columns import arriving
+from incrowd.engines.disk.counts import Duck, counting, disk_errors_told
+from incrowd.engines.disk.files import BlockFiles, DiskBlocks, ahead, blocks_of
+from incrowd.engines.disk.ranges import Ranges
+from incrowd.engines.folders import (
+    hash_of_location,
+    local_folder,
+    new_file,
+    part_name,
+    require_whole,
+)
+from incrowd.errors import JobError
+
+if TYPE_CHECKING:
+    from incrowd.tables.table import Format
+
+
+DUCK_SHARE = 0.45
+"""The share of the memory that DuckDB may use; the rest is for blocks of work and the program."""
+
+BLOCK_SHARE = 1 / 64
+"""The share of the memory that the rows of one block may take."""
+
+RANGE_SHARE = 0.12
+"""The share of the memory that rows of ranges may take which are in memory together: sorting them
+takes about three times as much."""
+
+BATCH_ROWS = 1 << 16
+"""Sorted or counted rows that are handed on at a time."""
+
+LEAST_BLOCK_BYTES = 4 << 20
+"""The least that rows of one block may take, however little memory there is."""
+
+
+class DiskEngine:
+    """Rows in Parquet files below a folder; blocks and groups are worked on by threads.
+
+    It gives what ``LocalEngine`` gives. Files are in a private folder of their own (0700), which
+    ``close`` removes. No more than ``memory`` bytes are used for rows, as long as a group of
+    ``map_groups`` and what ``count`` and ``collect`` return take no more themselves.
+    """
+
+    name = "local"
+
+    def __init__(
+        self,
+        folder: Path,
+        threads: int = 0,
+        memory: int = DEFAULT_MEMORY,
+        block_rows: int = 1 << 18,
+    ) -> None:
+        if threads < 0:
+            raise JobError("the number of threads is negative", remedy="0 means all processors.")
+        if block_rows < 1:
+            raise JobError("a block has no rows", remedy="Give blocks at least one row.")
+        self.threads = threads or len(os.sched_getaffinity(0))
+        self.memory_bytes = memory
+        block_bytes = max(int(memory * BLOCK_SHARE), LEAST_BLOCK_BYTES)
+        self._files = BlockFiles(folder, self.threads, block_rows, block_bytes)
+        self._duck = Duck(self._files.spilled, self.threads, int(memory * DUCK_SHARE), folder)
+        range_bytes = max(int(memory * RANGE_SHARE / (self.threads + 1)), LEAST_BLOCK_BYTES)
+        self._ranges = Ranges(self._files, range_bytes)
+
+    @property
+    def n_workers(self) -> int:
+        """One worker per thread."""
+        return self.threads
+
+    def load(self, table: pa.Table) -> DiskBlocks:
+        """Write a table to files."""
+        table = plain_table(table)
+        return self._files.store([table], table.schema)
+
+    def read(self, location: str, reading: Reading) -> tuple[DiskBlocks, Format]:
+        """Read a file, or the part files of a folder, block by block."""
+        from incrowd.tables.read import open_location
+
+        path = Path(location)
+        if reading.is_release and path.is_dir():
+            require_whole(path)
+        source = open_location(
+            path,
+            delimiter=reading.delimiter,
+            encoding=reading.encoding,
+            header=reading.header,
+            missing_values=reading.missing_values,
+        )
+        return self._files.store(reading.taken(source.tables), source.schema), source.format
+
+    def schema(self, blocks: DiskBlocks) -> pa.Schema:
+        """Return the columns of loaded rows."""
+        return blocks.schema
+
+    def select(self, blocks: DiskBlocks, names: Sequence[str]) -> DiskBlocks:
+        """Return the same files, of which only these columns are read."""
+        require_columns(blocks.schema, names)
+        places = [blocks.schema.names.index(name) for name in names]
+        return DiskBlocks(
+            blocks.files,
+            pa.schema([blocks.schema.field(place) for place in places]),
+            tuple(blocks.columns[place] for place in places),
+        )
+
+    def share(self, value: Any) -> Callable[[], Any]:
+        """Return a way to the value itself: threads see the memory of this process."""
+        return lambda: value
+
+    def collect(self, blocks: DiskBlocks) -> pa.Table:
+        """Read all files."""
+        tables = [self._files.rows_of(file, blocks) for file in blocks.files]
+        return pa.concat_tables(tables) if tables else blocks.schema.empty_table()
+
+    def count(self, blocks: DiskBlocks, by: Sequence[str], people: str | None = None) -> pa.Table:
+        """Count rows, and distinct people, per combination of ``by`` (DuckDB's aggregates)."""
+        require_countable(blocks.schema, by, people)
+        self._files.require_open()
+        chosen = self.select(blocks, by)
+        fields = [*chosen.schema, pa.field(N_ROWS, pa.int64())]
+        if people:
+            fields.append(pa.field(N_PEOPLE, pa.int64()))
+        schema = pa.schema(fields)
+        if not blocks.files:
+            nothing = [[0]] * (len(fields) - len(by)) if not by else [[]] * len(fields)
+            return pa.Table.from_arrays(
+                [pa.array(cells, field.type) for cells, field in zip(nothing, fields, strict=True)],
+                schema=schema,
+            )
+        person = self.select(blocks, [people]).columns[0] if people else None
+        lines = self._duck.table(counting(chosen.columns, chosen.types, person), blocks.files)
+        return arriving(lines, schema)
+
+    def counted(self, blocks: DiskBlocks, by: Sequence[str]) -> DiskBlocks:
+        """Count rows per combination of ``by`` into files."""
+        require_countable(blocks.schema, by, None)
+        self._files.require_open()
+        chosen = self.select(blocks, by)
+        schema = chosen.schema.append(pa.field(N_ROWS, pa.int64()))
+        if not by or not blocks.files:
+            return self._files.store([self.count(blocks, by)], schema)
+        query = counting(chosen.columns, chosen.types, None)
+        with closing(self._duck.batches(query, blocks.files, BATCH_ROWS)) as batches:
+            lines = (arriving(pa.Table.from_batches([batch]), schema) for batch in batches)
+            return self._files.store(lines, schema)
+
+    def tables(self, blocks: DiskBlocks) -> Iterator[pa.Table]:
+        """Yield rows in the order in which they were read, a block at a time."""
+        for file in blocks.files:
+            yield self._files.rows_of(file, blocks)
+
+    def renamed(self, blocks: DiskBlocks, names: Sequence[str]) -> DiskBlocks:
+        """Return the same rows with other names of columns."""
+        fields = [field.with_name(name) for field, name in zip(blocks.schema, names, strict=True)]
+        return DiskBlocks(blocks.files, pa.schema(fields), blocks.columns)
+
+    def map_blocks(
+        self, blocks: DiskBlocks, function: BlockFunction, schema: pa.Schema
+    ) -> DiskBlocks:
+        """Apply a function to the rows of every file, on as many threads as the engine has."""
+        self._files.require_open()
+        returned = plain_schema(schema)
+
+        def call(file: Path) -> list[Path]:
+            result = conformed(function(self._files.rows_of(file, blocks)), returned)
+            return [self._files.write(table) for table in self._files.cut([result])]
+
+        with closing(ahead(call, blocks.files, self.threads)) as results:
+            return blocks_of((file for some in results for file in some), returned)
+
+    def map_groups(
+        self, blocks: DiskBlocks, key: str, function: BlockFunction, schema: pa.Schema
+    ) -> DiskBlocks:
+        """Apply a function to all rows of each key, keys in ascending order, no key last.
+
+        Rows are brought together on disk by ranges of their keys; in memory are those of one range
+        and of the groups that are worked on, one group a thread or several small ones.
+        """
+        require_integer_key(blocks.schema, key)
+        self._files.require_open()
+        returned = plain_schema(schema)
+
+        def call(group: pa.Table) -> pa.Table:
+            return conformed(function(group), returned)
+
+        room = self._files.block_rows
+        with (
+            closing(self._ranges.groups(blocks, key)) as groups,
+            closing(
+                ahead(call, groups, self.threads, lambda group: group.num_rows, room)
+            ) as results,
+        ):
+            return self._files.store(results, returned)
+
+    def in_order(self, blocks: DiskBlocks) -> Iterator[pa.Table]:
+        """Sort rows on disk by their content and bring them here, ``TABLE_ROWS`` at a time."""
+        from incrowd.tables.write import regrouped
+
+        return regrouped(self._ranges.in_order(blocks, BATCH_ROWS), TABLE_ROWS)
+
+    def write_folder(self, blocks: DiskBlocks, folder: str, stored: Format) -> None:
+        """Write rows in the order of their content, ``TABLE_ROWS`` to a part file."""
+        from incrowd.tables.write import write_tables
+
+        rows = _Queue(self._ranges.in_order(blocks, BATCH_ROWS))
+        for number in count():
+            with disk_errors_told(Path(folder).parent):
+                path = new_file(Path(folder) / part_name(number, stored))
+                write_tables(rows.next_rows(TABLE_ROWS), blocks.schema, path, stored)
+            if rows.is_at_end():
+                return
+
+    def new_folder(self, final: str, *, force: bool) -> AbstractContextManager[ReleaseFolder]:
+        """Return a folder beside the final name, which it gets when it is published."""
+        return local_folder(Path(final), force=force)
+
+    def hash_of(self, location: str) -> str:
+        """Return the SHA-256 of a file, or of the names and hashes of a folder's part files."""
+        return hash_of_location(Path(location))
+
+    def describe(self) -> dict[str, object]:
+        """Return the engine's name, threads and bound on memory, and the versions that computed."""
+        packages = ("duckdb", "polars", "pyarrow", "numpy")
+        return {
+            "name": self.name,
+            "rows": "on disk",
+            "threads": self.threads,
+            "memory_bytes": self.memory_bytes,
+            "versions": {package: version(package) for package in packages},
+        }
+
+    def close(self) -> None:
+        """Remove all files."""
+        self._duck.close()
+        self._files.close()
+
+
+class _Queue:
+    """Rows that are taken from the front of a stream of tables."""
+
+    def __init__(self, tables: Iterator[pa.Table]) -> None:
+        self._tables = tables
+        self._front: pa.Table | None = None
+
+    def is_at_end(self) -> bool:
+        """Tell whether there are no more rows."""
+        while self._front is None or not self._front.num_rows:
+            self._front = next(self._tables, None)
+            if self._front is None:
+                return True
+        return False
+
+    def next_rows(self, n_rows: int) -> Iterator[pa.Table]:
+        """Yield the next ``n_rows`` rows, or what there is of them."""
+        while n_rows and not self.is_at_end() and self._front is not None:
+            some, self._front = self._front.slice(0, n_rows), self._front.slice(n_rows)
+            n_rows -= some.num_rows
+            yield some

@@ -1,0 +1,1 @@
+"""The engine of a Spark cluster, or of Spark on one machine."""

@@ -1,0 +1,343 @@
+"""The owner's page, values included, and the public page, a function of the release and its
+certificate alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.audit import Audit
+from incrowd.checking.material import Material, SetMaterial, TableMaterial
+from incrowd.figures.blocks import Block, Cell, Facts, Listing, Page, Section, Unit
+from incrowd.figures.columns import (
+    changes_of,
+    column_sections,
+    kept_section,
+    loss_section,
+    shown_section,
+)
+from incrowd.figures.findings import finding_section
+from incrowd.figures.groups import (
+    ratio_shares,
+    set_group_of_row,
+    sizes_section,
+    table_group_of_row,
+    wishes_section,
+)
+from incrowd.figures.item_lists import entries_section, items_section, parts_section, rules_section
+from incrowd.figures.item_lists import sizes_section as list_sizes_section
+from incrowd.figures.record import (
+    findings_section,
+    losses_section,
+    notes_section,
+    repeat_section,
+    times_section,
+)
+from incrowd.figures.words import assumption, joined, promise_in_words
+
+GROUPS = ("k-anonymity", "smooth", "majority", "suppression")
+"""Guarantees whose crowds are groups of equal rows."""
+
+PARTS = ("rules", "km")
+"""Guarantees that are kept by items that stand for several."""
+
+
+def owner_page(audit: Audit, job_text: str | None, material: Material) -> Page:
+    """Return the page of a release for its owner; without ``material.own`` that of any file.
+
+    ``job_text`` is the job as TOML, None where there is none.
+    """
+    own = material.own
+    has_own_k = own is not None and own.k_of_row is not None
+    sections: list[Section | None] = [
+        promise_section(audit.guarantee, audit.quasi, has_own_k=has_own_k),
+        findings_section(_plain_findings(audit)),
+    ]
+    sections += _crowds(audit, material)
+    if isinstance(material, TableMaterial):
+        sections += _table_sections(audit, material)
+    else:
+        sections += _set_sections(audit, material)
+    sections += [
+        finding_section(finding.name, finding.summary, finding.figures)
+        for finding in audit.findings
+    ]
+    sections += [
+        losses_section(audit.losses),
+        times_section(audit),
+        notes_section(audit.notes),
+        repeat_section(audit, job_text, is_table=isinstance(material, TableMaterial)),
+    ]
+    return Page(
+        title=page_title(audit.guarantee),
+        lead=_lead(audit),
+        sections=tuple(section for section in sections if section is not None),
+        edition="owner",
+        verdict=audit.holds,
+        highlights=_highlights(audit),
+        data={"audit": audit.to_dict()},
+    )
+
+
+def page_title(guarantee: dict[str, Any]) -> str:
+    """Return what a page is called: its promise, in a few words."""
+    parameters = guarantee.get("parameters", {})
+    stated = [
+        f"{name} = {_word(parameters[name])}"
+        for name in ("k", "l", "t", "m", "confidence", "epsilon")
+        if parameters.get(name) is not None
+    ]
+    return ", ".join([f"Report: {guarantee['name']}", *stated])
+
+
+def promise_section(
+    guarantee: dict[str, Any], quasi: tuple[str, ...], *, has_own_k: bool = False
+) -> Section:
+    """Return the promise in plain words; what it rests on comes first, what it leaves open last."""
+    promise = promise_in_words(guarantee, has_own_k=has_own_k)
+    parameters = guarantee.get("parameters", {})
+    stated = tuple(
+        (name.replace("_", " "), _word(value))
+        for name, value in parameters.items()
+        if value not in (None, "", (), [], {}, False) and _says_something(name, parameters)
+    )
+    blocks: list[Block] = [
+        Listing(
+            ("what it does not stop",),
+            tuple((said,) for said in promise.not_stopped),
+            title="What it does not stop",
+        ),
+        Facts(stated, title="As it was stated"),
+    ]
+    text = (
+        assumption(guarantee, quasi),
+        promise.plain,
+        f"Against whom: {_lower(promise.attacker)}",
+        f"Who can check it: {_lower(promise.who_can_check)}",
+    )
+    return Section("promise", "The promise", text, tuple(blocks))
+
+
+def _lower(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
+
+
+def _says_something(name: str, parameters: dict[str, Any]) -> bool:
+    """Return whether a parameter is about something that was asked for."""
+    if name in ("l_kind", "t_kind", "joint"):
+        return parameters.get(name[0]) is not None
+    return name != "c" or parameters.get("l_kind") == "recursive"
+
+
+def _word(value: Any) -> Cell:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, (str, int, float, bool)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return ", ".join(str(one) for one in value)
+    return str(value)
+
+
+def _plain_findings(audit: Audit) -> list[dict[str, Any]]:
+    return [asdict(finding) for finding in audit.findings]
+
+
+def _lead(audit: Audit) -> str:
+    broken = audit.broken
+    if broken:
+        reasons = "; ".join(f"{finding.name}: {finding.summary}" for finding in broken)
+        return f"The released file does not keep what was promised. {reasons}."
+    n_checks = sum(1 for finding in audit.findings if finding.holds)
+    return (
+        f"Promised: {audit.guarantee.get('claim', '')}. {n_checks} checks were made on the "
+        "released file itself and all of them hold; what the promise does not stop is said below."
+    )
+
+
+def _highlights(audit: Audit) -> Facts:
+    facts: list[tuple[str, Cell]] = [("rows released", audit.n_rows)]
+    units: dict[str, Unit] = {}
+    if audit.n_suppressed:
+        facts.append(("rows left out", audit.n_suppressed))
+    crowd = next((f for f in audit.findings if f.name == "mutual compatibility"), None)
+    if crowd is not None and "smallest_crowd" in crowd.figures:
+        facts.append(("smallest crowd", int(crowd.figures["smallest_crowd"])))
+    elif audit.n_groups and audit.guarantee["name"] in GROUPS:
+        facts += [("groups", audit.n_groups), ("smallest group", audit.smallest_group)]
+    for name, said in (
+        ("loss", "loss"),
+        ("jaccard", "Jaccard similarity"),
+        ("suppressed", "entries suppressed"),
+        ("created", "entries created"),
+        ("share_ungeneralized", "items as they were"),
+    ):
+        if name in audit.losses:
+            facts.append((said, audit.losses[name]))
+            units[said] = "number" if name == "jaccard" else "share"
+    return Facts(tuple(facts), units=units)
+
+
+# ── what people look for ─────────────────────────────────────────────────────────────────────
+
+
+def _crowds(audit: Audit, material: Material) -> list[Section | None]:
+    """Return sizes of groups, and what people got of what they wished."""
+    name = audit.guarantee["name"]
+    if name not in (*GROUPS, "adaptive"):
+        return []
+    k = audit.guarantee.get("parameters", {}).get("k")
+    if isinstance(material, TableMaterial):
+        group_of_row = table_group_of_row(material.released, material.schema)
+        alike = joined(material.schema.quasi, 8)
+    else:
+        group_of_row, alike = set_group_of_row(material.released), "all their items"
+    promised = int(k) if isinstance(k, int) and name != "adaptive" else None
+    sections: list[Section | None] = []
+    if name == "adaptive":
+        sections.append(_adaptive_section(audit))
+    elif material.own is not None and material.own.k_of_row is not None:
+        wished = _wishes(material.own.k_of_row, material.own.original_row)
+        sections.append(wishes_section(group_of_row, wished))
+    elif promised:
+        wished = np.full(len(group_of_row), promised, dtype=np.int64)
+        sections.append(wishes_section(group_of_row, wished))
+    return [sizes_section(group_of_row, promised, alike), *sections]
+
+
+def _wishes(k_of_row: NDArray[np.int32], original_row: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.asarray(k_of_row[original_row], dtype=np.int64)
+
+
+def _adaptive_section(audit: Audit) -> Section | None:
+    """Return achieved over wished crowds by each reading, as the audit counted them."""
+    blocks: list[Block] = [
+        ratio_shares(finding.name[:1].upper() + finding.name[1:], shares)
+        for finding in audit.findings
+        if (shares := finding.figures.get("achieved_over_wished"))
+    ]
+    if not blocks:
+        return None
+    text = (
+        "Crowds over the crowd that each person wished for, by what is counted: 1 or more is "
+        "what was promised. The groups above are merely rows that are written alike."
+    )
+    return Section("wishes", "Achieved against wished", (text,), tuple(blocks))
+
+
+def _table_sections(audit: Audit, material: TableMaterial) -> list[Section | None]:
+    own = material.own
+    if own is None:
+        return [shown_section(material), kept_section(material)]
+    changes = changes_of(own)
+    metric = audit.method.get("parameters", {}).get("metric")
+    losses = loss_section(changes, metric) if changes else None
+    return [losses, *column_sections(changes, material), kept_section(material)]
+
+
+def _set_sections(audit: Audit, material: SetMaterial) -> list[Section | None]:
+    own = material.own
+    is_of_parts = audit.guarantee["name"] in PARTS
+    return [
+        entries_section(audit.losses),
+        list_sizes_section(material),
+        parts_section(material) if is_of_parts else items_section(material),
+        rules_section(own) if own is not None else None,
+    ]
+
+
+# The page for publication: a function of the released file and of its certificate alone.
+
+SCALARS: dict[str, tuple[str, Unit]] = {
+    "loss": ("loss", "share"),
+    "jaccard": ("Jaccard similarity", "number"),
+    "suppressed": ("entries suppressed", "share"),
+    "created": ("entries created", "share"),
+    "are": ("average relative error of counts", "share"),
+    "n_suppressed": ("rows left out", "count"),
+}
+"""All that may be told of the original: rounded beforehand, in the certificate."""
+
+
+def public_page(certificate: Mapping[str, Any], material: Material) -> Page:
+    """Return the page of a release for everybody; ``material`` must hold nothing of its owner."""
+    if material.own is not None:
+        raise ValueError("a public page is made without the owner's material")
+    guarantee = dict(certificate["guarantee"])
+    quasi = tuple(certificate.get("quasi", ()))
+    sections: list[Section | None] = [
+        promise_section(guarantee, quasi),
+        findings_section(certificate["findings"]),
+    ]
+    k = guarantee.get("parameters", {}).get("k")
+    if guarantee["name"] in GROUPS:
+        promised = int(k) if isinstance(k, int) else None
+        if isinstance(material, TableMaterial):
+            group_of_row = table_group_of_row(material.released, material.schema)
+            alike = joined(material.schema.quasi, 8)
+        else:
+            group_of_row, alike = set_group_of_row(material.released), "all their items"
+        sections.append(sizes_section(group_of_row, promised, alike))
+    if isinstance(material, TableMaterial):
+        sections += [shown_section(material), kept_section(material)]
+    else:
+        sections += [
+            list_sizes_section(material),
+            parts_section(material) if guarantee["name"] in PARTS else items_section(material),
+        ]
+    sections.append(_record(certificate))
+    return Page(
+        title=page_title(guarantee),
+        lead=_public_lead(certificate),
+        sections=tuple(section for section in sections if section is not None),
+        edition="public",
+        verdict=bool(certificate["holds"]),
+        highlights=_public_highlights(certificate, guarantee["name"]),
+        data={"certificate": dict(certificate)},
+    )
+
+
+def _public_lead(certificate: Mapping[str, Any]) -> str:
+    n_checks = sum(1 for finding in certificate["findings"] if finding["holds"])
+    if not certificate["holds"]:
+        return "The file does not keep what was promised."
+    return (
+        f"Promised: {certificate['guarantee'].get('claim', '')}. {n_checks} of the checks that "
+        "were made can be made again by anybody who has the file."
+    )
+
+
+def _public_highlights(certificate: Mapping[str, Any], name: str) -> Facts:
+    facts: list[tuple[str, Cell]] = [("rows", certificate["n_rows"])]
+    if name in GROUPS and certificate.get("n_groups"):
+        facts += [
+            ("groups", certificate["n_groups"]),
+            ("smallest group", certificate["smallest_group"]),
+        ]
+    units: dict[str, Unit] = {}
+    for scalar, (said, unit) in SCALARS.items():
+        value = certificate.get("scalars", {}).get(scalar)
+        if value is not None:
+            facts.append((said, value))
+            units[said] = unit
+    return Facts(tuple(facts), units=units)
+
+
+def _record(certificate: Mapping[str, Any]) -> Section:
+    method = certificate.get("method")
+    facts: tuple[tuple[str, Cell], ...] = (
+        ("release, SHA-256", certificate.get("release_sha256") or None),
+        ("commitment to the input", certificate.get("input_commitment") or None),
+        ("method", str(method["name"]) if isinstance(method, Mapping) else method),
+        ("incrowd", certificate.get("incrowd_version")),
+    )
+    text = (
+        "This page is made of the released file and of its certificate, and of nothing else. "
+        "The commitment can be opened by the owner only; it tells nothing of the input by itself."
+    )
+    return Section("record", "On which bytes", (text,), (Facts(facts, title="Record"),))

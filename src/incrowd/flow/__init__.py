@@ -1,0 +1,1 @@
+"""The flow: read, encode, search, decode, write, re-read, audit, publish."""

@@ -1,0 +1,349 @@
+"""Which released row each original row becomes, where rows stay on an engine: distinct rows
+counted, looked up and generalized block by block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from incrowd.codes import RowKey, canonical_order
+from incrowd.encoding.encode import nodes_of, shown_cells
+from incrowd.encoding.rows import Rows
+from incrowd.engines.base import N_ROWS, Blocks, Engine, SpreadEngine
+from incrowd.errors import EngineError
+from incrowd.hierarchies.builders import ColumnValues, hierarchy_of_values
+from incrowd.hierarchies.tree import Hierarchy
+from incrowd.job.job import Job
+from incrowd.methods.shared.fragments import Fragments
+from incrowd.tables.column_types import labels_of
+
+
+def assigned_by_content(
+    before: NDArray[np.int32], after: NDArray[np.int32], others: pa.Table
+) -> NDArray[np.int32]:
+    """Return ``after[column, row]`` with places traded among rows that are equal before.
+
+    ``others`` are the released columns that are not generalized.
+    """
+    distinct, shown = _numbers(before), _numbers(after)
+    pairs = np.unique(np.stack([distinct, shown]), axis=1)[0] if len(distinct) else distinct
+    numbers, n_shown = np.unique(pairs, return_counts=True)
+    rows = np.flatnonzero(np.isin(distinct, numbers[n_shown > 1]))
+    if not len(rows):
+        return after
+    by_content = np.arange(len(rows), dtype=np.int64)
+    if others.num_columns:
+        by_content = canonical_order(others.take(pa.array(rows)).combine_chunks())
+    takers = rows[by_content[np.argsort(distinct[rows][by_content], kind="stable")]]
+    places = rows[np.lexsort([shown[rows], distinct[rows]])]
+    assigned = after.copy()
+    assigned[:, takers] = after[:, places]
+    return assigned
+
+
+def _numbers(nodes: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return a number per row that sorts rows by their nodes, the first column first."""
+    key = RowKey(nodes.shape[1])
+    for column in nodes:
+        key.add(column, int(column.max(initial=0)) + 1)
+    return key.numbers
+
+
+# Where a row of nodes stands among known ones: rows as one number, found by halving.
+
+_ROOM = 1 << 62
+
+
+@dataclass(frozen=True, eq=False)
+class Lookup:
+    """Finds rows of nodes among those it was made of.
+
+    ``prefixes[column]`` are the sorted numbers that the columns before it come to, where those
+    have to be numbered anew for the next column to fit; None where it fits. ``keys`` are the
+    rows' numbers, sorted, ``places`` the rows that have them.
+    """
+
+    n_nodes: tuple[int, ...]
+    prefixes: tuple[NDArray[np.int64] | None, ...]
+    keys: NDArray[np.int64]
+    places: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, nodes: NDArray[np.int32], n_nodes: tuple[int, ...]) -> Lookup:
+        """Make it of distinct rows: ``nodes[column, row]`` lies below ``n_nodes[column]``."""
+        key = np.zeros(nodes.shape[1], dtype=np.int64)
+        used = 1
+        prefixes: list[NDArray[np.int64] | None] = []
+        for column, size in zip(nodes, n_nodes, strict=True):
+            prefix = None
+            if used * size >= _ROOM:
+                prefix, key = np.unique(key, return_inverse=True)
+                used = len(prefix)
+            prefixes.append(prefix)
+            key = key * size + column
+            used *= size
+        places = np.argsort(key, kind="stable")
+        return cls(n_nodes, tuple(prefixes), key[places], places)
+
+    def find(self, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return the place of each row; raise where one was never seen."""
+        key = np.zeros(nodes.shape[1], dtype=np.int64)
+        for column, size, prefix in zip(nodes, self.n_nodes, self.prefixes, strict=True):
+            if prefix is not None:
+                key = _found(prefix, key)
+            key = key * size + column
+        return self.places[_found(self.keys, key)]
+
+
+def _found(known: NDArray[np.int64], asked: NDArray[np.int64]) -> NDArray[np.int64]:
+    place = np.minimum(np.searchsorted(known, asked), max(0, len(known) - 1))
+    if len(asked) and (not len(known) or not np.array_equal(known[place], asked)):
+        raise EngineError(
+            "a row has other values than when rows were counted",
+            remedy="Nothing was released. Make sure that nobody writes to the data meanwhile.",
+        )
+    return place
+
+
+# A table's hierarchies and distinct rows, from counts that its engine makes.
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctRows:
+    """The distinct quasi-identifying rows of a table as leaves, and how many rows equal each."""
+
+    rows: Rows
+    n_of_row: NDArray[np.int64]
+    notes: tuple[str, ...]
+
+    @property
+    def n_all(self) -> int:
+        """How many rows the table has."""
+        return int(self.n_of_row.sum())
+
+    def counts_of_leaves(self) -> list[NDArray[np.int64]]:
+        """Return, per column, how many rows hold each node."""
+        return [
+            np.bincount(nodes, weights=self.n_of_row, minlength=hierarchy.n_all_nodes).astype(
+                np.int64
+            )
+            for nodes, hierarchy in zip(self.rows.nodes, self.rows.hierarchies, strict=True)
+        ]
+
+
+def distinct_rows(engine: Engine, blocks: Blocks, job: Job, where: str) -> DistinctRows:
+    """Count a table's values and distinct rows on its engine; encode those here.
+
+    Raises as reading and encoding a table does.
+    """
+    quasi = job.schema.quasi
+    counted = engine.count(blocks, list(quasi))
+    n_of_line = counted.column(N_ROWS).to_numpy()
+    hierarchies, nodes = [], np.empty((len(quasi), counted.num_rows), dtype=np.int32)
+    notes: list[str] = []
+    for place, name in enumerate(quasi):
+        cells = counted.select([name]).append_column(N_ROWS, counted.column(N_ROWS))
+        by_value = cells.group_by(name).aggregate([(N_ROWS, "sum")])
+        values = ColumnValues.of_counts(
+            f"{where}, column {name!r}",
+            by_value.column(name).combine_chunks(),
+            by_value.column(f"{N_ROWS}_sum").to_numpy(),
+            job.input.missing_values,
+        )
+        hierarchy, said = hierarchy_of_values(name, values, job.hierarchies.get(name))
+        nodes[place] = nodes_of(counted.column(name), hierarchy, where)
+        hierarchies.append(hierarchy)
+        notes += said
+    del counted
+    # several values of a column may have one label, and so one leaf
+    key = RowKey(nodes.shape[1])
+    for column, hierarchy in zip(nodes, hierarchies, strict=True):
+        key.add(column, hierarchy.n_all_nodes)
+    order = np.argsort(key.numbers, kind="stable")
+    ordered = key.numbers[order]
+    first = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
+    n_of_row = np.add.reduceat(n_of_line[order], first) if len(first) else n_of_line
+    rows = Rows(quasi, np.ascontiguousarray(nodes[:, order[first]]), tuple(hierarchies))
+    return DistinctRows(rows, n_of_row.astype(np.int64), tuple(notes))
+
+
+# Fragments put on the rows where they lie: block functions for an engine.
+
+PART = "part of the rows"
+"""The column that says where rows meet whose equals are released in several groups."""
+
+ROWS_PER_PART = 250_000
+
+
+@dataclass(frozen=True, eq=False)
+class Generalization:
+    """What every row shows, by its quasi-identifying values.
+
+    Distinct row d is shown as the fragments from ``first[d]`` up to ``first[d + 1]``.
+    ``is_shown_as_text[column]`` where some row shows more than a value of its own.
+    """
+
+    names: tuple[str, ...]
+    hierarchies: tuple[Hierarchy, ...]
+    lookup: Lookup
+    first: NDArray[np.int64]
+    nodes: NDArray[np.int32]
+    count: NDArray[np.int64]
+    is_shown_as_text: tuple[bool, ...]
+
+    @classmethod
+    def of(cls, rows: Rows, fragments: Fragments) -> Generalization:
+        """Make it of distinct rows and what became of them."""
+        first = np.searchsorted(fragments.row, np.arange(rows.n_rows + 1))
+        sizes = tuple(hierarchy.n_all_nodes for hierarchy in rows.hierarchies)
+        is_text = tuple(
+            bool((column >= hierarchy.n_leaves).any())
+            for column, hierarchy in zip(fragments.nodes, rows.hierarchies, strict=True)
+        )
+        return cls(
+            rows.names,
+            rows.hierarchies,
+            Lookup.of(rows.nodes, sizes),
+            first.astype(np.int64),
+            fragments.nodes,
+            fragments.count,
+            is_text,
+        )
+
+    @property
+    def parts_rows(self) -> bool:
+        """Whether rows that are equal are released in several groups."""
+        return bool((np.diff(self.first) > 1).any())
+
+    def nodes_of_block(self, block: pa.Table) -> NDArray[np.int32]:
+        """Return the leaves of a block's quasi-identifying cells."""
+        nodes = np.empty((len(self.names), block.num_rows), dtype=np.int32)
+        for place, (name, hierarchy) in enumerate(zip(self.names, self.hierarchies, strict=True)):
+            nodes[place] = nodes_of(block.column(name), hierarchy, "the data")
+        return nodes
+
+    def shown(self, block: pa.Table, nodes: NDArray[np.int32]) -> pa.Table:
+        """Return a block with what its rows show, after each cell was held against its original."""
+        from incrowd.guarantees.tables.truth import prove_key
+
+        columns = []
+        for name in block.column_names:
+            column = block.column(name)
+            if name in self.names:
+                place = self.names.index(name)
+                if self.is_shown_as_text[place]:
+                    cells = shown_cells(self.hierarchies[place], nodes[place])
+                    column = pa.chunked_array([labels_of(cells)])
+            columns.append(column)
+        released = pa.table(columns, names=block.column_names)
+        quasi = list(self.names)
+        proof = prove_key(
+            block.select(quasi),
+            released.select(quasi),
+            np.arange(block.num_rows, dtype=np.int64),
+            self.names,
+            dict(zip(self.names, self.hierarchies, strict=True)),
+        )
+        if not proof.holds:
+            raise EngineError(f"a block was generalized wrongly: {proof.summary}")
+        return released
+
+
+@dataclass(frozen=True, eq=False)
+class ShowRows:
+    """Generalize a block whose equal rows all show the same."""
+
+    generalization: Callable[[], Generalization]
+
+    def __call__(self, block: pa.Table) -> pa.Table:
+        """Return what the rows show."""
+        made = self.generalization()
+        place = made.lookup.find(made.nodes_of_block(block))
+        return made.shown(block, made.nodes[:, made.first[place]])
+
+
+@dataclass(frozen=True, eq=False)
+class PlaceRows:
+    """Say of a block's rows where they meet those equals with which they share fragments."""
+
+    generalization: Callable[[], Generalization]
+    n_parts: int
+
+    def __call__(self, block: pa.Table) -> pa.Table:
+        """Return the rows with a part each; rows with one fragment may be in any."""
+        made = self.generalization()
+        place = made.lookup.find(made.nodes_of_block(block))
+        is_parted = made.first[place + 1] - made.first[place] > 1
+        anywhere = np.arange(block.num_rows, dtype=np.int64) * self.n_parts // block.num_rows
+        part = np.where(is_parted, place % self.n_parts, anywhere)
+        return block.append_column(PART, pa.array(part, pa.int64()))
+
+
+@dataclass(frozen=True, eq=False)
+class ShowParts:
+    """Generalize the rows of one part, in which equal rows that share fragments are together."""
+
+    generalization: Callable[[], Generalization]
+
+    def __call__(self, block: pa.Table) -> pa.Table:
+        """Return what the rows show, places among equal rows by their other columns."""
+        made = self.generalization()
+        block = block.drop_columns([PART])
+        before = made.nodes_of_block(block)
+        place = made.lookup.find(before)
+        after = made.nodes[:, self._fragments(made, place)]
+        others = block.select([name for name in block.column_names if name not in made.names])
+        return made.shown(block, assigned_by_content(before, after, others))
+
+    @staticmethod
+    def _fragments(made: Generalization, place: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return a fragment per row, each as often as it counts."""
+        fragment = made.first[place]
+        is_parted = made.first[place + 1] - fragment > 1
+        rows = np.flatnonzero(is_parted)
+        rows = rows[np.argsort(place[rows], kind="stable")]
+        starts = np.flatnonzero(np.diff(place[rows], prepend=-1))
+        for start, end in zip(starts, [*starts[1:], len(rows)], strict=True):
+            distinct = int(place[rows[start]])
+            of_row = np.arange(made.first[distinct], made.first[distinct + 1])
+            if int(made.count[of_row].sum()) != end - start:
+                raise EngineError("rows that are equal did not meet in one part")
+            fragment[rows[start:end]] = np.repeat(of_row, made.count[of_row])
+        return fragment
+
+
+def released_blocks(
+    engine: SpreadEngine,
+    blocks: Blocks,
+    published: list[str],
+    generalization: Generalization,
+    n_rows: int,
+) -> Blocks:
+    """Return the released rows on the engine, in the order of columns that is asked for."""
+    rows = engine.select(blocks, published)
+    given = engine.schema(rows)
+    returned = pa.schema(
+        [
+            pa.field(name, pa.string()) if _is_text(generalization, name) else given.field(name)
+            for name in published
+        ]
+    )
+    shared = engine.share(generalization)
+    if not generalization.parts_rows:
+        return engine.map_blocks(rows, ShowRows(shared), returned)
+    n_parts = max(1, -(-n_rows // ROWS_PER_PART))
+    placed = engine.map_blocks(
+        rows, PlaceRows(shared, n_parts), given.append(pa.field(PART, pa.int64()))
+    )
+    return engine.map_groups(placed, PART, ShowParts(shared), returned)
+
+
+def _is_text(generalization: Generalization, name: str) -> bool:
+    if name not in generalization.names:
+        return False
+    return generalization.is_shown_as_text[generalization.names.index(name)]

@@ -1,0 +1,182 @@
+"""From a guarantee and a table to what every group of a search must meet."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from incrowd.encoding.encode import coded
+from incrowd.encoding.personal_k import wishes
+from incrowd.errors import DataError, JobError
+from incrowd.guarantees.adaptive.promise import AdaptiveAnonymity
+from incrowd.guarantees.tables.k_anonymity import KAnonymity
+from incrowd.hierarchies.builders import hierarchy_for
+from incrowd.hierarchies.tree import STAR, Hierarchy
+from incrowd.job.job import Job
+from incrowd.methods.shared.conditions import Conditions, SensitiveCondition
+from incrowd.tables.column_types import parse_numbers
+from incrowd.tables.table import Table
+
+
+def conditions_of(
+    job: Job, table: Table, sensitive_hierarchies: dict[str, Hierarchy]
+) -> Conditions:
+    """Translate the job's guarantee into arrays over the table's rows."""
+    guarantee, schema = job.guarantee, job.schema
+    sensitive: tuple[SensitiveCondition, ...] = ()
+    if isinstance(guarantee, KAnonymity) and (guarantee.l is not None or guarantee.t is not None):
+        sensitive = tuple(
+            _sensitive_condition(guarantee, table, name, sensitive_hierarchies.get(name))
+            for name in schema.sensitive
+        )
+    return Conditions(
+        k=guarantee.k,
+        k_of_row=wishes(table, guarantee.k, guarantee.k_column, guarantee.k_rules)
+        if guarantee.k_column or guarantee.k_rules
+        else None,
+        person_of_row=person_numbers(table, schema.person) if schema.person else None,
+        sensitive=sensitive,
+        n_suppressible=suppressible(job.release.suppression_limit, table.n_rows),
+        is_belief_bound=isinstance(guarantee, AdaptiveAnonymity)
+        and guarantee.posterior == "refuse",
+    )
+
+
+def suppressible(limit: float, n_rows: int) -> int:
+    """Return how many rows a share of them is, rounded down; 0.29 of 100 is 29."""
+    return int(Fraction(repr(float(limit))) * n_rows)
+
+
+def refuse_infeasible(job: Job, conditions: Conditions, n_rows: int) -> None:
+    """Raise InfeasibleError where no release of such data can keep the promise."""
+    guarantee = job.guarantee
+    if isinstance(guarantee, AdaptiveAnonymity):
+        guarantee.refuse_infeasible(n_rows, k_of_row=conditions.k_of_row)
+        return
+    guarantee.refuse_infeasible(
+        n_rows,
+        k_of_row=conditions.k_of_row,
+        person_of_row=conditions.person_of_row,
+        sensitive={
+            name: np.bincount(part.codes[part.codes >= 0], minlength=part.n_values)
+            for name, part in zip(job.schema.sensitive, conditions.sensitive, strict=False)
+        },
+        n_suppressible=conditions.n_suppressible,
+    )
+
+
+def person_numbers(table: Table, column: str) -> NDArray[np.int32]:
+    """Return a number per row that tells people apart; a row without a person is an error."""
+    people = coded(table.frame.column(column), table.missing_values)
+    if people.has_missing:
+        rows = np.flatnonzero(people.codes < 0)
+        raise DataError(
+            f"{table.name}, column {column!r}: {len(rows)} rows name no person "
+            f"(first in row {rows[0] + 1})",
+            remedy="Give every row its person, or leave --person out.",
+        )
+    return people.codes
+
+
+def sensitive_hierarchies_of(job: Job, table: Table) -> dict[str, Hierarchy]:
+    """Read or build the hierarchies that closeness measures on or takes its order from."""
+    guarantee = job.guarantee
+    if not isinstance(guarantee, KAnonymity) or guarantee.t is None:
+        return {}
+    kind = guarantee.t_kind
+    if kind == "equal":
+        return {}
+    found = {}
+    for name in job.schema.sensitive:
+        if name not in job.hierarchies:
+            if kind == "ordered":
+                continue
+            raise JobError(
+                f"column {name!r}: hierarchical t-closeness needs a hierarchy of it",
+                remedy=f"State it: --hierarchy {name}=FILE.",
+            )
+        found[name], _ = hierarchy_for(name, table, job.hierarchies[name])
+    return found
+
+
+def _sensitive_condition(
+    guarantee: KAnonymity, table: Table, name: str, hierarchy: Hierarchy | None
+) -> SensitiveCondition:
+    values = coded(table.frame.column(name), (*table.missing_values, STAR))
+    codes, labels = values.codes, values.labels
+    if guarantee.t is not None and guarantee.t_kind == "ordered":
+        if values.has_missing:
+            raise JobError(
+                f"column {name!r}: ordered t-closeness has no rank for missing values",
+                remedy="Use --t-kind equal (or hierarchical, with a hierarchy).",
+            )
+        keys = _order_keys(table, name, labels, hierarchy)
+        distinct, rank = np.unique(keys, return_inverse=True)
+        codes = rank.astype(np.int32)[codes]
+        labels = [str(key) for key in distinct.tolist()]
+    parent, weight = None, None
+    if guarantee.t is not None:
+        parent, weight = _distance_tree(guarantee.t_kind, labels, hierarchy)
+    return SensitiveCondition(
+        codes=codes,
+        n_values=len(labels),
+        l=guarantee.l or 0.0,
+        l_kind=guarantee.l_kind,
+        c=guarantee.c,
+        t=-1.0 if guarantee.t is None else guarantee.t,
+        tree_parent=parent,
+        tree_weight=weight,
+    )
+
+
+def _order_keys(
+    table: Table, name: str, labels: list[str], hierarchy: Hierarchy | None
+) -> NDArray[np.float64]:
+    """Return numbers in whose order a column's labels stand: numbers, dates or leaves."""
+    numbers = parse_numbers(labels)
+    if not bool(np.isnan(numbers).any()):
+        return numbers
+    if pa.types.is_temporal(table.frame.schema.field(name).type):
+        return np.arange(len(labels), dtype=np.float64)  # ISO texts sort by time
+    if hierarchy is not None:
+        leaves = [hierarchy.leaf_of_value[label] for label in labels]
+        return hierarchy.leaf_order[leaves].astype(np.float64)
+    raise JobError(
+        f"column {name!r}: its values are not all numbers, and no hierarchy orders them",
+        remedy=f"Name one with --hierarchy {name}=FILE, or use --t-kind equal.",
+    )
+
+
+def _distance_tree(
+    kind: str, labels: list[str], hierarchy: Hierarchy | None
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return the tree on which the earth mover's distance is the kind's distance."""
+    n_values = len(labels)
+    parent = np.full(n_values + 1, -1, dtype=np.int32)
+    if kind == "ordered":
+        weight = np.zeros(n_values + 1)
+        parent[: max(0, n_values - 1)] = np.arange(1, max(1, n_values))
+        weight[: max(0, n_values - 1)] = 1.0 / max(1, n_values - 1)
+        return parent, weight
+    if kind == "equal" or hierarchy is None:
+        return parent, np.full(n_values + 1, 0.5)
+    # hierarchical: distance = height(lowest common ancestor) / height(root)
+    top = float(hierarchy.height[hierarchy.root])
+    n_inner = hierarchy.n_nodes - hierarchy.n_leaves
+    shift = n_values + 1 - hierarchy.n_leaves
+    parent = np.full(n_values + 1 + n_inner, -1, dtype=np.int32)
+    weight = np.zeros(n_values + 1 + n_inner)
+    for number, label in enumerate(labels):
+        leaf = hierarchy.leaf_of_value[label]
+        parent[number] = hierarchy.parent[leaf] + shift
+        weight[number] = hierarchy.height[hierarchy.parent[leaf]] / (2 * top)
+    parent[n_values] = hierarchy.root + shift
+    weight[n_values] = 0.5
+    for node in range(hierarchy.n_leaves, hierarchy.n_nodes - 1):
+        above = hierarchy.parent[node]
+        parent[node + shift] = above + shift
+        weight[node + shift] = (hierarchy.height[above] - hierarchy.height[node]) / (2 * top)
+    return parent, weight

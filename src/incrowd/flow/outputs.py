@@ -1,0 +1,218 @@
+"""Where a job's files go: guarded before anything is read."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from incrowd.errors import InputError, JobError
+from incrowd.job.job import Job
+from incrowd.job.set_job import SetJob
+from incrowd.tables.table import SUFFIXES, Format, Location, is_address, is_folder, located, name_of
+from incrowd.tables.write import format_of_path
+from incrowd.workspace import exists, write_whole
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+BESIDE_SETS = ("rows", "items")
+"""What the names of lists beside a file of sets end in."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a job reads and writes: files or folders of this machine, or addresses."""
+
+    data: Location
+    output: Location
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the release is a folder of part files."""
+        return isinstance(self.output, str)
+
+    @property
+    def beside(self) -> Path:
+        """The folder in which what is private to the run lies meanwhile."""
+        if is_address(self.output):
+            return Path(tempfile.gettempdir())
+        return Path(self.output).absolute().parent
+
+    def format_like(self, like: Format) -> Format:
+        """Return the format of part files: what the folder's name ends in, or as the data's."""
+        path = Path(name_of(self.output))
+        plain = replace(like, encoding="utf-8", compression="")
+        return format_of_path(path, plain) if path.suffix.lower() in SUFFIXES else plain
+
+
+def target_of(job: Job, force: bool) -> Target:
+    """Return a table job's input and output, refused before anything is read."""
+    data, output = _guarded(job, force)
+    if isinstance(output, Path):
+        format_of_path(output)
+    return Target(data, output)
+
+
+def guarded_outputs(job: SetJob, force: bool) -> tuple[Path, Path]:
+    """Return a job's input, a file or a folder of part files, and its output, a file."""
+    data, output = _guarded(job, force)
+    if is_address(data):
+        raise InputError(
+            f"{data}: sets are read from files and folders of this machine",
+            remedy="Fetch it, and name the file or the folder.",
+        )
+    if isinstance(output, str):
+        raise InputError(
+            f"{output}: a release of sets is one file of this machine",
+            remedy="Name a file with -o, such as -o release.dat.",
+        )
+    return Path(data), output
+
+
+def _guarded(job: Job | SetJob, force: bool) -> tuple[Location, Location]:
+    if job.data is None:
+        raise JobError("the job names no data", remedy='Write data = "file.csv" in it.')
+    output = output_of(job, job.data)
+    if not is_address(output):
+        path = Path(output)
+        if not path.absolute().parent.is_dir():
+            raise InputError(f"{path.parent}: no such folder", remedy="Make it, or change -o.")
+        if isinstance(output, Path) and path.is_dir():
+            raise InputError(
+                f"{output}: is a folder",
+                remedy="Name a file with -o, or end the name in / for a folder of part files.",
+            )
+    refuse_overwriting(files_written(job), files_read(job))
+    stated = [output, *_stated_outputs(job)]
+    for path in [Path(written) for written in stated if not is_address(written)]:
+        if path.exists() and not force:
+            raise exists(path)
+    if job.release.key and not force and not is_address(output):
+        key = Path(job.release.key)
+        if key.resolve().parent == Path(output).resolve().parent:
+            raise InputError(
+                f"{key}: the key would lie in the release's folder",
+                remedy="The key undoes the release: write it elsewhere, or say --force.",
+            )
+    return job.data, output
+
+
+def files_read(job: Job | SetJob) -> list[Location]:
+    """Return every file or folder that a run of the job reads; those beside sets if they exist."""
+    named: list[Location | None] = [job.data, job.release.sign_key]
+    named += [getattr(job.method, "lines", None), *getattr(job.method, "costs", {}).values()]
+    if isinstance(job, Job):
+        named += [spec.path for spec in job.hierarchies.values()]
+    else:
+        rules = job.rules
+        named += [job.sets.row_k, job.sets.items, rules.file, rules.weights, rules.sensitive_items]
+        named += [f"{str(job.data).rstrip('/')}.{beside}" for beside in BESIDE_SETS]
+    return [location for location in named if location]
+
+
+def files_written(job: Job | SetJob) -> list[Location]:
+    """Return every file or folder that a run of the job may write."""
+    written = _stated_outputs(job)
+    if job.data is not None:
+        output = output_of(job, job.data)
+        written.insert(0, output)
+        if isinstance(job, SetJob):
+            written += [f"{output}.{beside}" for beside in (*BESIDE_SETS, "mapping.csv")]
+    return written
+
+
+def _stated_outputs(job: Job | SetJob) -> list[Location]:
+    named = [job.release.key, *job.release.written_files]
+    named.append(job.release.save_policy if isinstance(job, Job) else job.rules.save)
+    return [location for location in named if location]
+
+
+def refuse_overwriting(
+    written: Iterable[Location | None], read: Iterable[Location | None] = ()
+) -> None:
+    """Raise where a command would write over an input of its own, or twice to one place.
+
+    Links are seen through. Force does not help: it is about files of earlier runs.
+    """
+    inputs = [located(location) for location in read if location]
+    outputs: list[Location] = []
+    for output in [located(location) for location in written if location]:
+        for source in inputs:
+            if _are_same(output, source):
+                problem = "the output would overwrite an input"
+            elif _lies_in(output, source):
+                problem = "the output would lie among the data"
+            elif _lies_in(source, output):
+                problem = "the output would replace a folder that an input lies in"
+            else:
+                continue
+            raise InputError(
+                f"{output}: {problem}", remedy="Inputs are never modified: name another place."
+            )
+        for other in outputs:
+            if _are_same(output, other):
+                problem = "two outputs would be written to one place"
+            elif _lies_in(output, other) or _lies_in(other, output):
+                problem = "an output would lie in a folder that is another output"
+            else:
+                continue
+            raise InputError(f"{output}: {problem}", remedy="Name them differently.")
+        outputs.append(output)
+
+
+def _are_same(one: Location, other: Location) -> bool:
+    if is_address(one) or is_address(other):
+        return str(one).rstrip("/") == str(other).rstrip("/")
+    first, second = Path(one), Path(other)
+    if first.exists() and second.exists():
+        return first.samefile(second)
+    return first.resolve() == second.resolve()
+
+
+def _lies_in(inner: Location, outer: Location) -> bool:
+    if is_address(inner) or is_address(outer):
+        return str(inner).startswith(str(outer).rstrip("/") + "/")
+    return Path(outer).resolve() in Path(inner).resolve().parents
+
+
+def output_of(job: Job | SetJob, data: Location) -> Location:
+    """Return where the release goes: as stated, or beside the data."""
+    return job.output if job.output is not None else default_output(data)
+
+
+def default_output(data: Location) -> Location:
+    """Return ``census.release.csv.gz`` for ``census.csv.gz``, and ``people.release/`` for a
+    folder ``people``."""
+    if is_folder(data):
+        return str(data).rstrip("/") + ".release" + ("" if is_address(data) else "/")
+    data = Path(data)
+    suffixes = data.suffixes[-2:] if data.suffix in (".gz", ".zst") else data.suffixes[-1:]
+    ending = "".join(suffixes)
+    return data.with_name(data.name.removesuffix(ending) + ".release" + ending)
+
+
+@contextmanager
+def key_written(
+    path: str | None, original_row: NDArray[np.int64], *, force: bool
+) -> Iterator[None]:
+    """Have the private key in its place before the release is; take it back if that fails.
+
+    Its lines say who is which released row, both numbered from 1.
+    """
+    if path is None:
+        yield
+        return
+    lines = ["released_row,original_row"]
+    lines += [f"{row + 1},{original + 1}" for row, original in enumerate(original_row.tolist())]
+    write_whole(Path(path), "\n".join(lines) + "\n", force=force, private=True)
+    try:
+        yield
+    except BaseException:
+        Path(path).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,120 @@
+"""Policies: what a release generalized how, saved for other batches of the same kind.
+
+A folder with ``policy.toml``, a job without data whose method shows the lines of ``lines.csv``,
+and with the hierarchies that were grown from the data. It is the owner's: those hold values that
+the release may not show.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from incrowd.errors import InputError, JobError
+from incrowd.hierarchies.files import write_hierarchy
+from incrowd.hierarchies.specs import HierarchySpec
+from incrowd.job.job import Job, read_mapping
+from incrowd.methods.policy.method import Policy
+from incrowd.workspace import Workspace, exists
+
+if TYPE_CHECKING:
+    from incrowd.encoding.rows import Rows
+    from incrowd.tables.table import Table
+
+
+POLICY, LINES = "policy.toml", "lines.csv"
+REBUILT = ("flat", "intervals", "ranges", "prefix", "dates")
+"""Hierarchies that the same words build again over other values."""
+
+
+def policy_mapping(folder: Path) -> dict[str, Any]:
+    """Read a policy as the tables of a job file that lies in its folder."""
+    if not (folder / POLICY).is_file():
+        raise InputError(
+            f"{folder}: not a policy", remedy="Name a folder that run --save-policy made."
+        )
+    return read_mapping(folder / POLICY)
+
+
+@contextmanager
+def policy_written(job: Job, before: Rows, released: Table, *, force: bool) -> Iterator[None]:
+    """Have the policy in its place before the release is; take it back if that fails."""
+    if job.release.save_policy is None:
+        yield
+        return
+    _refuse_unsaved(job)
+    final = Path(job.release.save_policy)
+    with Workspace(final.absolute().parent) as workspace:
+        folder = workspace.folder / "policy"
+        folder.mkdir(mode=0o700)
+        _write(folder, job, before, released)
+        old = workspace.folder / "old"
+        if final.exists():
+            if not force:
+                raise exists(final)
+            if not (final / POLICY).is_file():
+                raise InputError(f"{final}: is no policy", remedy="Name another folder.")
+            final.rename(old)
+        folder.rename(final)
+        try:
+            yield
+        except BaseException:
+            final.rename(folder)
+            if old.exists():
+                old.rename(final)
+            raise
+
+
+def _refuse_unsaved(job: Job) -> None:
+    """Raise where cells are not nodes of hierarchies, which lines are made of."""
+    kinds = {spec.kind for spec in job.hierarchies.values()}
+    if job.bins or getattr(job.method, "mask", "") == "bit" or "mean" in kinds:
+        raise JobError(
+            "a policy is made of nodes of hierarchies, not of bins, bits or means",
+            remedy="Leave --save-policy out, or release without them.",
+        )
+
+
+def _write(folder: Path, job: Job, before: Rows, released: Table) -> None:
+    names = list(before.names)
+    distinct = released.frame.select(names).group_by(names).aggregate([]).to_pylist()
+    shown = sorted(
+        tuple("" if line[name] is None else str(line[name]) for name in names) for line in distinct
+    )
+    with os.fdopen(_new(folder / LINES), "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(names)
+        writer.writerows(shown)
+    hierarchies = {}
+    for number, (name, tree) in enumerate(zip(names, before.hierarchies, strict=True)):
+        stated = job.hierarchies.get(name, HierarchySpec())
+        built = tree.origin.split(":")[0]
+        if stated.kind != "file" and built in REBUILT:
+            hierarchies[name] = replace(HierarchySpec.parse(tree.origin), missing=stated.missing)
+        else:
+            path = folder / f"hierarchy-{number}.json"
+            write_hierarchy(tree, path)
+            path.chmod(0o600)
+            hierarchies[name] = HierarchySpec("file", path=path, missing=stated.missing)
+    saved = replace(
+        job,
+        data=None,
+        output=None,
+        hierarchies={**job.hierarchies, **hierarchies},
+        method=Policy(str(folder / LINES)),
+        release=replace(
+            type(job.release)(),
+            accept_insensitive=job.release.accept_insensitive,
+        ),
+    )
+    with os.fdopen(_new(folder / POLICY), "w", encoding="utf-8") as file:
+        file.write(saved.to_toml(base=folder))
+
+
+def _new(path: Path) -> int:
+    return os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)

@@ -1,0 +1,141 @@
+"""What is done to a table before it is encoded: numbers cut into bins, columns into bits.
+
+Everything later, the audit included, is about the prepared table: a released row is held against
+the prepared row of the same person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.encoding.bins import binned, proposed_bins
+from incrowd.encoding.one_hot import one_hot
+from incrowd.encoding.rows import Rows
+from incrowd.hierarchies.specs import HierarchySpec
+from incrowd.job.job import Job
+from incrowd.methods.adaptive.search import SET_BIT
+from incrowd.methods.shared.shown_columns import FLAT
+from incrowd.tables.read import formula_cells
+from incrowd.tables.schema import Schema
+from incrowd.tables.table import Table
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A table as it is searched and audited, and the schema of its columns."""
+
+    table: Table
+    schema: Schema
+    hierarchies: Mapping[str, HierarchySpec]
+    bins: Mapping[str, int]
+    attribute_of_column: NDArray[np.int64] | None = None
+    notes: tuple[str, ...] = ()
+
+
+def prepare(job: Job, table: Table) -> Prepared:
+    """Return a job's table as its method takes it.
+
+    A method that masks cells has numbers with many values cut into bins, unless the job says
+    otherwise; what was decided is in ``bins``, for the job that repeats this.
+    """
+    bins = dict(job.bins)
+    if getattr(job.method, "masks_cells", False):
+        bins |= proposed_bins(table, job.schema.quasi, bins)
+    is_bit = getattr(job.method, "mask", "attribute") == "bit"
+    return prepared(table, job.schema, bins, job.hierarchies, is_bit=is_bit)
+
+
+def prepared(
+    table: Table,
+    schema: Schema,
+    bins: Mapping[str, int],
+    hierarchies: Mapping[str, HierarchySpec] | None = None,
+    *,
+    is_bit: bool = False,
+) -> Prepared:
+    """Return a table with columns cut into bins and, with ``is_bit``, into bits."""
+    specs = dict(hierarchies or {})
+    table, notes = binned(table, {name: count for name, count in bins.items() if count})
+    if not is_bit:
+        return Prepared(table, schema, specs, bins, notes=tuple(notes))
+    bits = one_hot(table, schema.quasi)
+    specs = {name: spec for name, spec in specs.items() if name not in schema.quasi}
+    specs |= dict.fromkeys(bits.names, HierarchySpec(FLAT))
+    return Prepared(
+        bits.table,
+        replace_quasi(schema, bits.names),
+        specs,
+        bins,
+        np.asarray(bits.attribute_of_name, dtype=np.int64),
+        tuple(notes),
+    )
+
+
+def without_unshown_bits(prepared: Prepared, after: Rows) -> tuple[Prepared, Rows]:
+    """Leave out the bits of values that no row shows: their names alone would tell that they occur.
+
+    Their columns are masked for everybody, and so are not written; who is compatible with whom
+    never depended on a 1 there, and no longer depends on a 0.
+    """
+    if prepared.attribute_of_column is None:
+        return prepared, after
+    nodes, kept = after.nodes.copy(), []
+    for column, hierarchy in enumerate(after.hierarchies):
+        if bool((nodes[column] == hierarchy.leaf_of_value[SET_BIT]).any()):
+            kept.append(after.names[column])
+        else:
+            nodes[column] = hierarchy.root
+    n_left_out = len(after.names) - len(kept)
+    if not n_left_out:
+        return prepared, after
+    note = f"{n_left_out} bits of values that no row shows are left out"
+    ready = replace(
+        prepared,
+        schema=replace_quasi(prepared.schema, tuple(kept)),
+        notes=(*prepared.notes, note),
+    )
+    return ready, replace(after, nodes=nodes)
+
+
+def replace_quasi(schema: Schema, quasi: tuple[str, ...]) -> Schema:
+    """Return a schema with other quasi-identifying columns."""
+    return Schema(quasi, schema.sensitive, schema.insensitive, schema.identifying, schema.person)
+
+
+def notes_on_columns(job: Job, table: Table) -> list[str]:
+    """Return what is worth saying of a table's columns: which go, and what stands out in them."""
+    from incrowd.tables.role_proposals import repeating_identifiers
+
+    schema = job.schema
+    notes = notes_on_removed(job, table.columns)
+    if not schema.person:
+        for name in repeating_identifiers(table):
+            notes.append(
+                f"column {name!r} looks like an identifier and repeats: if it tells people apart, "
+                f"say --person {name}, so that groups count people instead of rows"
+            )
+    for name, n_cells in formula_cells(table).items():
+        if name in schema.published:
+            notes.append(
+                f"column {name!r}: {n_cells} cells would run as formulas in a spreadsheet; "
+                "they are kept as they are"
+            )
+    return notes
+
+
+def notes_on_removed(job: Job, columns: list[str]) -> list[str]:
+    """Return which of a table's columns are not released."""
+    schema = job.schema
+    notes = []
+    withheld = {schema.person, job.guarantee.k_column}
+    unstated = [name for name in columns if name not in schema.roles and name not in withheld]
+    removed = [*schema.identifying, *sorted(name for name in withheld if name)]
+    if removed:
+        notes.append(f"removed as stated: {', '.join(removed)}")
+    if unstated:
+        notes.append(f"removed, since no role is stated: {', '.join(unstated)}")
+    return notes

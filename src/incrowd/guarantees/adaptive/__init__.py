@@ -1,0 +1,1 @@
+"""Adaptive anonymity: a crowd of the size that each person asked for."""

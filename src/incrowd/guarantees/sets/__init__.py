@@ -1,0 +1,1 @@
+"""Guarantees of sets: smooth, majority, suppression, differential privacy."""

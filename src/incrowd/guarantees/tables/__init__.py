@@ -1,0 +1,1 @@
+"""Guarantees of tables: k-anonymity, l-diversity, t-closeness, further models, leaks."""

@@ -1,0 +1,1 @@
+"""Guarantees of transactions: protected rules, kᵐ-anonymity."""

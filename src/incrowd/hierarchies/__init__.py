@@ -1,0 +1,1 @@
+"""Generalization hierarchies: trees, builders, files, the doctor, prices."""

@@ -1,0 +1,164 @@
+"""What it costs to generalize: one table per metric and hierarchy.
+
+Every metric here is a sum over the steps of a path, so one number per node says it all:
+``cost_to_root(hierarchy, metric)[node]`` is the price of generalizing the node to the root, and
+``cost(n → a) = cost_to_root[n] − cost_to_root[a]`` for an ancestor a of n.
+
+With L(v) leaves under v, N leaves in all and h the height of the tree, the price of one step from
+a node n to its parent p is, per metric:
+
+=========== ============================================================== ==================
+metric      price of a step n → p                                          source
+=========== ============================================================== ==================
+distortion  w(n) / (sum of w over all levels), w = 1 / (level of p)        Li et al. 2006
+ncp         z(p) − z(n), z(leaf) = 0, else L/N (numbers: range / domain)   Xu et al. 2006
+total       z(p) − z(n), z = height / h (numbers: range / domain)          Byun et al. 2007
+loss        (L(p) − L(n)) / (N − 1)                                        Iyengar 2002
+llm         L(p)                                                           reconstructed
+nllm        LLM over the column's dearest leaf-to-root LLM                 reconstructed
+wllm        L(p) times the edge's weight (1 where none is given)           reconstructed
+nwllm       WLLM over the column's dearest leaf-to-root WLLM               reconstructed
+weights     the edge's weight (1 where none is given)                      greedy paper, Fig. 3
+=========== ============================================================== ==================
+
+A range of a grid that lies beyond the tree has its own width and its own leaves under ncp, total
+and loss; under the other metrics it costs what the least node of the tree above it costs.
+
+Levels are counted from the root, whose level is 1. Leaves are counted in the hierarchy as given,
+whether or not they occur in the data. "Reconstructed" metrics are named in Djeufack Nanfack et al.
+2024 without a formula; its figures do not settle how they are normalised (see greedy's NOTES.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.errors import HierarchyError, unknown
+from incrowd.hierarchies.tree import Hierarchy
+
+Array = NDArray[np.float64]
+
+
+def cost_to_root(hierarchy: Hierarchy, metric: str) -> Array:
+    """Return the price of generalizing each node to the root under a metric's name.
+
+    Ranges beyond the tree have their prices after those of the tree's nodes.
+    """
+    if metric not in PRICES:
+        raise unknown("metric", metric, PRICES)
+    table = PRICES[metric](hierarchy)
+    runs = hierarchy.runs
+    if runs is None:
+        return table
+    if metric in ("ncp", "total") and runs.width[hierarchy.root] > 0:
+        share = runs.width[hierarchy.n_nodes :] / runs.width[hierarchy.root]
+        return np.concatenate([table, 1.0 - share])
+    if metric == "loss":
+        n_outside = hierarchy.n_leaves - runs.under_further(np.ones(hierarchy.n_leaves, np.int64))
+        return np.concatenate([table, n_outside / max(1, hierarchy.n_leaves - 1)])
+    return hierarchy.over_all_nodes(table)
+
+
+FIXED_POINT_BITS = 20
+"""The dearest leaf of all columns costs at most two to the power of this, in fixed point."""
+
+
+def fixed_point_costs(
+    hierarchies: Sequence[Hierarchy], metric: str, weights: Sequence[float] | None = None
+) -> list[NDArray[np.int32]]:
+    """Return every column's cost to the root as whole numbers, on one scale for all columns.
+
+    Sums of whole numbers do not depend on their order, so searches that compare them give the
+    same release everywhere. The scale is a power of two: metrics whose dearest leaf costs 1 are
+    multiplied by 2²⁰. The sum over all columns stays below 2³¹. ``weights``, one per column, make
+    columns dearer or cheaper than one another.
+    """
+    tables = [cost_to_root(hierarchy, metric) for hierarchy in hierarchies]
+    if weights is not None:
+        tables = [table * weight for table, weight in zip(tables, weights, strict=True)]
+    dearest = max((float(table.max()) for table in tables), default=0.0)
+    bits = min(FIXED_POINT_BITS, 30 - len(tables).bit_length())
+    scale = 2.0 ** (bits - math.ceil(math.log2(dearest))) if dearest > 0 else 1.0
+    return [np.rint(table * scale).astype(np.int32) for table in tables]
+
+
+def _from_size(hierarchy: Hierarchy, size: Array) -> Array:
+    """Return prices where a step costs the growth of a size that never falls on the way up."""
+    return np.asarray(size[hierarchy.root] - size, dtype=np.float64)
+
+
+def _distortion(hierarchy: Hierarchy) -> Array:
+    levels = max(1, int(hierarchy.height[hierarchy.root]))
+    weight = 1.0 / np.arange(1, levels + 1)  # weight[depth − 1]: the step up from that depth
+    steps = np.concatenate([[0.0], np.cumsum(weight)])
+    return np.asarray(steps[hierarchy.depth] / weight.sum(), dtype=np.float64)
+
+
+def _ncp(hierarchy: Hierarchy) -> Array:
+    if hierarchy.values is not None and hierarchy.width[hierarchy.root] > 0:
+        return _from_size(hierarchy, hierarchy.width / hierarchy.width[hierarchy.root])
+    size = hierarchy.leaf_count / hierarchy.n_leaves
+    size[: hierarchy.n_leaves] = 0.0
+    return _from_size(hierarchy, size)
+
+
+def _total(hierarchy: Hierarchy) -> Array:
+    if hierarchy.values is not None and hierarchy.width[hierarchy.root] > 0:
+        return _from_size(hierarchy, hierarchy.width / hierarchy.width[hierarchy.root])
+    return _from_size(hierarchy, hierarchy.height / max(1, int(hierarchy.height[hierarchy.root])))
+
+
+def _loss(hierarchy: Hierarchy) -> Array:
+    spread = max(1, hierarchy.n_leaves - 1)
+    return _from_size(hierarchy, (hierarchy.leaf_count - 1) / spread)
+
+
+def _llm(hierarchy: Hierarchy) -> Array:
+    return hierarchy.sum_to_root(hierarchy.leaf_count[hierarchy.parent].astype(np.float64))
+
+
+def _edge_weights(hierarchy: Hierarchy) -> Array:
+    """Return the user's price of each step up, 1 where the hierarchy has none."""
+    weights = hierarchy.edge_weights
+    if weights is None:
+        return np.ones(hierarchy.n_nodes)
+    if not np.all(np.isfinite(weights)) or np.any(weights < 0):
+        raise HierarchyError(
+            f"column {hierarchy.name!r}: an edge weight of the hierarchy is negative or no number",
+            remedy="Give every step up a weight of 0 or more.",
+        )
+    return weights
+
+
+def _wllm(hierarchy: Hierarchy) -> Array:
+    return hierarchy.sum_to_root(hierarchy.leaf_count[hierarchy.parent] * _edge_weights(hierarchy))
+
+
+def _weights(hierarchy: Hierarchy) -> Array:
+    return hierarchy.sum_to_root(_edge_weights(hierarchy))
+
+
+def _normalized(prices: Callable[[Hierarchy], Array]) -> Callable[[Hierarchy], Array]:
+    def scaled(hierarchy: Hierarchy) -> Array:
+        table = prices(hierarchy)
+        dearest = float(table[: hierarchy.n_leaves].max())
+        return table / dearest if dearest > 0 else table
+
+    return scaled
+
+
+PRICES: dict[str, Callable[[Hierarchy], Array]] = {
+    "distortion": _distortion,
+    "ncp": _ncp,
+    "total": _total,
+    "loss": _loss,
+    "llm": _llm,
+    "nllm": _normalized(_llm),
+    "wllm": _wllm,
+    "nwllm": _normalized(_wllm),
+    "weights": _weights,
+}

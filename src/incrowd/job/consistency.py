@@ -1,0 +1,137 @@
+"""What of a job does not fit together, found before any data is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+from incrowd.encoding.personal_k import columns_of
+from incrowd.errors import JobError, unknown
+from incrowd.methods.table import METHODS
+
+if TYPE_CHECKING:
+    from incrowd.job.job import Job
+
+
+def refuse_contradictions(job: Job) -> None:
+    """Raise JobError where parts of a job contradict each other or name what is not there."""
+    if not job.schema.quasi:
+        raise JobError(
+            "no column is quasi-identifying",
+            remedy="Name the columns that somebody could know a person by: --quasi age,zip.",
+        )
+    _refuse_promise(job)
+    _refuse_wishes(job)
+    _refuse_method(job)
+    _refuse_stray_columns(job)
+    require_seed(job.seed)
+
+
+def require_seed(seed: object) -> None:
+    """Raise unless it can be a seed."""
+    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+        raise JobError("seed: not a whole number of 0 or more", remedy="State --seed 0.")
+
+
+def _refuse_promise(job: Job) -> None:
+    asks_of_values = job.guarantee.l is not None or job.guarantee.t is not None
+    if asks_of_values and not job.schema.sensitive:
+        raise JobError(
+            "l and t are about sensitive columns, and none is stated",
+            remedy="Name them with --sensitive, or leave --l and --t out.",
+        )
+    if job.guarantee.stars == "excluded":
+        raise JobError(
+            "guarantee: a release cannot be made with stars = 'excluded'",
+            remedy="Every method keeps the strictest reading, 'as-value'; "
+            "'excluded' is for checking files from elsewhere.",
+        )
+    if job.guarantee.joint:
+        raise JobError(
+            "guarantee: no method keeps joint = true",
+            remedy="Make the release without it; check it with --joint.",
+        )
+
+
+def _refuse_wishes(job: Job) -> None:
+    """Raise where personal k are stated twice, would be released or tell of sensitive values."""
+    k_column, rules = job.guarantee.k_column, job.guarantee.k_rules
+    if k_column and rules:
+        raise JobError(
+            "each person's k is stated by a column and by rules",
+            remedy="State --k-column or --k-rule, not both.",
+        )
+    if k_column and k_column in job.schema.published:
+        raise JobError(
+            f"column {k_column!r} holds each person's k and is {job.schema.roles[k_column]}",
+            remedy="The k column is never released: take its role away.",
+        )
+    telling = [column for column in columns_of(rules) if column in job.schema.sensitive]
+    if telling and not job.guarantee.k_from_sensitive:
+        raise JobError(
+            f"a rule for k looks at the sensitive column {telling[0]!r}: how much of a row is "
+            "hidden would tell of its value",
+            remedy="Ask for k by other columns, or accept it with --k-from-sensitive; the audit "
+            "then measures how much it tells.",
+        )
+
+
+def _refuse_method(job: Job) -> None:
+    """Raise where the method does not keep what is promised."""
+    asked = {
+        job.guarantee.name: True,
+        "l-diversity": job.guarantee.l is not None,
+        "t-closeness": job.guarantee.t is not None,
+        "k-per-person": bool(job.guarantee.k_column or job.guarantee.k_rules),
+        "person": job.schema.person is not None,
+    }
+    not_kept = [name for name, is_asked in asked.items() if is_asked]
+    not_kept = [name for name in not_kept if name not in job.method.keeps]
+    if not_kept:
+        asked_for = {name for name, is_asked in asked.items() if is_asked}
+        able = [name for name, kind in METHODS.items() if kind.keeps.issuperset(asked_for)]
+        raise JobError(
+            f"method {job.method.name!r} does not keep {', '.join(not_kept)}",
+            remedy=f"Use --method {' or '.join(able)}."
+            if able
+            else "No method keeps all that is asked for: leave a part of it out.",
+        )
+
+
+def _refuse_stray_columns(job: Job) -> None:
+    """Raise where a setting is about a column that has not the role for it."""
+    quasi = job.schema.quasi
+    for item in fields(job.method):
+        by_column = getattr(job.method, item.name)
+        for column in by_column if isinstance(by_column, Mapping) else ():
+            if column not in quasi:
+                where = f"[method] {item.name}"
+                raise unknown("quasi-identifying column", column, quasi, where=where)
+    for column in job.hierarchies:
+        if column not in (*quasi, *job.schema.sensitive):
+            raise JobError(
+                f"column {column!r} has a hierarchy but is neither quasi-identifying nor sensitive",
+                remedy="Give it one of these roles, or drop its hierarchy.",
+            )
+    for column in job.coding:
+        if column not in quasi:
+            raise unknown("quasi-identifying column", column, quasi, where="[coding]")
+        if column in getattr(job.method, "costs", {}):
+            raise JobError(
+                f"column {column!r} has both costs of its own and a coding",
+                remedy="The costs say nothing of coded values: take one of the two away.",
+            )
+    for column, n_bins in job.bins.items():
+        if column not in quasi:
+            raise unknown("quasi-identifying column", column, quasi, where="[bins]")
+        if n_bins < 0 or n_bins == 1:
+            raise JobError(
+                f"[bins] {column}: {n_bins} is no number of bins",
+                remedy="State 2 or more, or 0 to keep the column as it is.",
+            )
+    for column in job.release.accept_insensitive:
+        if column not in job.schema.insensitive:
+            raise unknown(
+                "insensitive column", column, job.schema.insensitive, where="accept_insensitive"
+            )

@@ -1,0 +1,1 @@
+"""Measures of a release: losses, risk, attacks, utility."""

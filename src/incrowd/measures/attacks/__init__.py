@@ -1,0 +1,1 @@
+"""Attacks on a release, each a finding that informs."""

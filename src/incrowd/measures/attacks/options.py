@@ -1,0 +1,127 @@
+"""What is asked of attacks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from incrowd.errors import JobError, unknown
+from incrowd.options import option
+
+LINKAGE, HOMOGENEITY, KNOWN_ITEMS, SUSTAINED = (
+    "linkage",
+    "homogeneity",
+    "known-items",
+    "sustained",
+)
+ATTACKS = (LINKAGE, HOMOGENEITY, KNOWN_ITEMS, SUSTAINED)
+OF_TABLES, OF_SETS = (LINKAGE, HOMOGENEITY, SUSTAINED), (KNOWN_ITEMS,)
+
+
+@dataclass(frozen=True)
+class AttackOptions:
+    """Which attacks are carried out, and what the attacker knows; each a flag of ``check``."""
+
+    attack: tuple[str, ...] = option(
+        (), help=f"Attacks to carry out, of tables: {', '.join(OF_TABLES)}; of sets: known-items."
+    )
+    known_share: float = option(
+        1.0,
+        help="linkage: the share of the quasi-identifying columns that are known of a person, "
+        "drawn anew for each.",
+        minimum=0.0,
+        maximum=1.0,
+    )
+    known_columns: tuple[str, ...] = option(
+        (), help="linkage: the columns that are known of everybody, instead of a share."
+    )
+    confidence: float = option(
+        0.8,
+        help="homogeneity: the confidence in a sensitive value above which it counts as learnt.",
+        flag="--attack-confidence",
+        minimum=0.0,
+        maximum=1.0,
+    )
+    known_items: tuple[str, ...] = option(
+        ("1", "2", "3"), help="known-items: how many items of a person are known, such as 1,2,3."
+    )
+    known_people: tuple[str, ...] = option(
+        (),
+        help="sustained: how many people's rows are known already, such as 1,10,100; "
+        "if not stated, 1, 5 and 10 % of them.",
+    )
+    sample: int = option(
+        10_000,
+        help="The most people who are attacked; all of them if there are no more.",
+        flag="--attack-sample",
+        minimum=1,
+    )
+    seed: int = option(
+        0, help="Seed of whom is attacked and what is known of them.", flag="--attack-seed"
+    )
+
+    def __post_init__(self) -> None:
+        for name in self.attack:
+            if name not in ATTACKS:
+                raise unknown("attack", name, ATTACKS)
+        if not 0.0 < self.known_share <= 1.0:
+            raise JobError(
+                f"--known-share {self.known_share:g} is no share of the columns",
+                remedy="State one above 0 and up to 1.",
+            )
+        if self.known_columns and self.known_share != 1.0:
+            raise JobError(
+                "--known-share and --known-columns are two attackers",
+                remedy="State one of them.",
+            )
+        if not 0.0 < self.confidence <= 1.0:
+            raise JobError(
+                f"--attack-confidence {self.confidence:g} is no confidence",
+                remedy="State one above 0 and up to 1.",
+            )
+        if self.sample < 1:
+            raise JobError("--attack-sample must be at least 1", remedy="State how many people.")
+        if self.seed < 0:
+            raise JobError("--attack-seed must not be negative", remedy="State 0 or more.")
+        _ = self.numbers_of_items, self.numbers_of_people
+
+    @property
+    def numbers_of_items(self) -> tuple[int, ...]:
+        """How many items the attackers know, rising."""
+        return _whole_numbers(self.known_items, "--known-items", 1)
+
+    @property
+    def numbers_of_people(self) -> tuple[int, ...]:
+        """How many people's rows are known already, rising; none where it is not stated."""
+        return _whole_numbers(self.known_people, "--known-people", 0)
+
+
+@dataclass(frozen=True)
+class CompositionOptions:
+    """What is known of two releases together; each a flag of ``check``."""
+
+    composition: bool = option(
+        False, help="Look for people whom the intersection of two releases exposes."
+    )
+    same_people: bool = option(
+        False, help="composition: both releases are about the same people, all of them."
+    )
+    key_of_other: str | None = option(
+        None, help="composition: the key of the second release.", flag="--other-key"
+    )
+    original_of_other: str | None = option(
+        None,
+        help="composition: the second release's original, if it is another one.",
+        flag="--other-original",
+    )
+
+
+def _whole_numbers(texts: tuple[str, ...], flag: str, least: int) -> tuple[int, ...]:
+    numbers = set()
+    for text in texts:
+        if not text.isdecimal() or int(text) < least:
+            raise JobError(
+                f"{flag} {','.join(texts)}: {text!r} is no whole number of {least} or more",
+                remedy=f"Write {flag} 1,2,3.",
+            )
+        numbers.add(int(text))
+    return tuple(sorted(numbers))

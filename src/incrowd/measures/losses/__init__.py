@@ -1,0 +1,1 @@
+"""Information losses, pure functions of (before, after)."""

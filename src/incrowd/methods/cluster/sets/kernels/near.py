@@ -1,0 +1,220 @@
+"""Rows by content: hashes and minhashes, and the distinct rows most like one of them (Jaccard)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.compiling import Whole, compiled, compiled_inner
+from incrowd.kernels.draws import below
+from incrowd.kernels.item_rows import mixed, n_set
+from incrowd.methods.cluster.sets.kernels.state import Kinds
+
+LARGEST_KEY = np.uint32(0xFFFFFFFF)
+
+
+@compiled
+def content_of_rows(
+    starts: NDArray[np.int64], items: NDArray[np.int32], needs: NDArray[np.int32]
+) -> NDArray[np.uint64]:
+    """Return a number per row, equal for equal sets with equal needs, and else hardly ever.
+
+    Rows that share a number by chance would be taken for one kind: the search would be misled
+    about their worth, never about the size of their group, and the vote counts real rows.
+    """
+    content = np.empty(len(needs), dtype=np.uint64)
+    for row in range(len(needs)):
+        total = mixed(np.uint64(needs[row]) << np.uint64(32))
+        for entry in range(starts[row], starts[row + 1]):
+            total += mixed(np.uint64(items[entry]))
+        content[row] = mixed(total)
+    return content
+
+
+@compiled
+def keys_of_items(
+    n_holders: NDArray[np.int64], least: Whole, salt: np.uint64
+) -> NDArray[np.uint32]:
+    """Return a random key per item: rare items tend to have small ones, useless ones the largest.
+
+    An item that fewer than ``least`` rows hold can be shown by no group.
+    """
+    n_most = 1
+    for number in n_holders:
+        n_most = max(n_most, number)
+    keys = np.full(len(n_holders), LARGEST_KEY, dtype=np.uint32)
+    for item in range(len(n_holders)):
+        if n_holders[item] >= least:
+            weight = 1
+            while n_holders[item] << weight <= n_most:
+                weight += 1
+            number = mixed(np.uint64(item) ^ salt) >> np.uint64(32)
+            keys[item] = np.uint32(number // np.uint64(weight * weight))
+    return keys
+
+
+@compiled
+def least_keys(
+    starts: NDArray[np.int64],
+    items: NDArray[np.int32],
+    key_of_item: NDArray[np.uint32],
+    keys: NDArray[np.uint32],
+) -> None:
+    """Fill ``keys`` with the least key of each row's items; the largest one for an empty row."""
+    for row in range(len(keys)):
+        keys[row] = LARGEST_KEY
+        for entry in range(starts[row], starts[row + 1]):
+            keys[row] = min(keys[row], key_of_item[items[entry]])
+
+
+# The kinds most like one kind (Jaccard), among those that still have rows to give.
+
+LONGEST_LOOK = 400
+"""How many holders of one item are looked at, from a random place on."""
+
+
+class Index(NamedTuple):
+    """Where kinds with rows left are found: lists by item, or bitsets where ``bits`` has lines.
+
+    ``holders[list_starts[item]:list_ends[item]]`` are kinds that may have rows left;
+    ``live[:n_live[0]]`` are those of the bitsets.
+    """
+
+    list_starts: NDArray[np.int64]
+    list_ends: NDArray[np.int64]
+    holders: NDArray[np.int32]
+    bits: NDArray[np.uint64]
+    live: NDArray[np.int32]
+    n_live: NDArray[np.int64]
+    shared: NDArray[np.int32]
+    touched: NDArray[np.int32]
+
+
+class Found(NamedTuple):
+    """The nearest kinds of one seed so far, in no order, and how alike they are."""
+
+    kind: NDArray[np.int32]
+    likeness: NDArray[np.float64]
+    n: NDArray[np.int64]
+    worst: NDArray[np.int64]
+
+
+@compiled
+def bitsets(kinds: Kinds, n_words: Whole) -> NDArray[np.uint64]:
+    """Return every kind's items as bits."""
+    n_kinds = len(kinds.need)
+    bits = np.zeros((n_kinds, n_words), dtype=np.uint64)
+    for kind in range(n_kinds):
+        for entry in range(kinds.starts[kind], kinds.starts[kind + 1]):
+            item = kinds.items[entry]
+            bits[kind, item // 64] |= np.uint64(1) << np.uint64(item % 64)
+    return bits
+
+
+@compiled_inner
+def _find_worst(found: Found) -> None:
+    worst = 0
+    for place in range(1, found.n[0]):
+        if found.likeness[place] < found.likeness[worst]:
+            worst = place
+    found.worst[0] = worst
+
+
+@compiled_inner
+def _offer(found: Found, kind: Whole, likeness: float) -> None:
+    """Keep a kind if it is among the nearest."""
+    if found.n[0] < len(found.kind):
+        found.kind[found.n[0]] = kind
+        found.likeness[found.n[0]] = likeness
+        found.n[0] += 1
+        if found.n[0] == len(found.kind):
+            _find_worst(found)
+    elif likeness > found.likeness[found.worst[0]]:
+        found.kind[found.worst[0]] = kind
+        found.likeness[found.worst[0]] = likeness
+        _find_worst(found)
+
+
+@compiled_inner
+def _near_by_bits(
+    kinds: Kinds, index: Index, found: Found, n_left: NDArray[np.int32], seed: Whole, need: Whole
+) -> None:
+    n_words = index.bits.shape[1]
+    n_items = kinds.starts[seed + 1] - kinds.starts[seed]
+    place = 0
+    while place < index.n_live[0]:
+        kind = index.live[place]
+        if n_left[kind] == 0:
+            index.n_live[0] -= 1
+            index.live[place] = index.live[index.n_live[0]]
+            continue
+        place += 1
+        if kind == seed or kinds.need[kind] > need:
+            continue
+        shared = 0
+        for word in range(n_words):
+            shared += n_set(index.bits[seed, word] & index.bits[kind, word])
+        if shared > 0:
+            either = n_items + kinds.starts[kind + 1] - kinds.starts[kind] - shared
+            _offer(found, kind, shared / either)
+
+
+@compiled_inner
+def _near_by_lists(
+    kinds: Kinds,
+    index: Index,
+    found: Found,
+    n_left: NDArray[np.int32],
+    seed: Whole,
+    need: Whole,
+    random: NDArray[np.int64],
+) -> None:
+    n_items = kinds.starts[seed + 1] - kinds.starts[seed]
+    n_touched = 0
+    for entry in range(kinds.starts[seed], kinds.starts[seed + 1]):
+        item = kinds.items[entry]
+        place = index.list_starts[item]
+        length = index.list_ends[item] - place
+        if length > LONGEST_LOOK:
+            place += below(random, length - LONGEST_LOOK + 1)
+        n_looked_at = 0
+        while place < index.list_ends[item] and n_looked_at < LONGEST_LOOK:
+            kind = index.holders[place]
+            if n_left[kind] == 0:  # used up: out of the list
+                index.list_ends[item] -= 1
+                index.holders[place] = index.holders[index.list_ends[item]]
+                continue
+            if index.shared[kind] == 0:
+                index.touched[n_touched] = kind
+                n_touched += 1
+            index.shared[kind] += 1
+            place += 1
+            n_looked_at += 1
+    for place in range(n_touched):
+        kind = index.touched[place]
+        shared = index.shared[kind]
+        index.shared[kind] = 0
+        if kind == seed or kinds.need[kind] > need:
+            continue
+        either = n_items + kinds.starts[kind + 1] - kinds.starts[kind] - shared
+        _offer(found, kind, shared / either)
+
+
+@compiled_inner
+def find_near(
+    kinds: Kinds,
+    index: Index,
+    found: Found,
+    n_left: NDArray[np.int32],
+    seed: Whole,
+    need: Whole,
+    random: NDArray[np.int64],
+) -> None:
+    """Fill ``found`` with the kinds most like a seed that have rows left and need no more."""
+    found.n[0] = 0
+    if index.bits.shape[0] > 0:
+        _near_by_bits(kinds, index, found, n_left, seed, need)
+    else:
+        _near_by_lists(kinds, index, found, n_left, seed, need, random)

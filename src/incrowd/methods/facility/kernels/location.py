@@ -1,0 +1,465 @@
+"""The loops of facility location: equal rows, opening costs, Meyerson's algorithm, nearest
+facilities.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.compiling import Whole, compiled, compiled_inner
+from incrowd.kernels.item_rows import are_equal, mixed
+
+
+@compiled
+def row_hashes(starts: NDArray[np.int64], items: NDArray[np.int32]) -> NDArray[np.uint64]:
+    """Return a number per row that equal rows share. O(entries)."""
+    hashes = np.empty(len(starts) - 1, dtype=np.uint64)
+    for row in range(len(starts) - 1):
+        total = np.uint64(starts[row + 1] - starts[row])
+        for place in range(starts[row], starts[row + 1]):
+            total += mixed(np.uint64(items[place]))
+        hashes[row] = total
+    return hashes
+
+
+@compiled
+def first_equal_rows(
+    starts: NDArray[np.int64],
+    items: NDArray[np.int32],
+    order: NDArray[np.int64],
+    hashes: NDArray[np.uint64],
+) -> NDArray[np.int64]:
+    """Return the first row that each row equals; ``order`` sorts rows by hash, then by number.
+
+    O(entries) unless hashes collide.
+    """
+    n_rows = len(order)
+    first_of_row = np.empty(n_rows, dtype=np.int64)
+    run: Whole = np.int64(0)
+    for place in range(n_rows):
+        row = order[place]
+        if hashes[row] != hashes[order[run]]:
+            run = place
+        first_of_row[row] = row
+        for earlier in range(run, place):
+            other = order[earlier]
+            if first_of_row[other] == other and are_equal(starts, items, row, other):
+                first_of_row[row] = other
+                break
+    return first_of_row
+
+
+# The loops of facility location: opening costs, Meyerson's online algorithm, nearest facilities.
+
+NONE = -1
+
+FAR = 1 << 40
+"""Farther than any distance."""
+
+
+@compiled
+def opening_costs(
+    first: Whole,
+    end: Whole,
+    starts: NDArray[np.int64],
+    items: NDArray[np.int32],
+    holder_starts: NDArray[np.int64],
+    holders: NDArray[np.int32],
+    weight: NDArray[np.int64],
+    n_nearest: NDArray[np.int64],
+    rows_of_size: NDArray[np.int64],
+    summed: NDArray[np.int64],
+) -> None:
+    """Sum, for atoms ``first`` to ``end``, the distances to their ``n_nearest`` nearest rows.
+
+    A row is one of its own nearest, at distance 0. Nothing is sorted: distances of atoms with a
+    common item are counted in a histogram, all others lie at |u| + size, and ``rows_of_size``
+    minus the touched ones says how many. O(entries of the holders of u's items + largest size).
+    """
+    n_atoms = len(weight)
+    largest = len(rows_of_size) - 1
+    common = np.zeros(n_atoms, dtype=np.int32)
+    touched = np.empty(n_atoms, dtype=np.int32)
+    rows_at = np.zeros(2 * largest + 1, dtype=np.int64)
+    untouched = rows_of_size.copy()
+    for atom in range(first, end):
+        size = starts[atom + 1] - starts[atom]
+        n_touched = 0
+        for place in range(starts[atom], starts[atom + 1]):
+            item = items[place]
+            for at in range(holder_starts[item], holder_starts[item + 1]):
+                other = holders[at]
+                if common[other] == 0:
+                    touched[n_touched] = other
+                    n_touched += 1
+                common[other] += 1
+        for at in range(n_touched):
+            other = touched[at]
+            other_size = starts[other + 1] - starts[other]
+            rows_at[size + other_size - 2 * common[other]] += weight[other]
+            untouched[other_size] -= weight[other]
+        wanted = n_nearest[atom]
+        total = np.int64(0)
+        distance = 0
+        while wanted > 0 and distance <= size + largest:
+            here = rows_at[distance]
+            if distance >= size:
+                here += untouched[distance - size]
+            taken = min(wanted, here)
+            total += taken * distance
+            wanted -= taken
+            distance += 1
+        summed[atom] = total
+        for at in range(n_touched):
+            other = touched[at]
+            other_size = starts[other + 1] - starts[other]
+            rows_at[size + other_size - 2 * common[other]] = 0
+            untouched[other_size] += weight[other]
+            common[other] = 0
+
+
+class Opened(NamedTuple):
+    """Facilities as they are opened, with chained lists of those that hold each item.
+
+    ``facility[n]`` is the atom of the n-th; ``last[item]`` its newest link, ``earlier[link]`` the
+    one before, ``of_link[link]`` its facility. ``known_distance`` of an atom was right when there
+    were ``known_at`` facilities. ``counters``: facilities, links, the smallest set among them.
+    """
+
+    facility: NDArray[np.int32]
+    number_of_atom: NDArray[np.int32]
+    last: NDArray[np.int64]
+    earlier: NDArray[np.int64]
+    of_link: NDArray[np.int32]
+    known_distance: NDArray[np.int64]
+    known_at: NDArray[np.int64]
+    common: NDArray[np.int32]
+    touched: NDArray[np.int32]
+    counters: NDArray[np.int64]
+
+
+def nothing_opened(n_atoms: int, n_items: int, n_entries: int) -> Opened:
+    """Return the state before any facility is open."""
+    return Opened(
+        np.empty(n_atoms, dtype=np.int32),
+        np.full(n_atoms, NONE, dtype=np.int32),
+        np.full(n_items, NONE, dtype=np.int64),
+        np.empty(n_entries, dtype=np.int64),
+        np.empty(n_entries, dtype=np.int32),
+        np.empty(n_atoms, dtype=np.int64),
+        np.full(n_atoms, NONE, dtype=np.int64),
+        np.zeros(n_atoms, dtype=np.int32),
+        np.empty(n_atoms, dtype=np.int32),
+        np.asarray([0, 0, FAR], dtype=np.int64),
+    )
+
+
+@compiled_inner
+def _distance_to_opened(
+    atom: Whole, starts: NDArray[np.int64], items: NDArray[np.int32], opened: Opened
+) -> Whole:
+    """Return how far the nearest open facility is. O(links of the atom's items)."""
+    size = starts[atom + 1] - starts[atom]
+    nearest: Whole = size + opened.counters[2]
+    n_touched = 0
+    for place in range(starts[atom], starts[atom + 1]):
+        link = opened.last[items[place]]
+        while link != NONE:
+            number = opened.of_link[link]
+            if opened.common[number] == 0:
+                opened.touched[n_touched] = number
+                n_touched += 1
+            opened.common[number] += 1
+            link = opened.earlier[link]
+    for at in range(n_touched):
+        number = opened.touched[at]
+        other = opened.facility[number]
+        distance = size + starts[other + 1] - starts[other] - 2 * opened.common[number]
+        nearest = min(nearest, distance)
+        opened.common[number] = 0
+    return nearest
+
+
+@compiled
+def meet_rows(
+    first: Whole,
+    end: Whole,
+    order: NDArray[np.int32],
+    chance: NDArray[np.float64],
+    cost: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    items: NDArray[np.int32],
+    opened: Opened,
+) -> None:
+    """Let rows arrive, ``order[first:end]`` being their atoms, and open facilities at some.
+
+    Meyerson 2001: a row at distance d from the nearest facility opens one with probability
+    min(1, d / cost), always where its cost is 0 and d is not. ``chance`` has one uniform number per
+    row. A row that equals an open facility lies at distance 0.
+    """
+    for place in range(first, end):
+        atom = order[place]
+        if opened.number_of_atom[atom] != NONE:
+            continue
+        n_open = opened.counters[0]
+        if opened.known_at[atom] != n_open:
+            opened.known_distance[atom] = _distance_to_opened(atom, starts, items, opened)
+            opened.known_at[atom] = n_open
+        distance = opened.known_distance[atom]
+        if chance[place] * cost[atom] >= distance:
+            continue
+        opened.facility[n_open] = atom
+        opened.number_of_atom[atom] = n_open
+        for at in range(starts[atom], starts[atom + 1]):
+            link = opened.counters[1]
+            opened.earlier[link] = opened.last[items[at]]
+            opened.of_link[link] = n_open
+            opened.last[items[at]] = link
+            opened.counters[1] += 1
+        opened.counters[0] += 1
+        opened.counters[2] = min(opened.counters[2], starts[atom + 1] - starts[atom])
+
+
+class Facilities(NamedTuple):
+    """Facilities to choose the nearest of.
+
+    ``facility[number]`` is an atom; item i is held by ``numbers[number_starts[i]:…]``;
+    ``by_size`` has the numbers in the order of their sets' sizes; ``is_open`` may change.
+    """
+
+    facility: NDArray[np.int32]
+    number_starts: NDArray[np.int64]
+    numbers: NDArray[np.int32]
+    by_size: NDArray[np.int32]
+    is_open: NDArray[np.bool_]
+    common: NDArray[np.int32]
+    touched: NDArray[np.int32]
+    found: NDArray[np.int64]
+
+
+@compiled_inner
+def _find_nearest(
+    atom: Whole, starts: NDArray[np.int64], items: NDArray[np.int32], facilities: Facilities
+) -> None:
+    """Put number and distance of the nearest open facility into ``found``; ties: lowest number.
+
+    ``found[2]`` is where the open facilities begin in ``by_size``. O(holders of the atom's items).
+    """
+    while not facilities.is_open[facilities.by_size[facilities.found[2]]]:
+        facilities.found[2] += 1
+    size = starts[atom + 1] - starts[atom]
+    best: Whole = np.int64(facilities.by_size[facilities.found[2]])
+    smallest = facilities.facility[best]
+    nearest: Whole = size + starts[smallest + 1] - starts[smallest]
+    n_touched = 0
+    for place in range(starts[atom], starts[atom + 1]):
+        item = items[place]
+        for at in range(facilities.number_starts[item], facilities.number_starts[item + 1]):
+            number = facilities.numbers[at]
+            if facilities.is_open[number]:
+                if facilities.common[number] == 0:
+                    facilities.touched[n_touched] = number
+                    n_touched += 1
+                facilities.common[number] += 1
+    for at in range(n_touched):
+        number = facilities.touched[at]
+        other = facilities.facility[number]
+        distance = size + starts[other + 1] - starts[other] - 2 * facilities.common[number]
+        facilities.common[number] = 0
+        if distance < nearest or (distance == nearest and number < best):
+            nearest = distance
+            best = np.int64(number)
+    facilities.found[0] = best
+    facilities.found[1] = nearest
+
+
+@compiled
+def assign(
+    first: Whole,
+    end: Whole,
+    starts: NDArray[np.int64],
+    items: NDArray[np.int32],
+    facilities: Facilities,
+    number_of_atom: NDArray[np.int32],
+    distance_of_atom: NDArray[np.int64],
+) -> None:
+    """Give atoms ``first`` to ``end`` to their nearest open facilities."""
+    for atom in range(first, end):
+        _find_nearest(atom, starts, items, facilities)
+        number_of_atom[atom] = facilities.found[0]
+        distance_of_atom[atom] = facilities.found[1]
+
+
+class Clients(NamedTuple):
+    """Who belongs to each facility: chains of atoms, rows counted, the largest k asked for."""
+
+    first: NDArray[np.int32]
+    following: NDArray[np.int32]
+    n_rows: NDArray[np.int64]
+    need: NDArray[np.int64]
+
+
+@compiled
+def clients_of(
+    n_facilities: Whole,
+    number_of_atom: NDArray[np.int32],
+    weight: NDArray[np.int64],
+    need: NDArray[np.int64],
+) -> Clients:
+    """Return the clients of each facility, in the order of their numbers. O(atoms)."""
+    clients = Clients(
+        np.full(n_facilities, NONE, dtype=np.int32),
+        np.full(len(weight), NONE, dtype=np.int32),
+        np.zeros(n_facilities, dtype=np.int64),
+        np.zeros(n_facilities, dtype=np.int64),
+    )
+    for back in range(len(weight)):
+        atom = len(weight) - 1 - back
+        _add_client(clients, np.int64(number_of_atom[atom]), atom, weight, need)
+    return clients
+
+
+@compiled_inner
+def _add_client(
+    clients: Clients,
+    number: Whole,
+    atom: Whole,
+    weight: NDArray[np.int64],
+    need: NDArray[np.int64],
+) -> None:
+    clients.following[atom] = clients.first[number]
+    clients.first[number] = atom
+    clients.n_rows[number] += weight[atom]
+    clients.need[number] = max(clients.need[number], need[atom])
+
+
+@compiled_inner
+def _close(
+    number: Whole,
+    starts: NDArray[np.int64],
+    items: NDArray[np.int32],
+    weight: NDArray[np.int64],
+    need: NDArray[np.int64],
+    facilities: Facilities,
+    clients: Clients,
+    number_of_atom: NDArray[np.int32],
+    distance_of_atom: NDArray[np.int64],
+) -> None:
+    """Close a facility and give each of its clients to its nearest other one."""
+    facilities.is_open[number] = False
+    atom = clients.first[number]
+    while atom != NONE:
+        following = clients.following[atom]
+        _find_nearest(np.int64(atom), starts, items, facilities)
+        number_of_atom[atom] = facilities.found[0]
+        distance_of_atom[atom] = facilities.found[1]
+        _add_client(clients, facilities.found[0], np.int64(atom), weight, need)
+        atom = following
+    clients.first[number] = NONE
+    clients.n_rows[number] = 0
+    clients.need[number] = 0
+
+
+@compiled
+def close_small(
+    order: NDArray[np.int64],
+    share: float,
+    starts: NDArray[np.int64],
+    items: NDArray[np.int32],
+    weight: NDArray[np.int64],
+    need: NDArray[np.int64],
+    facilities: Facilities,
+    clients: Clients,
+    number_of_atom: NDArray[np.int32],
+    distance_of_atom: NDArray[np.int64],
+) -> Whole:
+    """Close, in this order, every facility with fewer than ``share`` of the rows its clients ask.
+
+    Their clients go to their nearest open ones, until none is too small or one is left. Returns
+    how many are open.
+    """
+    n_open = 0
+    for number in range(len(order)):
+        n_open += facilities.is_open[number]
+    has_closed = True
+    while has_closed:
+        has_closed = False
+        for place in range(len(order)):
+            number = order[place]
+            if n_open == 1 or not facilities.is_open[number]:
+                continue
+            if clients.n_rows[number] >= share * clients.need[number] and clients.n_rows[number]:
+                continue
+            _close(
+                number,
+                starts,
+                items,
+                weight,
+                need,
+                facilities,
+                clients,
+                number_of_atom,
+                distance_of_atom,
+            )
+            n_open -= 1
+            has_closed = True
+    return n_open
+
+
+@compiled
+def close_dear(
+    order: NDArray[np.int64],
+    cost: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    items: NDArray[np.int32],
+    weight: NDArray[np.int64],
+    need: NDArray[np.int64],
+    facilities: Facilities,
+    clients: Clients,
+    number_of_atom: NDArray[np.int32],
+    distance_of_atom: NDArray[np.int64],
+) -> Whole:
+    """Close facilities, in this order, whose cost is more than their clients' longer ways.
+
+    A local search by closing alone, until none pays off. Returns how many are open.
+    """
+    n_open = 0
+    for number in range(len(order)):
+        n_open += facilities.is_open[number]
+    has_closed = True
+    while has_closed:
+        has_closed = False
+        for place in range(len(order)):
+            number = order[place]
+            if n_open == 1 or not facilities.is_open[number]:
+                continue
+            facilities.is_open[number] = False
+            longer = 0.0
+            price = cost[facilities.facility[number]]
+            beginning = facilities.found[2]
+            atom = clients.first[number]
+            while atom != NONE and longer < price:
+                _find_nearest(np.int64(atom), starts, items, facilities)
+                longer += weight[atom] * (facilities.found[1] - distance_of_atom[atom])
+                atom = clients.following[atom]
+            if longer >= price:
+                facilities.is_open[number] = True
+                facilities.found[2] = beginning
+                continue
+            _close(
+                number,
+                starts,
+                items,
+                weight,
+                need,
+                facilities,
+                clients,
+                number_of_atom,
+                distance_of_atom,
+            )
+            n_open -= 1
+            has_closed = True
+    return n_open

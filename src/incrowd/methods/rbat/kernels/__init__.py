@@ -1,0 +1,1 @@
+"""Loops of RBAT over transactions, rules and parts."""

@@ -1,0 +1,1 @@
+"""MR-RBAT: the search by rounds on an engine."""

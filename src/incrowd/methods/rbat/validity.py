@@ -1,0 +1,204 @@
+"""Whether rules and kᵐ-anonymity still hold once parts are split, and whether they can hold at
+all.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.errors import InfeasibleError
+from incrowd.methods.rbat.kernels import check as check_kernels
+from incrowd.methods.rbat.kernels import km as km_kernels
+from incrowd.methods.rbat.kernels.check import BILLION, RuleTable
+from incrowd.methods.rbat.parts import Parts, Split
+from incrowd.methods.rbat.problem import billionths
+from incrowd.methods.shared.item_parts import KmPromise, RulePromise
+
+
+class KmKeeper:
+    """Counts the sets of parts that a split makes; all others are as they were."""
+
+    def __init__(self, parts: Parts, promise: KmPromise) -> None:
+        self._parts = parts
+        self._promise = promise
+        self._counts = np.zeros(2 * parts.problem.n_public, dtype=np.int64)
+        baskets = parts.problem.baskets
+        per_row = len(baskets.items) / max(1, len(baskets.n_equal))
+        self._steps_per_row = max(1, round(per_row * per_row)) if promise.m > 2 else 1
+
+    def keeps(self, split: Split) -> bool:
+        """Whether every set of up to m parts that a row shows is shown by k rows."""
+        parts = self._parts
+        return not km_kernels.few_rows_break(
+            parts.shown,
+            split.rows,
+            parts.flags,
+            split.part,
+            split.other_part,
+            self._promise.m,
+            self._promise.k,
+            split.n_left > split.n_right,
+            self._counts,
+            parts.support,
+        )
+
+    def steps(self, split: Split) -> int:
+        """Return the rows that are read, times the pairs in them where sets of three count."""
+        return len(split.rows) * self._steps_per_row
+
+    def accepted(self, split: Split, left: int, right: int) -> None:
+        """Nothing is kept between splits."""
+
+
+# Rules while parts are split: which of them touch a part, and whether they still hold.
+
+
+class RuleKeeper:
+    """Looks again at the rules that a split touches; all others hold as they did."""
+
+    def __init__(self, parts: Parts, promise: RulePromise, gamma: int) -> None:
+        self._parts = parts
+        self._promise = promise
+        self._gamma = gamma
+        table = parts.problem.rules
+        self._rules_of_part: dict[int, NDArray[np.int32]] = {
+            0: np.arange(len(table.told), dtype=np.int32)
+        }
+        self._local_of_part = np.zeros(2 * parts.problem.n_public, dtype=np.int32)
+        self._local_of_told = np.full(table.n_told, -1, dtype=np.int32)
+
+    def keeps(self, split: Split) -> bool:
+        """Whether every rule holds once this split is made (Algorithm 5)."""
+        rules = self._touched(split)
+        if not len(rules):
+            return True
+        parts = self._parts
+        return bool(
+            check_kernels.rules_hold(
+                parts.shown,
+                parts.problem.rules,
+                rules,
+                parts.side_of_item,
+                parts.part_of_item,
+                split.rows,
+                parts.flags,
+                self._local_of_part,
+                self._local_of_told,
+                self._gamma,
+                self._promise.k,
+                billionths(self._promise.confidence),
+            )
+        )
+
+    def steps(self, split: Split) -> int:
+        """Return the rows that are read."""
+        return len(split.rows)
+
+    def accepted(self, split: Split, left: int, right: int) -> None:
+        """Hand the part's rules on to its sides."""
+        parts = self._parts
+        rules = self._touched(split)
+        self._rules_of_part.pop(split.part)
+        self._rules_of_part[left], self._rules_of_part[right] = check_kernels.rules_of_sides(
+            parts.problem.rules, rules, parts.side_of_item
+        )
+
+    def _touched(self, split: Split) -> NDArray[np.int32]:
+        """Return the rules with an item of what is split, in the order in which they are stated."""
+        rules = self._rules_of_part[split.part]
+        if split.other_part == split.part:
+            return rules
+        return np.union1d(rules, self._rules_of_part[split.other_part])
+
+
+# Whether even one part of all public items keeps a promise, and what would do if not.
+
+MOST_NAMED = 20
+"""How many rules an error names; it counts all of them."""
+
+
+class Counted(Protocol):
+    """What is counted before any split, in one process or on an engine: see ``Problem``."""
+
+    @property
+    def n_public(self) -> int:
+        """How many public items occur."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows hold one."""
+
+    @property
+    def n_telling(self) -> NDArray[np.int64]:
+        """How many of them hold each sensitive set of rules."""
+
+    @property
+    def rules(self) -> RuleTable:
+        """The rules whose items occur."""
+
+    @property
+    def rule_numbers(self) -> NDArray[np.int64]:
+        """Which of the stated rules these are."""
+
+
+def refuse_infeasible(problem: Counted, promise: RulePromise | KmPromise) -> None:
+    """Raise InfeasibleError unless all public items as one part keep the promise.
+
+    Where all public parts have become one, every rule has as many rows as hold any public item,
+    and no split raises that. The remedy names the largest k and the least confidence that do.
+    """
+    if not problem.n_public:
+        return
+    if isinstance(promise, KmPromise):
+        if problem.n_rows < promise.k:
+            raise InfeasibleError(
+                f"only {problem.n_rows} transactions hold a public item, fewer than "
+                f"k = {promise.k}",
+                remedy=f"Ask for k of {problem.n_rows} at most.",
+            )
+        return
+    table = problem.rules
+    if not len(table.told):
+        return
+    telling = problem.n_telling[table.told]
+    is_rare = problem.n_rows < promise.k
+    most = billionths(promise.confidence) * problem.n_rows
+    sure = problem.rule_numbers[telling * BILLION > most]
+    n_sure = len(sure)
+    if not is_rare and not n_sure:
+        return
+    n_rules = len(table.told)
+    least = _rounded_up(int(telling.max()), problem.n_rows)
+    reasons = []
+    remedies = []
+    if is_rare:
+        reasons.append(
+            f"only {problem.n_rows} transactions hold a public item, fewer than k = {promise.k}"
+        )
+        remedies.append(f"k of {problem.n_rows} at most")
+    if n_sure:
+        reasons.append(
+            f"{n_sure} of {n_rules} rules have a confidence above {promise.confidence:g} where "
+            f"all public items are one ({_listed(sure)})"
+        )
+        remedies.append(f"a confidence of {least} at least")
+    raise InfeasibleError(
+        "; ".join(reasons),
+        remedy=f"Ask for {' and '.join(remedies)}, or state other rules.",
+    )
+
+
+def _listed(rules: NDArray[np.int64]) -> str:
+    """Return rules by their numbers, the first of many."""
+    named = ", ".join(str(number) for number in rules[:MOST_NAMED].tolist())
+    what = "rule" if len(rules) == 1 else "rules"
+    return f"{what} {named}{', …' if len(rules) > MOST_NAMED else ''}"
+
+
+def _rounded_up(n_telling: int, n_rows: int) -> str:
+    """Return the least share with four digits that is not below the exact one."""
+    share = -(-n_telling * 10_000 // n_rows) / 10_000
+    return f"{share:g}"

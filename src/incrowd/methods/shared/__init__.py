@@ -1,0 +1,1 @@
+"""What several methods share, so that no method imports a sibling."""

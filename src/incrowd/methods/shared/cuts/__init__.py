@@ -1,0 +1,1 @@
+"""Mondrian's cutting of tables."""

@@ -1,0 +1,1 @@
+"""Ruin and recreate: tear up a few near groups, rebuild them, keep what is cheaper."""

@@ -1,1 +1,0 @@
-"""What a release lost: pure functions of (before, after), listed in ``table.METRICS``."""

@@ -1,0 +1,1 @@
+"""Sets of items: lists, sparse matrices and graphs, their files and names."""

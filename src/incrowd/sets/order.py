@@ -1,0 +1,130 @@
+"""The order of released sets, the names of their rows and nodes, and which item is which."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.errors import DataError
+from incrowd.sets.build import both_directions, sort_in_rows
+from incrowd.sets.names import renumber
+from incrowd.sets.sets import IN_MEMORY, Sets, Shelf, row_blocks
+
+_LEADING = 4
+"""How many first items rows are sorted by, before what stands for all of them."""
+
+
+def canonical_order(shown: Sets, group_of_row: NDArray[np.int32] | None) -> NDArray[np.int64]:
+    """Return rows in the order of their content: first items first, then all of them.
+
+    Row r has the content of ``shown``'s row ``group_of_row[r]``; without groups its own. Contents
+    are compared once, however many rows have them.
+    """
+    keys: list[NDArray[np.generic]] = [*_content(shown)]
+    starts, sizes = shown.starts[:-1], shown.sizes
+    for place in reversed(range(_LEADING)):
+        key = np.full(shown.n_rows, -1, dtype=np.int32)
+        has = np.flatnonzero(sizes > place)
+        key[has] = shown.items[starts[has] + place]
+        keys.append(key)
+    order = np.asarray(np.lexsort(keys), dtype=np.int64)
+    if group_of_row is None:
+        return order
+    is_new = np.zeros(len(order), dtype=np.bool_)
+    for each in keys:
+        is_new[1:] |= each[order[1:]] != each[order[:-1]]
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.cumsum(is_new)
+    del order, keys, is_new
+    return np.asarray(np.argsort(rank[group_of_row], kind="stable"), dtype=np.int64)
+
+
+def renamed_rows(sets: Sets) -> Sets:
+    """Return the sets with rows called by their places, counted from 0."""
+    return replace(sets, row_names=None)
+
+
+def node_order(released: Sets, original: Sets) -> NDArray[np.int64]:
+    """Return an order of nodes that is drawn from the original's entries."""
+    digest = hashlib.sha256(np.ascontiguousarray(original.starts).data)
+    digest.update(np.ascontiguousarray(original.items).data)
+    seed = int.from_bytes(digest.digest()[:16], "big")
+    return np.random.default_rng(seed).permutation(released.n_rows).astype(np.int64)
+
+
+def renamed_nodes(
+    sets: Sets, order: NDArray[np.int64], shelf: Shelf = IN_MEMORY
+) -> tuple[Sets, NDArray[np.int64]]:
+    """Return the graph with nodes in another order, called by their places counted from 0.
+
+    ``order[new]`` is the old node; it is also the key of items.
+    """
+    new_of_old = np.empty(len(order), dtype=np.int32)
+    new_of_old[order] = np.arange(len(order), dtype=np.int32)
+    moved = replace(sets, row_names=None, item_names=None).take(order, shelf)
+    renumber(moved.items, new_of_old)
+    sort_in_rows(moved.starts, moved.items)
+    return moved, order
+
+
+def symmetrized(sets: Sets, *, either: bool, shelf: Shelf = IN_MEMORY) -> Sets:
+    """Return the graph with each edge in both directions, if either end shows it or if both do."""
+    return sets.with_entries(*both_directions(sets.starts, sets.items, shelf, either=either))
+
+
+def _content(sets: Sets) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return two numbers per row that are equal where the sets are, and else hardly ever."""
+    first = _sums(sets, np.uint64(0x9E3779B97F4A7C15))
+    return first, _sums(sets, np.uint64(0xC2B2AE3D27D4EB4F))
+
+
+def _sums(sets: Sets, salt: np.uint64) -> NDArray[np.uint64]:
+    of_item = np.arange(1, sets.n_items + 1, dtype=np.uint64) * salt
+    of_item ^= of_item >> np.uint64(29)
+    of_item *= np.uint64(0xBF58476D1CE4E5B9)
+    of_item ^= of_item >> np.uint64(32)
+    sums = np.empty(sets.n_rows, dtype=np.uint64)
+    for first, end in row_blocks(sets.starts):
+        start = sets.starts[first]
+        total = np.zeros(sets.starts[end] - start + 1, dtype=np.uint64)
+        np.cumsum(of_item[sets.items[start : sets.starts[end]]], out=total[1:])
+        at = total[sets.starts[first : end + 1] - start]
+        sums[first:end] = at[1:] - at[:-1]
+    return sums
+
+
+# Which item of the original each item of a release is.
+
+NOT_THERE = -1
+"""The number of an item that the original does not have."""
+
+
+def same_items(released: Sets, original: Sets) -> NDArray[np.int64]:
+    """Return, for each released item, the original's item of the same name, or ``NOT_THERE``.
+
+    Items without names are called by their numbers. Where one side's names are texts and the
+    other's whole numbers, numbers are compared as they are written.
+    """
+    if released.item_names is None and original.item_names is None:
+        numbers = np.arange(released.n_items, dtype=np.int64)
+        return np.where(numbers < original.n_items, numbers, NOT_THERE)
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names, known = (
+        pa.array(np.arange(side.n_items)) if side.item_names is None else side.item_names
+        for side in (released, original)
+    )
+    for side, of_side in (("release", names), ("original", known)):
+        if pc.count_distinct(of_side, mode="all").as_py() != len(of_side):
+            raise DataError(
+                f"two items of the {side} have the same name",
+                remedy="Give every item a name of its own.",
+            )
+    if names.type != known.type:
+        names, known = names.cast(pa.large_string()), known.cast(pa.large_string())
+    found = pc.index_in(names, value_set=known).fill_null(NOT_THERE)
+    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)

@@ -1,0 +1,263 @@
+"""Sets from Parquet: two columns with an entry a row, or a column of lists with a set a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from incrowd.errors import DataError
+from incrowd.sets.build import Pairs, from_pairs
+from incrowd.sets.format import LISTS, PAIRS, Room, SetFile, SetFormat, SetOptions, SetSource
+from incrowd.sets.names import NameCoder
+from incrowd.sets.sets import IN_MEMORY, Growing, Shelf
+from incrowd.sets.text import from_coders, which_columns
+from incrowd.tables.read import reason_of
+
+_BATCH_ROWS = 1 << 20
+_TYPES = "Names are texts or whole numbers: turn the column into one of them."
+
+
+def read_parquet(
+    source: SetSource, options: SetOptions, listed: pa.Array | None, shelf: Shelf = IN_MEMORY
+) -> SetFile:
+    """Read a Parquet file block by block: names become numbers before the next block comes.
+
+    Part files have the columns of the first, of the same types.
+    """
+    with _damage_told(source.path):
+        first, n_rows = _head(source)
+        listing = _list_column(first, options, source.where)
+        if listing is None:
+            return _read_pairs(source, first, n_rows, options, listed, shelf)
+        return _read_lists(source, first, n_rows, listing, options, listed, shelf)
+
+
+@contextmanager
+def _damage_told(path: Path) -> Iterator[None]:
+    """Say what is wrong with a file in place of what Arrow raises."""
+    try:
+        yield
+    except MemoryError:
+        raise DataError(
+            f"{path}: it does not fit into memory, or it is damaged",
+            remedy="Read it on a larger machine, or write it again.",
+        ) from None
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        if isinstance(error, OSError) and error.errno:
+            raise DataError(f"{path}: it cannot be read ({reason_of(error)})") from None
+        raise DataError(
+            f"{path}: it is no Parquet file, or it is damaged or cut off",
+            remedy="Write it again, or fetch it again.",
+        ) from None
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """Open a Parquet file; what is wrong with it is told of this very file."""
+    from pyarrow import parquet
+
+    with _damage_told(path), path.open("rb") as file:
+        yield parquet.ParquetFile(file)
+
+
+def _head(source: SetSource) -> tuple[pa.Schema, int]:
+    """Return the columns of all part files, and how many rows they have together."""
+    first: pa.Schema | None = None
+    n_rows = 0
+    for path in source.parts:
+        with _opened(path) as part:
+            schema = part.schema_arrow
+            n_rows += part.metadata.num_rows
+        if first is not None and not schema.equals(first):
+            raise DataError(
+                f"{path}: it has other columns than {source.parts[0].name}",
+                remedy="Write all part files with the same columns.",
+            )
+        first = schema
+    assert first is not None  # there is at least one part
+    return first, n_rows
+
+
+def _batches(
+    source: SetSource, n_rows: int, columns: list[str]
+) -> Iterator[tuple[str, int, pa.RecordBatch]]:
+    """Read part after part: its name, how many of its rows came before, and some rows."""
+    for path in source.parts:
+        n_before = 0
+        with _opened(path) as part:
+            for batch in part.iter_batches(n_rows, columns=columns):
+                yield str(path), n_before, batch
+                n_before += batch.num_rows
+
+
+def _read_pairs(
+    source: SetSource,
+    schema: pa.Schema,
+    n_entries: int,
+    options: SetOptions,
+    listed: pa.Array | None,
+    shelf: Shelf,
+) -> SetFile:
+    where = source.where
+    row, item = which_columns(list(schema.names), options, where)
+    names = schema.names[row], schema.names[item]
+    room = Room(options, where, shelf)
+    room.require(0, 0, n_entries)
+    rows, items = NameCoder(n_entries, shelf), NameCoder(n_entries, shelf)
+    for path, n_before, batch in _batches(source, _BATCH_ROWS, list(names)):
+        for coder, name in zip((rows, items), names, strict=True):
+            coder.add(checked_names(batch.column(name), name, path, n_before))
+        room.require(0, 0, n_entries, rows.n_text + items.n_text)
+    pa.default_memory_pool().release_unused()
+    built = from_coders(rows, items, listed, options, where, shelf)
+    stored = SetFormat(
+        PAIRS,
+        row_column=names[0],
+        item_column=names[1],
+        row_type=type_name(schema.field(names[0]).type),
+        item_type=type_name(schema.field(names[1]).type),
+    )
+    return SetFile(built.sets, stored, built.notes, source.path.name)
+
+
+def _read_lists(
+    source: SetSource,
+    schema: pa.Schema,
+    n_expected: int,
+    listing: str,
+    options: SetOptions,
+    listed: pa.Array | None,
+    shelf: Shelf,
+) -> SetFile:
+    where, name = source.where, source.path.name
+    row_column = _row_column(schema, listing, options, where)
+    columns = [listing] if row_column is None else [row_column, listing]
+    rows, items = NameCoder(shelf=shelf), NameCoder(shelf=shelf)
+    room = Room(options, where, shelf)
+    room.require(n_expected, 0, 0)
+    sizes = Growing(np.int32, n_expected=n_expected)
+    n_rows = 0
+    for path, n_before, batch in _batches(source, _BATCH_ROWS >> 3, columns):
+        lists = batch.column(listing)
+        if lists.null_count:
+            at = n_before + int(np.flatnonzero(lists.is_null().to_numpy(zero_copy_only=False))[0])
+            raise DataError(
+                f"{path}, column {listing!r}: row {at + 1:,} has no list",
+                remedy="Write an empty list for a row without items.",
+            )
+        lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False)
+        sizes.append(lengths)
+        n_text = rows.n_text + items.n_text
+        room.require(n_expected, 0, items.n_entries + int(lengths.sum()), n_text)
+        items.add(checked_names(lists.flatten(), listing, path, items.n_entries))
+        if row_column is not None:
+            rows.add(checked_names(batch.column(row_column), row_column, path, n_before))
+        n_rows += len(lists)
+    if n_rows == 0:
+        raise DataError(f"{where}: there is no row", remedy="Give a file with rows.")
+    row_names = listed
+    if row_column is not None:
+        row_codes, row_names = rows.settled()
+        if len(row_names) < n_rows:
+            raise DataError(
+                f"{where}, column {row_column!r}: {n_rows - len(row_names):,} rows have the name "
+                "of another row",
+                remedy="Give every row a name of its own, or join their lists.",
+            )
+        row_names = row_names.take(pa.array(row_codes))
+        del row_codes
+    elif listed is not None and len(listed) != n_rows:
+        raise DataError(
+            f"{where}: there are {n_rows:,} rows, and {name}.rows lists {len(listed):,}",
+            remedy="List the rows of this very file, or take the list away.",
+        )
+    codes, item_names = items.settled()
+    room.require(n_rows, len(item_names), len(codes))
+    pairs = Pairs(None, codes, n_rows, len(item_names), sizes.settled())
+    del codes
+    sets, notes = from_pairs(pairs, row_names, item_names, options, where, shelf)
+    stored = SetFormat(
+        LISTS,
+        row_column=row_column or "",
+        item_column=listing,
+        row_type="" if row_column is None else type_name(schema.field(row_column).type),
+        item_type=type_name(schema.field(listing).type.value_type),
+    )
+    return SetFile(sets, stored, notes, name)
+
+
+def _list_column(schema: pa.Schema, options: SetOptions, where: str) -> str | None:
+    """Return the column of lists that holds the sets, if there is one."""
+    lists = [field.name for field in schema if _is_list(field.type)]
+    if options.item_column is not None:
+        return options.item_column if options.item_column in lists else None
+    if len(lists) > 1:
+        raise DataError(
+            f"{where}: there are {len(lists):,} columns of lists, and sets need one",
+            remedy="State item_column.",
+        )
+    return lists[0] if lists else None
+
+
+def _row_column(schema: pa.Schema, listing: str, options: SetOptions, where: str) -> str | None:
+    """Return the column that names the rows of a column of lists: as stated, or the only other."""
+    others = [name for name in schema.names if name != listing]
+    if options.row_column is not None:
+        which_columns([options.row_column, listing], options, where)
+        if options.row_column not in others:
+            raise DataError(
+                f"{where}: there is no column {options.row_column!r}",
+                remedy=f"Known: {', '.join(others[:20])}.",
+            )
+        return options.row_column
+    if len(others) > 1:
+        raise DataError(
+            f"{where}: there are {len(others):,} columns beside the lists, and one may name rows",
+            remedy="State row_column.",
+        )
+    return others[0] if others else None
+
+
+def checked_names(names: pa.Array, column: str, where: str, n_before: int) -> pa.Array:
+    """Return a column's block as names; raises for a type that names nothing, and for nulls."""
+    kind = names.type.value_type if types.is_dictionary(names.type) else names.type
+    is_text = types.is_string(kind) or types.is_large_string(kind) or kind == pa.string_view()
+    if not (is_text or types.is_integer(kind)):
+        raise DataError(f"{where}, column {column!r}: its type is {kind}", remedy=_TYPES)
+    if names.null_count:
+        at = n_before + int(np.flatnonzero(names.is_null().to_numpy(zero_copy_only=False))[0])
+        raise DataError(
+            f"{where}, column {column!r}: entry {at + 1:,} is missing",
+            remedy="Leave the entry out, or give it a name.",
+        )
+    if is_text:
+        values = names.dictionary if types.is_dictionary(names.type) else names
+        if len(values) and pc.min(pc.binary_length(values.cast(pa.large_string()))).as_py() == 0:
+            raise DataError(
+                f"{where}, column {column!r}: a name is empty",
+                remedy="Give every row and every item a name.",
+            )
+    elif types.is_uint64(kind):
+        values = names.dictionary if types.is_dictionary(names.type) else names
+        if len(values) and pc.max(values).as_py() >= 1 << 63:
+            raise DataError(
+                f"{where}, column {column!r}: a number is beyond 64 bits with a sign",
+                remedy="Turn the column into texts.",
+            )
+    return names
+
+
+def type_name(kind: pa.DataType) -> str:
+    """Return the name of a column's plain type."""
+    return str(kind.value_type if types.is_dictionary(kind) else kind)
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))

@@ -1,1 +1,0 @@
-"""Tables whose rows lie on an engine: only counts and distinct rows come to this process."""

@@ -1,0 +1,1 @@
+"""Tables: schema, reading, writing, frames, role proposals."""

@@ -1,0 +1,308 @@
+"""Data frames in and out (pandas, polars, pyarrow), and their columns as the few types incrowd
+uses.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from incrowd.errors import DataError
+from incrowd.tables.sniff import MAX_COLUMNS, check_names
+from incrowd.tables.table import Format, Table
+from incrowd.tables.text import LongCells
+
+BLOCK_ROWS = 1 << 16
+"""Rows that are copied and written at a time: fixed, since chunks show in the bytes of a file."""
+
+_PART_BYTES = 1 << 30  # of strings in one array, well below what 32-bit offsets can address
+
+
+def settled(frame: pa.Table, where: str) -> pa.Table:
+    """Return the table with plain types, no metadata and nulls for all that is missing.
+
+    Integers, floats, decimals, booleans, dates, times and strings stay what they are;
+    dictionaries are decoded. Raises DataError for nested and other types, for names that are
+    empty or occur twice, for no rows or columns and for cells beyond the limits.
+    """
+    refuse_types(frame.schema, where)
+    if frame.num_rows == 0:
+        raise DataError(f"{where}: there is no row", remedy="Give a table with rows.")
+    faults = CellFaults(where)
+    plain = settled_block(frame)
+    faults.look(plain)
+    faults.refuse()
+    return plain
+
+
+def settled_block(block: pa.Table) -> pa.Table:
+    """Return some rows with plain types and nulls; the types are the same for any of the rows."""
+    columns = [_settled(column) for column in block.columns]
+    return pa.table(columns, names=list(block.column_names))
+
+
+def plain_zeros(block: pa.Table) -> pa.Table:
+    """Return the rows with 0.0 for every −0.0: one value to whoever counts, two in a file."""
+    for number, field in enumerate(block.schema):
+        if types.is_floating(field.type):
+            zero = pa.scalar(0.0, field.type)
+            block = block.set_column(number, field, pc.add(block.column(number), zero))
+    return block
+
+
+class CellFaults:
+    """What settled cells must not be, looked for block by block: too long, or with a NUL."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._long_cells = LongCells(where)
+        self._with_nul: dict[int, str] = {}  # columns' names by number
+
+    def look(self, block: pa.Table) -> None:
+        """Look at the next rows."""
+        self._long_cells.look(block)
+        for number, name in enumerate(block.column_names, 1):
+            column = block.column(number - 1)
+            is_text = types.is_string(column.type)
+            if is_text and pc.any(pc.match_substring(column, "\0")).as_py():
+                self._with_nul[number] = name
+
+    def refuse(self) -> None:
+        """Raise where there was one."""
+        self._long_cells.refuse()
+        for number in sorted(self._with_nul):
+            raise DataError(
+                f"{self._where}: column {number} holds text with NUL characters",
+                remedy="Take them out: text files cannot hold them.",
+                examples=[self._with_nul[number]],
+            )
+
+
+def refuse_types(schema: pa.Schema, where: str) -> None:
+    """Raise for columns that no table of values has: none, too many, unnamed, nested, binary."""
+    if not len(schema):
+        raise DataError(f"{where}: there is no column", remedy="Give a table with columns.")
+    if len(schema) > MAX_COLUMNS:
+        raise DataError(
+            f"{where}: there are {len(schema):,} columns, and a table may have {MAX_COLUMNS:,}",
+            remedy="Keep the columns that the release needs.",
+        )
+    check_names(list(schema.names), where)
+    for field in schema:
+        if types.is_nested(field.type):
+            raise DataError(
+                f"{where}: column {field.name!r} is nested ({_short(field.type)})",
+                remedy="Give each value a column of its own, or leave the column out.",
+            )
+        if not _is_known(field.type):
+            raise DataError(
+                f"{where}: column {field.name!r} has the type {_short(field.type)}, which is not "
+                "supported",
+                remedy="Turn it into numbers, text or dates, or leave the column out.",
+            )
+
+
+def fresh(frame: pa.Table) -> pa.Table:
+    """Return the same rows in new arrays that hold nothing else.
+
+    Neither unused categories nor metadata come along, nor rows around a slice, nor what lies in
+    memory under a null (masking a value leaves it there, and an Arrow file would carry it out).
+    Chunks have ``BLOCK_ROWS`` rows, however those of ``frame`` were cut.
+    """
+    names = list(frame.column_names)
+    blocks = []
+    for start in range(0, max(1, frame.num_rows), BLOCK_ROWS):
+        block = frame.slice(start, BLOCK_ROWS)
+        rows = pa.array(np.arange(block.num_rows, dtype=np.int64))
+        columns = [_blanked(_decoded(column).take(rows)) for column in block.columns]
+        blocks.append(pa.table(columns, names=names).combine_chunks())
+    return pa.concat_tables(blocks)
+
+
+def _blanked(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Put a value that the column shows anyway under its nulls."""
+    if column.null_count == 0 or types.is_null(column.type):
+        return column
+    nothing = pa.scalar(None, column.type)
+    if column.null_count == len(column):
+        return pa.chunked_array([pa.nulls(len(column), column.type)])
+    shown = column.drop_null()[0]
+    return pc.if_else(pc.is_valid(column), column.fill_null(shown), nothing)
+
+
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    is_dictionary = types.is_dictionary(column.type)
+    return column.cast(column.type.value_type) if is_dictionary else column
+
+
+def _settled(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    column = _decoded(column)
+    kind = column.type
+    if types.is_float16(kind):
+        column = column.cast(pa.float32())
+    elif types.is_date64(kind):
+        column = column.cast(pa.date32())
+    elif types.is_large_string(kind) or kind == pa.string_view():
+        wide = column.cast(pa.large_string())
+        parts = [part for chunk in wide.chunks for part in _narrowed(chunk)]
+        column = pa.chunked_array(parts, pa.string())
+    is_absent = None
+    if types.is_string(column.type):
+        is_absent = pc.equal(column, "")
+    elif types.is_floating(column.type):
+        is_absent = pc.is_nan(column)
+    if is_absent is not None and pc.any(is_absent).as_py():
+        column = pc.if_else(pc.fill_null(is_absent, True), pa.scalar(None, column.type), column)
+    return column
+
+
+def _narrowed(chunk: pa.Array) -> list[pa.Array]:
+    """Cast large strings to strings, in parts that 32-bit offsets can address."""
+    if chunk.nbytes > _PART_BYTES and len(chunk) > 1:
+        half = len(chunk) // 2
+        return [*_narrowed(chunk.slice(0, half)), *_narrowed(chunk.slice(half))]
+    return [chunk.cast(pa.string())]
+
+
+def _is_known(kind: pa.DataType) -> bool:
+    if types.is_dictionary(kind):
+        return _is_known(kind.value_type)
+    if types.is_string(kind) or types.is_large_string(kind) or kind == pa.string_view():
+        return True
+    is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    is_time = types.is_date(kind) or types.is_timestamp(kind) or types.is_time(kind)
+    return bool(is_number or is_time or types.is_boolean(kind) or types.is_null(kind))
+
+
+def _short(kind: pa.DataType) -> str:
+    text = str(kind).replace("\n", " ")
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+# Data frames in and out: pandas, polars and pyarrow, each back as the kind that it came as.
+
+FRAME_KINDS = ("pandas", "polars", "pyarrow")
+
+SPARK = "spark"
+"""The kind of frames whose rows lie elsewhere."""
+
+_WHERE = "the frame"
+
+
+def is_spark_frame(frame: Any) -> bool:
+    """Whether it is a frame of Spark, or of Spark Connect."""
+    from narwhals import dependencies
+
+    return dependencies.is_pyspark_dataframe(frame) or dependencies.is_pyspark_connect_dataframe(
+        frame
+    )
+
+
+def from_frame(frame: Any, *, missing_values: tuple[str, ...] = ()) -> tuple[Table, str]:
+    """Take a frame's columns in, and say which kind it was, for ``to_frame``.
+
+    A pandas index is dropped, categories become their values, NaN and empty strings are missing;
+    a lazy polars frame is collected. Raises DataError for nested or mixed columns and for names
+    that are not text, and for anything that is not a frame.
+    """
+    from narwhals import dependencies
+
+    if dependencies.is_pandas_dataframe(frame):
+        taken, kind = _from_pandas(frame), "pandas"
+    elif dependencies.is_polars_dataframe(frame):
+        taken, kind = frame.to_arrow(), "polars"
+    elif dependencies.is_polars_lazyframe(frame):
+        taken, kind = _collected(frame), "polars"
+    elif isinstance(frame, pa.Table):
+        taken, kind = frame, "pyarrow"
+    else:
+        raise DataError(
+            f"{type(frame).__name__} is not a frame that can be read",
+            remedy=f"Give a frame of {', '.join(FRAME_KINDS)}, or the path of a file.",
+        )
+    plain = settled(taken, _WHERE)
+    return Table(plain, Format("arrow"), tuple(missing_values), _WHERE), kind
+
+
+def as_table(frame: Any) -> Table:
+    """Return a table as it is, and anything else as ``from_frame`` takes it in."""
+    return frame if isinstance(frame, Table) else from_frame(frame)[0]
+
+
+def to_frame(table: pa.Table, kind: str) -> Any:
+    """Hand a table out as a frame of the kind, in memory of its own.
+
+    In pandas, whole numbers and booleans with missing values are nullable (Int64, boolean): as
+    floats or objects they would come back as something else.
+    """
+    plain = fresh(table)
+    if kind == "pyarrow":
+        return plain
+    if kind == "polars":
+        import polars as pl
+
+        return pl.from_arrow(plain)
+    if kind == "pandas":
+        return _to_pandas(plain)
+    raise ValueError(f"no frame is of the kind {kind!r}")
+
+
+def _collected(frame: Any) -> pa.Table:
+    from polars.exceptions import PolarsError
+
+    try:
+        return frame.collect().to_arrow()
+    except (PolarsError, OSError) as error:
+        raise DataError(
+            f"the lazy frame cannot be collected ({type(error).__name__})",
+            remedy="Collect it yourself to see why, and give what you get.",
+        ) from None
+
+
+def _from_pandas(frame: Any) -> pa.Table:
+    names = list(frame.columns)
+    unnamed = [position for position, name in enumerate(names, 1) if not isinstance(name, str)]
+    if unnamed:
+        raise DataError(
+            f"{_WHERE}: {len(unnamed)} names of columns are not text (first: column {unnamed[0]})",
+            remedy="Name them: frame.columns = [str(name) for name in frame.columns].",
+        )
+    columns = []
+    for position, name in enumerate(names):
+        series = frame.iloc[:, position]
+        try:
+            column = pa.array(series, from_pandas=True)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            kinds = sorted({type(value).__name__ for value in series.dropna()})
+            raise DataError(
+                f"{_WHERE}: column {name!r} cannot be read as one type "
+                f"(dtype {series.dtype}; it holds {', '.join(kinds[:4])})",
+                remedy=f"Make it one: frame[{name!r}] = frame[{name!r}].astype(str), for example.",
+            ) from None
+        columns.append(column)
+    return pa.table(columns, names=names)
+
+
+def _to_pandas(plain: pa.Table) -> Any:
+    import pandas as pd
+
+    nullable = {
+        pa.int8(): pd.Int8Dtype(),
+        pa.int16(): pd.Int16Dtype(),
+        pa.int32(): pd.Int32Dtype(),
+        pa.int64(): pd.Int64Dtype(),
+        pa.uint8(): pd.UInt8Dtype(),
+        pa.uint16(): pd.UInt16Dtype(),
+        pa.uint32(): pd.UInt32Dtype(),
+        pa.uint64(): pd.UInt64Dtype(),
+        pa.bool_(): pd.BooleanDtype(),
+    }
+    columns = {}
+    for name, column in zip(plain.column_names, plain.columns, strict=True):
+        mapper = nullable.get if column.null_count else None
+        columns[name] = column.to_pandas(types_mapper=mapper)
+    return pd.DataFrame(columns)

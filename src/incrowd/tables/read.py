@@ -1,0 +1,408 @@
+"""Read a table from a file or a folder of part files, or say what is wrong, where, and how to
+mend it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from itertools import chain
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from incrowd.errors import DataError
+from incrowd.tables.column_types import NUMBER
+from incrowd.tables.frames import CellFaults, refuse_types, settled_block
+from incrowd.tables.sniff import MAX_COLUMNS
+from incrowd.tables.table import MANIFEST, SUCCESS, Format, Table, format_by_suffix
+from incrowd.tables.text import MAX_CELL_BYTES, open_text, text_tables
+
+__all__ = [
+    "MAX_CELL_BYTES",
+    "MAX_COLUMNS",
+    "RowSource",
+    "check_file",
+    "check_text",
+    "formula_cells",
+    "open_rows",
+    "read_table",
+    "reason_of",
+    "without_rows",
+]
+
+BATCH_ROWS = 1 << 16
+"""Rows of a Parquet file that are decoded at a time."""
+
+_NOT_TEXT = {
+    b"PK\x03\x04": "a ZIP archive or a spreadsheet",
+    b"\xd0\xcf\x11\xe0": "an old spreadsheet",
+    b"%PDF-": "a PDF",
+    b"ARROW1\0\0": "an Arrow file",
+    b"FEA1": "a Feather file",
+    b"\xff\xff\xff\xff": "an Arrow stream",
+    b"SQLite format 3\0": "a SQLite database",
+}
+_SPREADSHEET_RUNS = r"^([=+@-].|[\t\r])"
+_NUMBER_ALL_THE_SAME = rf"^({NUMBER}|[+-]?[0-9][0-9.,]*) ?%?$"
+
+
+@dataclass(frozen=True)
+class RowSource:
+    """A file, or several, of rows: their columns, how they are stored, and the rows in blocks.
+
+    ``tables`` can be gone through once. A fault may show after rows were handed on: whoever takes
+    them throws them away then.
+    """
+
+    schema: pa.Schema
+    format: Format
+    tables: Iterator[pa.Table]
+
+
+def read_table(
+    path: str | os.PathLike[str],
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    header: bool | None = None,
+    missing_values: tuple[str, ...] = (),
+) -> Table:
+    """Read CSV, TSV (also .gz, .zst), Parquet or Arrow; the name's ending tells which.
+
+    Cells of text files come exactly as they stand, as strings, and an empty one is null. What is
+    not stated of a text file is found: the delimiter among ``, ; tab |``, the encoding by its
+    byte order mark or else UTF-8, the header unless the first line may be data. Without a header
+    the columns are ``column_1`` and so on. Parquet and Arrow columns keep their types.
+
+    Raises DataError; a doubt about the delimiter or the header is one too.
+    """
+    path = Path(path)
+    tokens = tuple(missing_values)
+    source = open_rows(
+        path, delimiter=delimiter, encoding=encoding, header=header, missing_values=tokens
+    )
+    tables = list(source.tables)
+    if not tables:
+        raise without_rows(str(path), source.format)
+    return Table(pa.concat_tables(tables), source.format, tokens, path.name)
+
+
+def open_rows(
+    path: Path,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    header: bool | None = None,
+    missing_values: tuple[str, ...] = (),
+) -> RowSource:
+    """Open a file to read it in blocks, as ``read_table`` reads it; it may turn out to be empty."""
+    check_file(path)
+    by_name = format_by_suffix(path)
+    with _system_errors_told(path):
+        if by_name.kind != "csv":
+            schema, stored = _typed_head(path, by_name.kind)
+            return RowSource(schema, stored, _typed_tables(path, by_name.kind))
+        check_text(path)
+        dialect, stored = open_text(
+            path,
+            delimiter=delimiter,
+            encoding=encoding,
+            header=header,
+            missing_values=missing_values,
+            expects_tabs=by_name.delimiter == "\t",
+        )
+    schema = pa.schema([(name, pa.string()) for name in dialect.names])
+
+    def tables() -> Iterator[pa.Table]:
+        with _system_errors_told(path):
+            yield from text_tables(path, encoding, dialect)
+
+    return RowSource(schema, stored, tables())
+
+
+def without_rows(where: str, stored: Format) -> DataError:
+    """Return the error for a file that has columns and nothing else."""
+    if stored.kind != "csv":
+        return DataError(f"{where}: there is no row", remedy="Give a table with rows.")
+    what = "there is a header and no row" if stored.has_header else "there is no row"
+    return DataError(f"{where}: {what}", remedy="Give a file with rows.")
+
+
+def formula_cells(table: Table) -> dict[str, int]:
+    """Count, per column, cells that a spreadsheet would run as formulas; no column without any.
+
+    They begin with ``=``, ``+``, ``-`` or ``@`` and are no numbers, or with a tab or a carriage
+    return. They are data and stay as they are: it is for the caller to warn.
+    """
+    found = {}
+    for name, column in zip(table.columns, table.frame.columns, strict=True):
+        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+            continue
+        counted = pc.value_counts(column)
+        values, counts = counted.field("values"), counted.field("counts")
+        runs = pc.match_substring_regex(values, _SPREADSHEET_RUNS)
+        is_number = pc.match_substring_regex(values, _NUMBER_ALL_THE_SAME)
+        n_cells = pc.sum(counts.filter(pc.and_not(runs, is_number))).as_py() or 0
+        if n_cells:
+            found[name] = n_cells
+    return found
+
+
+def check_file(path: Path, *, may_be_empty: bool = False) -> None:
+    """Raise unless the path is a regular file with something in it that may be read."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        near = _near_names(path)
+        raise DataError(
+            f"{path}: there is no such file",
+            remedy=f"Did you mean {' or '.join(near)}?" if near else "Check the path.",
+        ) from None
+    except OSError as error:
+        raise DataError(f"{path}: it cannot be read ({reason_of(error)})") from None
+    if stat.S_ISDIR(mode):
+        raise DataError(f"{path}: it is a folder", remedy="Name one file in it.")
+    if not stat.S_ISREG(mode):
+        raise DataError(
+            f"{path}: it is not a regular file",
+            remedy="Files are read more than once: write pipes and devices to a file first.",
+        )
+    if not os.access(path, os.R_OK):
+        raise DataError(
+            f"{path}: you may not read it", remedy="Ask its owner for the right to read it."
+        )
+    if path.stat().st_size == 0 and not may_be_empty:
+        raise DataError(f"{path}: the file is empty", remedy="Give a file with rows.")
+
+
+def _near_names(path: Path) -> list[str]:
+    try:
+        names = [entry.name for entry in path.parent.iterdir()]
+    except (OSError, ValueError):
+        return []
+    return get_close_matches(path.name, names, n=3, cutoff=0.7)
+
+
+def check_text(path: Path) -> None:
+    """Raise for a file that says in its first bytes that it is something else."""
+    with path.open("rb") as file:
+        head = file.read(16)
+        file.seek(-min(4, path.stat().st_size), os.SEEK_END)
+        is_parquet = head.startswith(b"PAR1") and file.read() == b"PAR1"
+    found = next((what for mark, what in _NOT_TEXT.items() if head.startswith(mark)), "")
+    if is_parquet or found:
+        raise DataError(
+            f"{path}: it is {found or 'a Parquet file'}, not text",
+            remedy="Give it the ending of its kind, or export it as CSV in UTF-8.",
+        )
+
+
+def _typed_head(path: Path, kind: str) -> tuple[pa.Schema, Format]:
+    with path.open("rb") as file, _damage_told(path, kind):
+        source = _opened(file, kind, path)
+        schema = settled_block(_schema_of(source).empty_table()).schema
+        return schema, Format(kind, is_stream=isinstance(source, pa.RecordBatchReader))
+
+
+def _typed_tables(path: Path, kind: str) -> Iterator[pa.Table]:
+    faults = CellFaults(str(path))
+    with _system_errors_told(path), path.open("rb") as file, _damage_told(path, kind):
+        for batch in _batches(_opened(file, kind, path)):
+            if batch.num_rows:
+                table = pa.Table.from_batches([batch])
+                table.validate(full=True)
+                table = settled_block(table)
+                faults.look(table)
+                yield table
+    faults.refuse()
+
+
+@contextmanager
+def _system_errors_told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:  # of the system: those of pyarrow have been told apart by now
+        raise DataError(f"{path}: it cannot be read ({reason_of(error)})") from None
+
+
+@contextmanager
+def _damage_told(path: Path, kind: str) -> Iterator[None]:
+    try:
+        yield
+    except DataError:
+        raise
+    except MemoryError:  # a damaged length asks for more than there is, too
+        raise DataError(
+            f"{path}: it does not fit into memory, or it is damaged",
+            remedy="Read it on a larger machine, or write it again.",
+        ) from None
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        if isinstance(error, OSError) and error.errno:
+            raise
+        raise DataError(
+            f"{path}: it is no {kind.capitalize()} file, or it is damaged or cut off",
+            remedy="Write it again, or fetch it again.",
+        ) from None
+
+
+def _opened(file: Any, kind: str, path: Path) -> Any:
+    """Return pyarrow's reader of a Parquet or Arrow file whose columns are all of known types."""
+    if kind == "parquet":
+        from pyarrow import parquet
+
+        source = parquet.ParquetFile(file)
+    else:
+        head = file.read(8)
+        file.seek(0)
+        if head.startswith(b"FEA1"):
+            raise DataError(
+                f"{path}: it is in the first Feather format, which is no longer read",
+                remedy="Write it again as Feather 2, Parquet or CSV.",
+            )
+        is_stream = not head.startswith(b"ARROW1")
+        source = pa.ipc.open_stream(file) if is_stream else pa.ipc.open_file(file)
+    refuse_types(_schema_of(source), str(path))
+    return source
+
+
+def _schema_of(source: Any) -> pa.Schema:
+    return source.schema_arrow if hasattr(source, "schema_arrow") else source.schema
+
+
+def _batches(source: Any) -> Iterator[pa.RecordBatch]:
+    if hasattr(source, "iter_batches"):
+        return cast("Iterator[pa.RecordBatch]", source.iter_batches(BATCH_ROWS))
+    if isinstance(source, pa.RecordBatchReader):
+        return iter(source)
+    return (source.get_batch(number) for number in range(source.num_record_batches))
+
+
+def reason_of(error: OSError) -> str:
+    """Return the system's words for an error, without the path."""
+    return os.strerror(error.errno) if error.errno else type(error).__name__
+
+
+# A folder of part files as one table: which files they are, and their rows in blocks.
+
+_UNFINISHED = (MANIFEST, "_temporary")
+
+
+def part_files(folder: Path, kind_of: Callable[[Path], str] | None = None) -> list[Path]:
+    """Return the files of a folder that hold rows, by name.
+
+    As ``data_files`` does; raises as well where they are not all of one kind (``kind_of`` a path,
+    that of a table if it is not given).
+    """
+    paths = data_files(folder)
+    kind_of = kind_of or (lambda path: format_by_suffix(path).kind)
+    kinds = {kind_of(path): path for path in reversed(paths)}
+    if len(kinds) > 1:
+        first, second = sorted(kinds.values())[:2]
+        raise DataError(
+            f"{folder}: its part files are not of one kind ({first.name}, {second.name})",
+            remedy="Read files of one kind: move the others away.",
+        )
+    return paths
+
+
+def data_files(folder: Path) -> list[Path]:
+    """Return the files of a folder that are data, by name.
+
+    Names that begin with ``_`` or ``.`` are not. Raises DataError for a folder that was not
+    finished (a manifest or ``_temporary`` without ``_SUCCESS``), or that holds none or folders.
+    """
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as error:
+        raise DataError(f"{folder}: it cannot be read ({reason_of(error)})") from None
+    names = {entry.name for entry in entries}
+    if SUCCESS not in names and names.intersection(_UNFINISHED):
+        raise not_whole(str(folder))
+    parts = [entry for entry in entries if not entry.name.startswith(("_", "."))]
+    for entry in parts:
+        if entry.is_dir():
+            raise DataError(
+                f"{folder}: there is a folder in it, {entry.name!r}",
+                remedy="Part files lie beside each other: folders by value (year=2020) are not "
+                "read, since the value is in no file.",
+            )
+    if not parts:
+        raise DataError(f"{folder}: there is no part file in it", remedy="Check the path.")
+    return [folder / entry.name for entry in parts]
+
+
+def open_location(
+    location: Path,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    header: bool | None = None,
+    missing_values: tuple[str, ...] = (),
+) -> RowSource:
+    """Open a file, or the part files of a folder, to read rows in blocks.
+
+    Part files are written alike: what is found of the first holds for all of them, and each has
+    the columns of the first. One without rows is fine, as long as others have some.
+    """
+    paths = part_files(location) if location.is_dir() else [location]
+    first = open_rows(
+        paths[0],
+        delimiter=delimiter,
+        encoding=encoding,
+        header=header,
+        missing_values=missing_values,
+    )
+    stored = first.format
+
+    def rest() -> Iterator[RowSource]:
+        is_text = stored.kind == "csv"
+        for path in paths[1:]:
+            source = open_rows(
+                path,
+                delimiter=stored.delimiter if is_text else None,
+                encoding=encoding,
+                header=stored.has_header if is_text else None,
+                missing_values=missing_values,
+            )
+            if source.schema != first.schema:
+                raise other_columns(str(path), source.schema, paths[0].name, first.schema)
+            yield source
+
+    def tables() -> Iterator[pa.Table]:
+        n_rows = 0
+        for source in chain([first], rest()):
+            for table in source.tables:
+                n_rows += table.num_rows
+                yield table
+        if not n_rows:
+            raise without_rows(str(location), stored)
+
+    return replace(first, tables=tables())
+
+
+def not_whole(location: str) -> DataError:
+    """Return the error for a folder without the mark that all of it is there."""
+    return DataError(
+        f"{location}: the folder is not whole: there is no {SUCCESS} in it",
+        remedy="Whoever wrote it did not finish: write it again.",
+    )
+
+
+def other_columns(name: str, schema: pa.Schema, first: str, expected: pa.Schema) -> DataError:
+    """Return the error for a part file whose columns are not those of the first."""
+    if schema.names == expected.names:
+        pairs = enumerate(zip(schema.types, expected.types, strict=True), 1)
+        number = next(number for number, (kind, other) in pairs if kind != other)
+        what = f"column {number} has another type than in {first}"
+    elif len(schema) != len(expected):
+        what = f"it has {len(schema):,} columns, and {first} has {len(expected):,}"
+    else:
+        what = f"its columns are called otherwise than those of {first}"
+    return DataError(f"{name}: {what}", remedy="Write all part files with the same columns.")

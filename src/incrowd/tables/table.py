@@ -1,0 +1,143 @@
+"""A table as it was read: where it lies, its columns in their order, and how its file was
+written.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from incrowd.errors import DataError, unknown
+
+Location = Path | str
+"""A path, or the text of an address (``s3a://bucket/people``) or of a folder that is to be made
+(it ends in a slash)."""
+
+
+def located(text: str | Path, base: Path | None = None) -> Location:
+    """Return a stated location as it is seen from a folder."""
+    if isinstance(text, str) and is_address(text):
+        return text
+    path = Path(text) if base is None else base / text
+    if isinstance(text, str) and text.endswith(("/", os.sep)):
+        return f"{path}/"
+    return path
+
+
+def is_address(location: Location | None) -> bool:
+    """Whether it names another file system than this machine's."""
+    return isinstance(location, str) and "://" in location
+
+
+def is_folder(location: Location) -> bool:
+    """Whether it is many files: an address, a folder, or to be one."""
+    return isinstance(location, str) or location.is_dir()
+
+
+def name_of(location: Location) -> str:
+    """Return the last part of a location, to name it in messages."""
+    return str(location).rstrip("/").rsplit("/", 1)[-1]
+
+
+# A table as it was read: columns in their order, and how the file was written.
+
+COMPRESSIONS = {".gz": "gz", ".zst": "zst"}
+
+SUCCESS, MANIFEST = "_SUCCESS", "_manifest.json"
+"""The mark of a whole folder, and the list of its part files."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a table is stored, so that a release can come back the same way."""
+
+    kind: str = "csv"  # csv, parquet or arrow
+    compression: str = ""  # "", gz or zst (csv only)
+    delimiter: str = ","
+    encoding: str = "utf-8"  # how the input was decoded; releases are written in UTF-8
+    has_header: bool = True
+    newline: str = "\n"
+    is_stream: bool = False  # arrow only: the streaming format instead of the file format
+
+
+SUFFIXES = {
+    ".csv": Format(),
+    ".tsv": Format(delimiter="\t"),
+    ".txt": Format(),
+    ".parquet": Format("parquet"),
+    ".pq": Format("parquet"),
+    ".arrow": Format("arrow"),
+    ".feather": Format("arrow"),
+    ".ipc": Format("arrow"),
+    ".arrows": Format("arrow", is_stream=True),
+}
+
+
+def format_by_suffix(path: Path) -> Format:
+    """Return what a file's name says of it: kind, compression, and tabs for .tsv.
+
+    Case does not matter. Raises DataError for a name that ends in nothing known.
+    """
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    compression = COMPRESSIONS.get(suffixes[-1], "") if suffixes else ""
+    if compression:
+        suffixes.pop()
+    known = SUFFIXES.get(suffixes[-1]) if suffixes else None
+    if known is None:
+        ending = f"ends in {suffixes[-1]!r}" if suffixes else "has no ending"
+        raise DataError(
+            f"{path}: the name {ending}, which tells no kind of table",
+            remedy=f"Known are {', '.join(SUFFIXES)}; .csv, .tsv and .txt may be followed by "
+            ".gz or .zst. Export a spreadsheet as CSV (UTF-8).",
+        )
+    if compression and known.kind != "csv":
+        raise DataError(
+            f"{path}: {known.kind} files are not compressed as a whole",
+            remedy=f"Leave {path.suffix} off; of an input, unpack it first.",
+        )
+    return replace(known, compression=compression)
+
+
+def suffix_of(stored: Format) -> str:
+    """Return the ending by which the name of a file tells that it is stored so."""
+    like = Format(
+        stored.kind,
+        delimiter="\t" if stored.kind == "csv" and stored.delimiter == "\t" else ",",
+        is_stream=stored.is_stream,
+    )
+    suffix = next(suffix for suffix, known in SUFFIXES.items() if known == like)
+    return suffix + next((end for end, by in COMPRESSIONS.items() if by == stored.compression), "")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns as Arrow arrays; a null is a missing value.
+
+    Columns of text files are strings exactly as they stand in the file (an empty cell is null);
+    columns of Parquet and Arrow files and of frames keep their types. ``missing_values`` are
+    tokens that also mean missing; they stay in the columns as they were read.
+    """
+
+    frame: pa.Table
+    format: Format = field(default_factory=Format)
+    missing_values: tuple[str, ...] = ()
+    name: str = "the table"
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return int(self.frame.num_rows)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns' names, in the file's order."""
+        return list(self.frame.column_names)
+
+    def require(self, names: list[str] | tuple[str, ...], where: str) -> None:
+        """Raise unless every name is a column, naming the near ones."""
+        for name in names:
+            if name not in self.frame.column_names:
+                raise unknown("column", name, self.columns, where=where)

@@ -1,0 +1,194 @@
+"""Write a release: the same rows give the same bytes, and the file holds nothing besides them."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from incrowd.tables.column_types import labels_of
+from incrowd.tables.frames import BLOCK_ROWS, fresh
+from incrowd.tables.table import Format, format_by_suffix
+
+GROUP_ROWS = 16 * BLOCK_ROWS
+"""Rows of a row group of a Parquet file: fixed, since they show in its bytes."""
+
+_BLOCK_BYTES = 1 << 24  # of cells that are turned into text at a time
+_ALWAYS_QUOTED = ('"', "\r", "\n", "\ufeff")  # a byte order mark must not begin a file
+
+
+def format_of_path(path: str | os.PathLike[str], like: Format | None = None) -> Format:
+    """Return the format that an output's name asks for; text keeps the dialect of ``like``.
+
+    Releases are UTF-8 whatever the input was. Raises DataError for an ending that is not known.
+    """
+    asked = format_by_suffix(Path(path))
+    if like is None or like.kind != asked.kind:
+        return asked
+    if asked.kind == "arrow":
+        return replace(asked, is_stream=asked.is_stream or like.is_stream)
+    delimiter = asked.delimiter if asked.delimiter == "\t" else like.delimiter
+    return replace(like, compression=asked.compression, delimiter=delimiter, encoding="utf-8")
+
+
+def write_table(frame: pa.Table, path: str | os.PathLike[str], format: Format) -> None:
+    """Write a table so that it reads back the same; on disk when this returns.
+
+    Text is UTF-8 and quoted only where it must be; a null is an empty cell. Parquet and Arrow
+    files are written from fresh arrays, without metadata of their origin. Raises OSError as the
+    system does (no space left, no right to write); what was written by then is the caller's.
+    """
+    write_tables(iter([frame]), frame.schema, path, format)
+
+
+def write_tables(
+    tables: Iterator[pa.Table], schema: pa.Schema, path: str | os.PathLike[str], format: Format
+) -> None:
+    """Write tables with the columns of ``schema`` as one, to the bytes of ``write_table``.
+
+    However the rows are cut into tables, the bytes are the same; no more of them are held than
+    the largest table has, and ``GROUP_ROWS``.
+    """
+    with Path(path).open("wb") as file:
+        if format.kind == "csv":
+            with packed(file, format.compression) as stream:
+                for block in _text_blocks(tables, schema, format):
+                    stream.write(block)
+        elif format.kind == "parquet":
+            _write_parquet(tables, schema, file)
+        elif format.kind == "arrow":
+            _write_arrow(tables, schema, file, format.is_stream)
+        else:
+            raise ValueError(f"no table is stored as {format.kind!r}")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def regrouped(tables: Iterable[pa.Table], n_rows: int) -> Iterator[pa.Table]:
+    """Yield the same rows in tables of ``n_rows`` rows each but the last; nothing is copied."""
+    held: list[pa.Table] = []
+    n_held = 0
+    for table in tables:
+        start = 0
+        while start < table.num_rows:
+            piece = table.slice(start, n_rows - n_held)
+            start += piece.num_rows
+            n_held += piece.num_rows
+            held.append(piece)
+            if n_held == n_rows:
+                whole, held, n_held = pa.concat_tables(held), [], 0
+                yield whole
+                del whole
+        del table  # or it would be in memory while the next one is made
+    if held:
+        yield pa.concat_tables(held)
+
+
+@contextmanager
+def packed(file: Any, compression: str) -> Iterator[Any]:
+    """Yield a file whose content is packed into ``file``, with neither name nor time."""
+    if compression == "gz":
+        with gzip.GzipFile("", "wb", 6, file, mtime=0) as stream:
+            yield stream
+    elif compression == "zst":
+        # pyarrow closes what it packs into, and the caller still has to flush to the disk
+        with (
+            os.fdopen(os.dup(file.fileno()), "wb") as same_file,
+            pa.CompressedOutputStream(same_file, "zstd") as stream,
+        ):
+            yield stream
+    else:
+        yield file
+
+
+# ── text ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _text_blocks(tables: Iterator[pa.Table], schema: pa.Schema, stored: Format) -> Iterator[Any]:
+    if stored.has_header:
+        names = _quoted(pa.array(schema.names, pa.string()), stored.delimiter, False)
+        yield (stored.delimiter.join(names.to_pylist()) + stored.newline).encode()
+    for rows in regrouped(tables, BLOCK_ROWS):
+        for block in _cut(rows):
+            cells = [
+                _quoted(labels_of(column), stored.delimiter, len(schema) == 1)
+                for column in block.columns
+            ]
+            lines = pc.binary_join_element_wise(*cells, stored.delimiter)
+            ended = pc.binary_join_element_wise(lines, stored.newline, "")
+            yield joined_bytes(ended)
+
+
+def _cut(block: pa.Table) -> list[pa.Table]:
+    """Halve a block of wide or long cells until one Arrow string can hold its text."""
+    n_bytes = sum(map(_text_bytes, block.columns)) + 32 * block.num_rows * block.num_columns
+    if n_bytes <= _BLOCK_BYTES or block.num_rows == 1:
+        return [block]
+    half = block.num_rows // 2
+    return [*_cut(block.slice(0, half)), *_cut(block.slice(half))]
+
+
+def _text_bytes(column: pa.ChunkedArray) -> int:
+    """Return how much text a column may be; a dictionary's longest value may be in every cell."""
+    if not pa.types.is_dictionary(column.type):
+        return int(column.nbytes)
+    lengths = [pc.max(pc.binary_length(part.dictionary)).as_py() or 0 for part in column.chunks]
+    return len(column) * max(lengths, default=0)
+
+
+def _quoted(cells: pa.Array, delimiter: str, is_alone: bool) -> pa.Array:
+    """Quote the cells that would not read back otherwise, and write nulls as nothing.
+
+    Those hold the delimiter, a quote, a line end or a byte order mark. Nothing at all on a line
+    would be no row to most readers, so a null in the only column is a quoted nothing.
+    """
+    cells = pc.fill_null(cells, "")
+    content = joined_bytes(cells).to_pybytes()
+    special = [mark for mark in (delimiter, *_ALWAYS_QUOTED) if mark.encode() in content]
+    if special:  # rare in most columns, and dear to look for cell by cell
+        needs_quotes = pc.match_substring(cells, special[0])
+        for mark in special[1:]:
+            needs_quotes = pc.or_(needs_quotes, pc.match_substring(cells, mark))
+        doubled = pc.replace_substring(cells, '"', '""')
+        quoted = pc.binary_join_element_wise('"', doubled, '"', "")
+        cells = pc.if_else(needs_quotes, quoted, cells)
+    return pc.if_else(pc.equal(cells, ""), '""', cells) if is_alone else cells
+
+
+def joined_bytes(texts: pa.Array) -> pa.Buffer:
+    """Return the bytes of all texts, one after the other."""
+    whole = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts)
+    return pc.binary_join(whole, "")[0].as_buffer()
+
+
+# ── typed ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _write_parquet(tables: Iterator[pa.Table], schema: pa.Schema, file: Any) -> None:
+    from pyarrow import parquet
+
+    with parquet.ParquetWriter(
+        file,
+        fresh(schema.empty_table()).schema,
+        version="2.6",
+        data_page_version="1.0",
+        compression="snappy",
+    ) as writer:
+        for rows in regrouped(tables, GROUP_ROWS):
+            writer.write_table(fresh(rows))
+            del rows
+
+
+def _write_arrow(tables: Iterator[pa.Table], schema: pa.Schema, file: Any, is_stream: bool) -> None:
+    new_writer = pa.ipc.new_stream if is_stream else pa.ipc.new_file
+    with new_writer(file, fresh(schema.empty_table()).schema) as writer:
+        for rows in regrouped(tables, GROUP_ROWS):
+            writer.write_table(fresh(rows))
+            del rows

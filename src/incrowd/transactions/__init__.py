@@ -1,0 +1,1 @@
+"""Transactions: rules, roles of items, generalized items."""

@@ -1,0 +1,178 @@
+"""Loops over transactions: items replaced by generalized ones, rows that hold an itemset
+counted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.compiling import Flag, Whole, compiled, compiled_inner, compiled_into_callers
+
+
+@compiled
+def replaced(
+    starts: NDArray[np.int64],
+    items: NDArray[np.int32],
+    new_of_item: NDArray[np.int32],
+    n_new: Whole,
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return rows of the new items, each once in a row and ascending; O(entries + new items).
+
+    Rows are gathered by item and the items, in order, handed back to their rows: no sorting.
+    """
+    n_rows = len(starts) - 1
+    last_row = np.full(n_new, -1, dtype=np.int64)
+    new_starts = np.zeros(n_rows + 1, dtype=np.int64)
+    list_start = np.zeros(n_new + 2, dtype=np.int64)
+    for row in range(n_rows):
+        n_distinct = 0
+        for entry in range(starts[row], starts[row + 1]):
+            new = new_of_item[items[entry]]
+            if last_row[new] != row:
+                last_row[new] = row
+                list_start[new + 2] += 1
+                n_distinct += 1
+        new_starts[row + 1] = new_starts[row] + n_distinct
+    for new in range(2, len(list_start)):
+        list_start[new] += list_start[new - 1]
+    row_of = np.empty(new_starts[n_rows], dtype=np.int32)
+    last_row[:] = -1
+    for row in range(n_rows):
+        for entry in range(starts[row], starts[row + 1]):
+            new = new_of_item[items[entry]]
+            if last_row[new] != row:
+                last_row[new] = row
+                row_of[list_start[new + 1]] = row
+                list_start[new + 1] += 1
+    new_items = np.empty(len(row_of), dtype=np.int32)
+    next_entry = new_starts[:-1].copy()
+    for new in range(n_new):
+        for at in range(list_start[new], list_start[new + 1]):
+            row = row_of[at]
+            new_items[next_entry[row]] = new
+            next_entry[row] += 1
+    return new_starts, new_items
+
+
+# Loops that count which rows hold all of some items.
+
+ROWS_OF_LIST = 2
+"""A list is walked where it has at most so many rows for each word of bits."""
+
+
+@compiled_into_callers
+def n_bits(word: Whole) -> Whole:
+    """Return how many bits of a word are set."""
+    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    word = (word & np.uint64(0x3333333333333333)) + (
+        (word >> np.uint64(2)) & np.uint64(0x3333333333333333)
+    )
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@compiled_into_callers
+def _has(words: NDArray[np.uint64], place: Whole, row: Whole) -> Flag:
+    return (words[place, row >> 6] >> np.uint64(row & 63)) & np.uint64(1) != np.uint64(0)
+
+
+@compiled_inner
+def fill(
+    starts: NDArray[np.int64],
+    items: NDArray[np.int32],
+    first: Whole,
+    end: Whole,
+    place_of_item: NDArray[np.int32],
+    words: NDArray[np.uint64],
+    list_start: NDArray[np.int64],
+    listed: NDArray[np.int32],
+) -> None:
+    """Make the lists and the bits of rows ``first`` to ``end``, rows counted from ``first``."""
+    words[:] = 0
+    list_start[:] = 0
+    for entry in range(starts[first], starts[end]):
+        place = place_of_item[items[entry]]
+        if place >= 0:
+            list_start[place + 2] += 1
+    for place in range(2, len(list_start)):
+        list_start[place] += list_start[place - 1]
+    # list_start[place + 1] is where the next row of the place goes; at the end, where its list ends
+    for row in range(end - first):
+        for entry in range(starts[first + row], starts[first + row + 1]):
+            place = place_of_item[items[entry]]
+            if place >= 0:
+                listed[list_start[place + 1]] = row
+                list_start[place + 1] += 1
+                words[place, row >> 6] |= np.uint64(1) << np.uint64(row & 63)
+
+
+@compiled_inner
+def shortest(
+    list_start: NDArray[np.int64], places: NDArray[np.int32], low: Whole, high: Whole
+) -> Whole:
+    """Return which of ``places[low:high]`` has the shortest list."""
+    best = places[low]
+    for at in range(low + 1, high):
+        place = places[at]
+        if list_start[place + 1] - list_start[place] < list_start[best + 1] - list_start[best]:
+            best = place
+    return best
+
+
+@compiled_inner
+def has_all(
+    words: NDArray[np.uint64], places: NDArray[np.int32], low: Whole, high: Whole, row: Whole
+) -> Flag:
+    """Whether a row of the block has all of ``places[low:high]``."""
+    at = low
+    while at < high and _has(words, places[at], row):
+        at += 1
+    return at == high
+
+
+@compiled_inner
+def word_of_all(
+    words: NDArray[np.uint64], places: NDArray[np.int32], low: Whole, high: Whole, word: Whole
+) -> Whole:
+    """Return the bits of the rows that have all of ``places[low:high]``, 64 rows at a time."""
+    found = words[places[low], word]
+    for at in range(low + 1, high):
+        found &= words[places[at], word]
+    return found
+
+
+@compiled
+def count_itemsets(
+    starts: NDArray[np.int64],
+    items: NDArray[np.int32],
+    place_of_item: NDArray[np.int32],
+    n_places: Whole,
+    rows_at_once: Whole,
+    set_starts: NDArray[np.int64],
+    places: NDArray[np.int32],
+    support: NDArray[np.int64],
+) -> None:
+    """Add to ``support[set]`` the rows that have ``places[set_starts[set]:set_starts[set + 1]]``.
+
+    O(entries + sets · min(rows / 64, the rarest place's rows)).
+    """
+    n_rows = len(starts) - 1
+    words = np.zeros((n_places, (rows_at_once + 63) >> 6), dtype=np.uint64)
+    list_start = np.zeros(n_places + 2, dtype=np.int64)
+    listed = np.empty(0, dtype=np.int32)
+    for first in range(0, n_rows, rows_at_once):
+        end = min(first + rows_at_once, n_rows)
+        n_words = (end - first + 63) >> 6
+        if starts[end] - starts[first] > len(listed):
+            listed = np.empty(starts[end] - starts[first], dtype=np.int32)
+        fill(starts, items, first, end, place_of_item, words, list_start, listed)
+        for one in range(len(support)):
+            low, high = set_starts[one], set_starts[one + 1]
+            rarest = shortest(list_start, places, low, high)
+            if list_start[rarest + 1] - list_start[rarest] <= ROWS_OF_LIST * n_words:
+                for at in range(list_start[rarest], list_start[rarest + 1]):
+                    support[one] += has_all(words, places, low, high, listed[at])
+                continue
+            for word in range(n_words):
+                support[one] += n_bits(word_of_all(words, places, low, high, word))

@@ -1,0 +1,235 @@
+"""Rules p → s: public items that an attacker may know and sensitive items they must not tell;
+and the closure of stated rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from incrowd.errors import JobError, unknown
+from incrowd.sets.names import places_in
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """Rules in numbers of the items ``names``, in the order in which they were stated.
+
+    Rule r has the public items ``public[public_starts[r]:public_starts[r + 1]]`` and the
+    sensitive ones ``sensitive[sensitive_starts[r]:sensitive_starts[r + 1]]``, each ascending,
+    distinct and at least one. ``names`` are the items' names as texts.
+    """
+
+    public_starts: NDArray[np.int64]
+    public: NDArray[np.int32]
+    sensitive_starts: NDArray[np.int64]
+    sensitive: NDArray[np.int32]
+    names: pa.Array
+
+    @classmethod
+    def of(cls, stated: Sequence[tuple[Sequence[int], Sequence[int]]], names: pa.Array) -> Rules:
+        """Return rules from pairs of public and sensitive items, in numbers of ``names``.
+
+        >>> Rules.of([([2, 0], [3])], pa.array(["a", "b", "c", "h"])).public.tolist()
+        [0, 2]
+        """
+        public_starts, public = _packed([public for public, _ in stated])
+        sensitive_starts, sensitive = _packed([sensitive for _, sensitive in stated])
+        return cls(public_starts, public, sensitive_starts, sensitive, names)
+
+    @property
+    def n_rules(self) -> int:
+        """How many rules there are."""
+        return len(self.public_starts) - 1
+
+    @property
+    def public_sizes(self) -> NDArray[np.int64]:
+        """How many public items each rule has."""
+        return np.diff(self.public_starts)
+
+    @property
+    def sensitive_sizes(self) -> NDArray[np.int64]:
+        """How many sensitive items each rule has."""
+        return np.diff(self.sensitive_starts)
+
+    @property
+    def lacks_public(self) -> NDArray[np.bool_]:
+        """Whether a public item of each rule is −1, none of ``names``: it has no support."""
+        return np.minimum.reduceat(self.public, self.public_starts[:-1]) < 0
+
+    @property
+    def lacks_sensitive(self) -> NDArray[np.bool_]:
+        """Whether a sensitive item of each rule is −1, none of ``names``: its confidence is 0."""
+        return np.minimum.reduceat(self.sensitive, self.sensitive_starts[:-1]) < 0
+
+    def rule(self, number: int) -> tuple[list[str], list[str]]:
+        """Return one rule's public and sensitive items by name; all of them must have one."""
+        public = self.public[self.public_starts[number] : self.public_starts[number + 1]]
+        sensitive = self.sensitive[
+            self.sensitive_starts[number] : self.sensitive_starts[number + 1]
+        ]
+        return (
+            self.names.take(pa.array(public)).to_pylist(),
+            self.names.take(pa.array(sensitive)).to_pylist(),
+        )
+
+    def take(self, rules: NDArray[np.int64]) -> Rules:
+        """Return these rules, in this order."""
+        public_starts, public = _taken(self.public_starts, self.public, rules)
+        sensitive_starts, sensitive = _taken(self.sensitive_starts, self.sensitive, rules)
+        return Rules(public_starts, public, sensitive_starts, sensitive, self.names)
+
+    def distinct(self) -> Rules:
+        """Return the rules once each, where they first stand."""
+        n_public, public = numbered_lists(self.public_starts, self.public)
+        _, sensitive = numbered_lists(self.sensitive_starts, self.sensitive)
+        _, first = np.unique(sensitive * n_public + public, return_index=True)
+        return self if len(first) == self.n_rules else self.take(np.sort(first))
+
+    def in_items(self, names: pa.Array) -> Rules:
+        """Return the same rules in numbers of another list of distinct names.
+
+        An item that is none of these is −1, at the front of its rule: with such a public item a
+        rule has no support (``lacks_public``), with such a sensitive one its confidence is 0
+        (``lacks_sensitive``). Rules of items that are all there are as any others.
+        """
+        names = names.cast(pa.string())
+        place = places_in(self.names, names)
+        return Rules(
+            self.public_starts,
+            _ascending(self.public_starts, place[self.public]),
+            self.sensitive_starts,
+            _ascending(self.sensitive_starts, place[self.sensitive]),
+            names,
+        )
+
+
+def numbered_lists(
+    starts: NDArray[np.int64], items: NDArray[np.int32]
+) -> tuple[int, NDArray[np.int64]]:
+    """Return how many different lists there are, and for each list which of them it is."""
+    sizes = np.diff(starts)
+    number = np.zeros(len(sizes), dtype=np.int64)
+    n_different = 0
+    for size in np.unique(sizes).tolist():
+        which = np.flatnonzero(sizes == size)
+        if size == 0:
+            number[which] = n_different
+            n_different += 1
+            continue
+        matrix = items[starts[which][:, None] + np.arange(size)]
+        different, inverse = np.unique(matrix, axis=0, return_inverse=True)
+        number[which] = n_different + inverse.reshape(-1)
+        n_different += len(different)
+    return n_different, number
+
+
+def _packed(lists: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    starts = np.zeros(len(lists) + 1, dtype=np.int64)
+    np.cumsum([len(one) for one in lists], out=starts[1:])
+    items = np.array([item for one in lists for item in sorted(one)], dtype=np.int32)
+    return starts, items
+
+
+def _taken(
+    starts: NDArray[np.int64], items: NDArray[np.int32], lists: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    sizes = np.diff(starts)[lists]
+    begins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    places = np.arange(begins[-1]) - np.repeat(begins[:-1] - starts[lists], sizes)
+    return begins, items[places]
+
+
+def _ascending(starts: NDArray[np.int64], items: NDArray[np.int32]) -> NDArray[np.int32]:
+    lists = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    ascending: NDArray[np.int32] = items[np.lexsort((items, lists))]
+    return ascending
+
+
+# More rules than were stated: what somebody who knows less, or wants to know else, could infer.
+
+CLOSURES = ("none", "sensitive", "all")
+"""What is added to stated rules: nothing, every sensitive item, or also every fewer known items."""
+
+MOST_RULES = 5_000_000
+"""More are refused: they are all held and all checked."""
+
+
+def closed(rules: Rules, is_sensitive: NDArray[np.bool_], how: str) -> Rules:
+    """Return the rules, and behind them those of their closure that are none of them.
+
+    ``sensitive``: each public part with every sensitive item alone. A rule p → s t is met where
+    p → s is, since no transaction holds s and t that does not hold s; so single items suffice.
+    ``all``: also each non-empty part of every public part. Neither support nor confidence of a
+    smaller public part follows: what p leaves open of s, a part of p may still tell.
+    Raises JobError where there would be more than ``MOST_RULES``, before they are made.
+    """
+
+    if how not in CLOSURES:
+        raise unknown("closure", how, CLOSURES)
+    rules = rules.distinct()
+    if how == "none" or not rules.n_rules:
+        return rules
+    consequents = np.flatnonzero(is_sensitive).astype(np.int32)
+    parts = [
+        tuple(rules.public[begin:end].tolist())
+        for begin, end in zip(
+            rules.public_starts[:-1].tolist(), rules.public_starts[1:].tolist(), strict=True
+        )
+    ]
+    whole = dict.fromkeys(parts)
+    most = MOST_RULES // max(1, len(consequents))
+    antecedents = list(whole) if how == "sensitive" else _with_parts(whole, most, len(consequents))
+    if len(antecedents) > most:
+        raise _too_many(len(antecedents) * len(consequents))
+    number_of = {antecedent: number for number, antecedent in enumerate(antecedents)}
+    is_new = np.ones((len(antecedents), len(consequents)), dtype=np.bool_)
+    for rule in np.flatnonzero(rules.sensitive_sizes == 1).tolist():
+        item = rules.sensitive[rules.sensitive_starts[rule]]
+        is_new[number_of[parts[rule]], np.searchsorted(consequents, item)] = False
+    antecedent_of_rule, consequent_of_rule = np.nonzero(is_new)
+    sizes = np.array([len(antecedent) for antecedent in antecedents], dtype=np.int64)
+    begins = np.concatenate([[0], np.cumsum(sizes)])
+    items = np.array([item for one in antecedents for item in one], dtype=np.int32)
+    sizes = sizes[antecedent_of_rule]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    places = np.arange(starts[-1]) - np.repeat(starts[:-1] - begins[antecedent_of_rule], sizes)
+    n_new = len(antecedent_of_rule)
+    return Rules(
+        np.concatenate([rules.public_starts, rules.public_starts[-1] + starts[1:]]),
+        np.concatenate([rules.public, items[places]]),
+        np.concatenate(
+            [rules.sensitive_starts, rules.sensitive_starts[-1] + np.arange(1, n_new + 1)]
+        ),
+        np.concatenate([rules.sensitive, consequents[consequent_of_rule]]),
+        rules.names,
+    )
+
+
+def _with_parts(
+    whole: dict[tuple[int, ...], None], most: int, n_consequents: int
+) -> list[tuple[int, ...]]:
+    """Return all parts of these antecedents, once each, stated ones first."""
+    found = dict(whole)
+    for antecedent in whole:
+        if 2 ** len(antecedent) - 1 > most:
+            raise _too_many((2 ** len(antecedent) - 1) * n_consequents)
+        for size in range(1, len(antecedent)):
+            for part in combinations(antecedent, size):
+                found[part] = None
+        if len(found) > most:
+            raise _too_many(len(found) * n_consequents)
+    return list(found)
+
+
+def _too_many(n_rules: int) -> JobError:
+    return JobError(
+        f"the closure has at least {n_rules:,} rules, and {MOST_RULES:,} is the most",
+        remedy="State fewer or shorter public parts, close them over the sensitive items only, "
+        'or promise  guarantee = "km",  which needs no list.',
+    )

@@ -1,1 +1,0 @@
-"""What a release is still good for: counts, statistics and learning."""
