@@ -14,11 +14,12 @@ from benchmarks.pages import DRAWINGS, TABLES, drawings, fill
 from benchmarks.sets.samples import user_lists
 from incrowd.cli import run_with_status
 from incrowd.engines.choice import EngineChoice
-from incrowd.guarantees.table import GUARANTEES, SET_GUARANTEES
-from incrowd.job.job import InputOptions, Job, ReleaseOptions
-from incrowd.job.set_job import RuleInput, SetInput, SetReleaseOptions
+from incrowd.guarantees.table import GUARANTEES
+from incrowd.job.documents import ReleaseOptions
+from incrowd.job.inputs import InputOptions, RuleInput, SetInput
+from incrowd.job.job import Job
 from incrowd.measures.losses.tables import METRICS
-from incrowd.methods.table import METHODS, SET_METHODS
+from incrowd.methods.table import METHODS
 from incrowd.samples import write_sample
 from incrowd.sets.files import write_sets
 
@@ -94,14 +95,8 @@ def test_every_page_is_linked_from_the_readme_or_start():
 
 def test_every_field_of_a_job_is_documented():
     text = (ROOT / "docs" / "job-file.md").read_text("utf-8")
-    parts = [*GUARANTEES.values(), EngineChoice, InputOptions, ReleaseOptions, *METHODS.values()]
-    parts += [
-        *SET_GUARANTEES.values(),
-        RuleInput,
-        SetInput,
-        SetReleaseOptions,
-        *SET_METHODS.values(),
-    ]
+    parts = [*GUARANTEES.values(), *METHODS.values(), EngineChoice]
+    parts += [InputOptions, SetInput, RuleInput, ReleaseOptions]
     for part in parts:
         for item in fields(part):
             row = re.search(rf"^\| `{item.name}` \|.*$", text, re.M)

@@ -146,10 +146,10 @@ def _by_k(
         from incrowd.engines.local.engine import LocalEngine
         from incrowd.measures.losses.sets import set_losses
         from incrowd.methods.shared.of_sets.vote import SetPromise, shown
-        from incrowd.methods.table import SET_METHODS
+        from incrowd.methods.table import METHODS
         from incrowd.progress import silent
 
-        method = SET_METHODS[name](**settings)
+        method: Any = METHODS[name](**settings)
         results = []
         for k in learner.sizes.learning_k:
             promise = SetPromise(guarantee, k)

@@ -81,10 +81,10 @@ def search(
     """Search for groups in this process; they are written to ``target``."""
     from incrowd.engines.local.engine import LocalEngine
     from incrowd.methods.shared.of_sets.vote import SetPromise
-    from incrowd.methods.table import SET_METHODS
+    from incrowd.methods.table import METHODS
     from incrowd.progress import silent
 
-    method = SET_METHODS[case["method"]](**case["settings"])
+    method: Any = METHODS[case["method"]](**case["settings"])
     engine = LocalEngine(threads=1)
     started = time.perf_counter()
     found = method.search(sets, SetPromise(guarantee, case["k"]), engine, seed, silent)
@@ -97,7 +97,7 @@ def search(
 def look_at(sets: Sets, case: Case, guarantee: str, target: Path) -> dict[str, Any]:
     """Let the groups of a file vote; audit the release and say what it lost."""
     from incrowd.guarantees.sets.promises import SetEvidence
-    from incrowd.guarantees.table import SET_GUARANTEES
+    from incrowd.guarantees.table import GUARANTEES
     from incrowd.measures.losses.sets import set_losses
     from incrowd.methods.shared.of_sets.vote import SetPromise, shown
     from incrowd.sets.order import canonical_order
@@ -107,7 +107,8 @@ def look_at(sets: Sets, case: Case, guarantee: str, target: Path) -> dict[str, A
     order = canonical_order(released, None)
     evidence = SetEvidence(released.take(order), sets, order)
     vote = {} if guarantee == "suppression" else {"vote": "half"}
-    findings = SET_GUARANTEES[guarantee](k, **vote).check(evidence)
+    promise: Any = GUARANTEES[guarantee]
+    findings = promise(k, **vote).check(evidence)
     broken = [finding.summary for finding in findings if finding.holds is False]
     if broken or not any(finding.holds for finding in findings):
         raise RuntimeError(f"the audit refused a measured release: {broken}")

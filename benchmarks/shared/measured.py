@@ -181,7 +181,7 @@ def _search(rows: Rows, case: Case) -> tuple[Rows, dict[str, Any]]:
     conditions = Conditions(case["k"])
     if "search" in case:
         return _merged(rows, case)
-    method = METHODS[case["method"]](**case["settings"])
+    method: Any = METHODS[case["method"]](**case["settings"])
     engine = LocalEngine(threads=case.get("threads", 1))
     after = method.run(rows, conditions, engine, 0, silent)
     return after, dict(after.trace.figures)

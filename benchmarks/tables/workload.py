@@ -73,11 +73,12 @@ def measure(data: Path, case: dict[str, Any]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         specs = specs_of(data.parent / "hierarchies_arx", ADULT_NINE, Path(folder), AGES)
         rows, _ = encode(table, ADULT_NINE, specs)
-    method = METHODS[case["method"]](**case["settings"])
+    kind: Any = METHODS[case["method"]]
+    method = kind(**case["settings"])
     engine = LocalEngine(threads=1)
     few = rows.with_nodes(rows.nodes[:, :50].copy(), rows.is_suppressed[:50].copy())
     started = time.perf_counter()
-    METHODS[case["method"]]().run(few, Conditions(2), engine, 0, silent)
+    kind().run(few, Conditions(2), engine, 0, silent)
     compiled = time.perf_counter()
     after = method.run(rows, Conditions(case["k"]), engine, 0, silent)
     finished = time.perf_counter()

@@ -22,11 +22,12 @@ from incrowd.version import __version__
 
 if TYPE_CHECKING:
     from incrowd.audit import Audit
+    from incrowd.checking.check import check
     from incrowd.checking.tables import Owner
     from incrowd.encoding.coding import Coding
     from incrowd.errors import AuditError, IncrowdError, InfeasibleError, InputError
     from incrowd.flow.release import Release
-    from incrowd.flow.run import anonymize, check, run
+    from incrowd.flow.run import anonymize, run
     from incrowd.guarantees.adaptive.promise import AdaptiveAnonymity
     from incrowd.guarantees.evidence import Finding
     from incrowd.guarantees.sets.differential_privacy import EdgeDp, NodeDp
@@ -35,18 +36,19 @@ if TYPE_CHECKING:
     from incrowd.guarantees.transactions.promises import KmAnonymity, RuleProtection
     from incrowd.hierarchies.files import read_hierarchy, write_hierarchy
     from incrowd.hierarchies.tree import Hierarchy
-    from incrowd.job.job import Job, ReleaseOptions
-    from incrowd.job.set_job import RuleInput, SetInput, SetJob, SetReleaseOptions
+    from incrowd.job.documents import ReleaseOptions
+    from incrowd.job.inputs import RuleInput, SetInput
+    from incrowd.job.job import Job
     from incrowd.measures.attacks.composition import composition_finding
     from incrowd.measures.attacks.findings import attack_findings
     from incrowd.measures.risk.finding import risk_finding
     from incrowd.methods.adaptive.method import Adaptive
-    from incrowd.methods.cluster.method import Cluster, SetCluster
+    from incrowd.methods.cluster.method import Cluster
     from incrowd.methods.facility.method import Facility
     from incrowd.methods.full_domain.method import FullDomain
     from incrowd.methods.greedy.method import Greedy
     from incrowd.methods.microaggregate.method import Microaggregate
-    from incrowd.methods.mondrian.method import Mondrian, SetMondrian
+    from incrowd.methods.mondrian.method import Mondrian
     from incrowd.methods.randomized_response.method import RandomizedResponse
     from incrowd.methods.rbat.method import Rbat
     from incrowd.samples import census as sample_census
@@ -76,24 +78,20 @@ _HOME = {
     "Microaggregate": "incrowd.methods.microaggregate.method",
     "Mondrian": "incrowd.methods.mondrian.method",
     "NodeDp": "incrowd.guarantees.sets.differential_privacy",
-    "Owner": "incrowd.audit",
+    "Owner": "incrowd.checking.tables",
     "RandomizedResponse": "incrowd.methods.randomized_response.method",
     "Rbat": "incrowd.methods.rbat.method",
     "Release": "incrowd.flow.release",
-    "ReleaseOptions": "incrowd.job.job",
-    "RuleInput": "incrowd.job.set_job",
+    "ReleaseOptions": "incrowd.job.documents",
+    "RuleInput": "incrowd.job.inputs",
     "RuleProtection": "incrowd.guarantees.transactions.promises",
     "Schema": "incrowd.tables.schema",
-    "SetCluster": "incrowd.methods.cluster.method",
-    "SetInput": "incrowd.job.set_job",
-    "SetJob": "incrowd.job.set_job",
-    "SetMondrian": "incrowd.methods.mondrian.method",
-    "SetReleaseOptions": "incrowd.job.set_job",
+    "SetInput": "incrowd.job.inputs",
     "Smooth": "incrowd.guarantees.sets.promises",
     "Suppression": "incrowd.guarantees.sets.promises",
     "anonymize": "incrowd.flow.run",
     "attack_findings": "incrowd.measures.attacks.findings",
-    "check": "incrowd.flow.run",
+    "check": "incrowd.checking.check",
     "composition_finding": "incrowd.measures.attacks.composition",
     "read_generalized": "incrowd.transactions.generalized",
     "read_hierarchy": "incrowd.hierarchies.files",
@@ -134,11 +132,7 @@ __all__ = [
     "RuleInput",
     "RuleProtection",
     "Schema",
-    "SetCluster",
     "SetInput",
-    "SetJob",
-    "SetMondrian",
-    "SetReleaseOptions",
     "Smooth",
     "Suppression",
     "__version__",

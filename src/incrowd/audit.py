@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+import resource
+import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from incrowd.guarantees.evidence import Finding
+from incrowd.options import parameters
 from incrowd.version import __version__
+
+if TYPE_CHECKING:
+    from incrowd.guarantees.table import Guarantee
 
 
 @dataclass(frozen=True)
@@ -15,8 +22,8 @@ class Audit:
     """The record of one check of one release.
 
     ``holds`` is true when no finding is broken. ``losses`` are shares unless their name says
-    otherwise; ``incrowd.metrics`` knows each one's direction. This is the owner's edition: it may
-    carry row numbers and the input's hash, and is not for publication.
+    otherwise; ``incrowd.measures.losses`` knows each one's direction. This is the owner's edition:
+    it may carry row numbers and the input's hash, and is not for publication.
     """
 
     holds: bool
@@ -61,3 +68,42 @@ class Audit:
     def to_json(self) -> str:
         """Return the audit as indented JSON."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+
+
+def assemble(
+    guarantee: Guarantee,
+    findings: Iterable[Finding],
+    n_rows: int,
+    *,
+    losses: Mapping[str, float] | None = None,
+    stages: Mapping[str, float] | None = None,
+    **about: Any,
+) -> Audit:
+    """Return the audit that findings make; groups are told where the first finding counts them.
+
+    ``about`` are further fields of the audit. The time is that of the stages, unless stated.
+    """
+    found = tuple(findings)
+    first = found[0].figures
+    return Audit(
+        holds=all(finding.holds is not False for finding in found),
+        guarantee={
+            "name": guarantee.name,
+            "claim": guarantee.claim,
+            "parameters": parameters(guarantee),
+        },
+        findings=found,
+        losses=dict(losses or {}),
+        n_rows=n_rows,
+        n_groups=int(first.get("n_groups", 0)),
+        smallest_group=int(first.get("smallest_group", 0)),
+        stages=dict(stages or {}),
+        peak_memory_bytes=_peak_memory(),
+        **{"seconds": round(sum((stages or {}).values()), 4), **about},
+    )
+
+
+def _peak_memory() -> int:
+    """Return the most bytes that this process has held."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, field
+from collections.abc import Mapping
+from dataclasses import MISSING, field, fields
 from typing import Any
 
 
@@ -15,10 +16,12 @@ def option(
     minimum: float | None = None,
     maximum: float | None = None,
     repeats: bool = False,
+    about: str = "",
 ) -> Any:
     """Return a dataclass field that carries its help, its flag (if not its name) and bounds.
 
-    With ``repeats`` the flag may be given several times, each a text of its own.
+    With ``repeats`` the flag may be given several times, each a text of its own. ``about`` is the
+    shape of data (tables, sets, transactions) that a setting applies to, where it is not all.
     """
     metadata = {
         "help": help,
@@ -27,7 +30,37 @@ def option(
         "min": minimum,
         "max": maximum,
         "repeats": repeats,
+        "about": about,
     }
     if isinstance(default, (dict, list)):
         return field(default_factory=type(default), metadata=metadata)
     return field(default=default, metadata=metadata)
+
+
+def parameters(part: Any, shape: str = "") -> dict[str, Any]:
+    """Return a part's fields that are set, as plain values for TOML and JSON.
+
+    With ``shape`` those that are about data of another shape are left out.
+    """
+    values = {
+        item.name: getattr(part, item.name)
+        for item in fields(part)
+        if not shape or item.metadata.get("about") in (None, "", shape)
+    }
+    return {name: _plain(value) for name, value in values.items() if value not in (None, {}, ())}
+
+
+def changed(part: Any) -> dict[str, Any]:
+    """Return the fields of a part that are not as they are by default."""
+    default = type(part)()
+    return {
+        name: value
+        for name, value in parameters(part).items()
+        if getattr(part, name) != getattr(default, name)
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, tuple) else value

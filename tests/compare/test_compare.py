@@ -14,7 +14,6 @@ from incrowd.compare.page import page_of
 from incrowd.errors import InputError, JobError
 from incrowd.flow.run import run
 from incrowd.job.job import Job
-from incrowd.job.set_job import SetJob
 from incrowd.report.render import render
 from incrowd.sets.files import write_sets
 
@@ -251,7 +250,7 @@ def test_grids_that_make_no_sense_are_refused(job, census):
         grid(job, [])
     with pytest.raises(JobError, match="no compared method has a field effort"):
         grid(job, [2], efforts=["quick"])
-    noisy = SetJob.from_mapping(
+    noisy = Job.from_mapping(
         {"data": str(census), "guarantee": {"name": "edge-dp", "epsilon": 1.0}}
     )
     with pytest.raises(JobError, match="has none"):
@@ -274,7 +273,7 @@ def test_learning_holds_rows_back_before_anything_is_anonymized(job):
 
 def test_sets_are_compared_by_what_lacks_to_their_likeness(tmp_path):
     write_sets(user_lists(120, 40, seed=1), tmp_path / "lists.dat")
-    job = SetJob.from_mapping(
+    job = Job.from_mapping(
         {
             "data": str(tmp_path / "lists.dat"),
             "guarantee": {"name": "suppression", "k": 2},
@@ -297,7 +296,7 @@ def test_sets_are_compared_by_what_lacks_to_their_likeness(tmp_path):
 def test_transactions_are_compared_by_their_counts(tmp_path):
     visits = "b c e g h\na c d i j\na f l\nb e g h\nd f l\n"
     (tmp_path / "visits.dat").write_text(visits, encoding="utf-8")
-    job = SetJob.from_mapping(
+    job = Job.from_mapping(
         {
             "data": str(tmp_path / "visits.dat"),
             "guarantee": {"name": "km", "k": 2, "m": 2},

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from incrowd.errors import JobError
 from incrowd.transactions import rules as rule_closure
+from incrowd.transactions.closure import closed
 from incrowd.transactions.rule_files import rule_lines
-from incrowd.transactions.rules import Rules, closed
+from incrowd.transactions.rules import Rules
 
 N_PUBLIC, N_ITEMS = 5, 8
 NAMES = pa.array(list("abcdexyz"))

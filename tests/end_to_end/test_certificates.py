@@ -282,7 +282,7 @@ def test_documents_are_taken_back_where_the_release_fails(desk, monkeypatch):
     def fails(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("incrowd.flow.run.publish", fails)
+    monkeypatch.setattr("incrowd.flow.tables.TableFile.publish", fails)
     refused = desk.call("run", "census.csv", *FLAGS, "-o", "out.csv", *PUBLIC)
     assert refused.status == 2
     assert desk.files() == before

@@ -204,7 +204,7 @@ def test_keep_order_keeps_rows_in_place(desk):
 
 
 def test_no_key_stays_without_its_release(desk, monkeypatch):
-    import incrowd.flow.run
+    import incrowd.flow.publication
 
     (desk / "private").mkdir()
     before = desk.files()
@@ -212,7 +212,7 @@ def test_no_key_stays_without_its_release(desk, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(incrowd.flow.run, "publish", full)
+    monkeypatch.setattr(incrowd.flow.publication, "publish", full)
     finished = desk.call("run", "census.csv", "--k", 3, *FLAGS, "--key", "private/key.csv")
     assert finished.status == 2
     assert desk.files() == before

@@ -196,13 +196,13 @@ def test_matrices_and_frames_in_python():
     draw = np.random.default_rng(4)
     dense = (draw.random((80, 12)) < 0.3).astype(np.int8)
     matrix = sparse.csr_matrix(dense)
-    release = ic.anonymize(matrix, ic.SetJob(guarantee=ic.Suppression(4)))
+    release = ic.anonymize(matrix, ic.Job(guarantee=ic.Suppression(4)))
     shown = Counter(map(tuple, release.data.toarray().tolist()))
     assert min(shown.values()) >= 4
     assert release.audit.losses["created"] == 0
     rows, items = np.nonzero(dense)
     frame = pd.DataFrame({"who": [f"p{row}" for row in rows], "what": [f"t{x}" for x in items]})
-    release = ic.anonymize(frame, ic.SetJob(guarantee=ic.Smooth(4)))
+    release = ic.anonymize(frame, ic.Job(guarantee=ic.Smooth(4)))
     assert list(release.data.columns) == ["who", "what"]
     assert not release.data["who"].astype(str).str.startswith("p").any()
 

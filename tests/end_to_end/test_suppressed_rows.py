@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from incrowd.methods.base import TableMethod
 from incrowd.methods.shared.options import KEEPS
 from incrowd.methods.table import METHODS
 from incrowd.options import option
@@ -16,7 +17,7 @@ QUASI = ["sex", "zip"]
 
 
 @dataclass(frozen=True)
-class Leave:
+class Leave(TableMethod):
     """Show every row as it is, at the roots where told, and suppress the rows it is told to."""
 
     name: ClassVar[str] = "leave"

@@ -6,7 +6,7 @@ from pathlib import Path
 from engines.killing import killing_once
 from incrowd.engines.spark.engine import SparkEngine
 from incrowd.flow import run as pipeline
-from incrowd.job.set_job import job_from_mapping
+from incrowd.job.job import Job
 
 VISITS = ["b c e g h", "a c d i j", "a f l", "b e g h", "d f l"]
 
@@ -66,7 +66,7 @@ def mapping_of(name, engine):
 
 def run_job(name, folder, engine="local"):
     """Run a job; return the bytes of its release."""
-    release = pipeline.run(job_from_mapping(mapping_of(name, engine), Path(folder)))
+    release = pipeline.run(Job.from_mapping(mapping_of(name, engine), Path(folder)))
     assert release.audit.holds
     return release.path.read_bytes()
 

@@ -14,7 +14,7 @@ import incrowd as ic
 from benchmarks.sets.samples import user_lists
 from incrowd.checking.material import appraised
 from incrowd.figures.pages import owner_page, public_page
-from incrowd.job.job import ReleaseOptions
+from incrowd.job.documents import ReleaseOptions
 from incrowd.methods.shared.item_parts import FoundParts, SplitTree
 from incrowd.methods.shared.of_sets.vote import Found
 
@@ -85,7 +85,7 @@ class FirstColumn(ic.Adaptive):
         return rows.with_nodes(nodes)
 
 
-class Neighbours(ic.SetCluster):
+class Neighbours(ic.Cluster):
     """Groups of k rows that come one after the other, by content."""
 
     def search(self, sets, promise, engine, seed, progress):  # noqa: ARG002
@@ -158,7 +158,7 @@ def long_frame(sets):
 
 def lists(n_rows=200, k=5):
     """Return a release of lists."""
-    job = ic.SetJob(guarantee=ic.Smooth(k), method=Neighbours())
+    job = ic.Job(guarantee=ic.Smooth(k), method=Neighbours())
     return release_of(long_frame(user_lists(n_rows, 40, seed=1)), job)
 
 
@@ -166,7 +166,7 @@ def transactions(folder, n_rows=200):
     """Return a release of transactions with rules."""
     path = folder / "rules.txt"
     path.write_text("1 2 -> 0\n1 9 -> 3\n", encoding="utf-8")
-    job = ic.SetJob(
+    job = ic.Job(
         guarantee=ic.RuleProtection(k=2, confidence=1.0),
         method=Quarters(),
         rules=ic.RuleInput(file=str(path), sensitive_items="0,3"),

@@ -132,7 +132,7 @@ def test_the_code_to_repeat_loads(tmp_path):
         else:
             import tomllib
 
-            job = ic.SetJob.from_mapping(tomllib.loads(path.read_text(encoding="utf-8")))
+            job = ic.Job.from_mapping(tomllib.loads(path.read_text(encoding="utf-8")))
             assert job.guarantee.k == 5
         compile(code["In Python"], "page", "exec")
         assert code["In a terminal"] == "incrowd run job.toml"

@@ -26,7 +26,7 @@ from guarantees.small_transactions import (
 from incrowd.errors import InputError, JobError
 from incrowd.guarantees.transactions import km_check, rule_check
 from incrowd.guarantees.transactions.promises import KmAnonymity, RuleEvidence, RuleProtection
-from incrowd.job.job import build
+from incrowd.job.build import build
 from incrowd.sets.files import read_sets
 from oracles import rules as oracle
 from tiers import examples

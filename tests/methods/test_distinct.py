@@ -141,7 +141,7 @@ def assert_same(method, rows, n_of_row, k, engine=None):
 @examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(table=heavy_tables(), k=st.integers(1, 6))
 def test_distinct_rows_are_searched_as_rows(method, table, k, small_blocks):  # noqa: ARG001
-    assert method.spreads
+    assert method.runs_on_distinct_rows
     assert_same(method, *table, k)
 
 
@@ -315,13 +315,13 @@ def test_equal_rows_take_their_fragments_in_order():
 
 
 def test_what_does_not_spread():
-    assert not Greedy(costs={"age": "age.csv"}).spreads
-    assert not Greedy(partitions=2, reorganize="none").spreads
-    assert Greedy(partitions=1, reorganize="none").spreads
-    assert not Greedy(polish="2s").spreads
-    assert not Mondrian(strict=False).spreads
-    assert not Mondrian(polish="2s").spreads
-    assert not Cluster(effort="2s").spreads
+    assert not Greedy(costs={"age": "age.csv"}).runs_on_distinct_rows
+    assert not Greedy(partitions=2, reorganize="none").runs_on_distinct_rows
+    assert Greedy(partitions=1, reorganize="none").runs_on_distinct_rows
+    assert not Greedy(polish="2s").runs_on_distinct_rows
+    assert not Mondrian(strict=False).runs_on_distinct_rows
+    assert not Mondrian(polish="2s").runs_on_distinct_rows
+    assert not Cluster(effort="2s").runs_on_distinct_rows
     whole = Collapsed.of(grid(30))
     with pytest.raises(ValueError, match="one by one"):
         Mondrian(strict=False).run_distinct(

@@ -7,7 +7,7 @@ import pytest
 from command_line import python
 from incrowd.errors import JobError
 from incrowd.guarantees.table import GUARANTEES
-from incrowd.methods.table import DEFAULT_METHOD, METHODS
+from incrowd.methods.table import METHODS, default_method
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -52,8 +52,9 @@ def test_a_wrong_setting_is_refused_at_once(name, wrong):
     assert caught.value.remedy
 
 
-def test_default_is_one_of_them():
-    assert DEFAULT_METHOD in METHODS
+@pytest.mark.parametrize("guarantee", GUARANTEES)
+def test_every_guarantee_has_a_default_method_that_keeps_it(guarantee):
+    assert guarantee in METHODS[default_method(guarantee)].keeps
 
 
 def test_listing_methods_loads_nothing_heavy():

@@ -186,7 +186,7 @@ def test_km_is_not_counted_in_rounds():
     with pytest.raises(JobError, match="not every set"):
         Rbat(rounds="engine").search(sets, km, BLOCKS, 0, silent)
     with pytest.raises(JobError, match="not every set"):
-        ic.SetJob(guarantee=ic.KmAnonymity(3, 2), method=Rbat(rounds="engine"))
+        ic.Job(guarantee=ic.KmAnonymity(3, 2), method=Rbat(rounds="engine"))
     with pytest.raises(JobError, match="rounds"):
         Rbat(rounds="often")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from guarantees.small_sets import N_ITEMS, rows_of_items, to_sets
 from incrowd.errors import InfeasibleError
 from incrowd.guarantees.sets.promises import SetEvidence, Suppression
-from incrowd.methods.mondrian.method import SetMondrian
+from incrowd.methods.mondrian.method import Mondrian
 from incrowd.methods.shared.of_sets import cut as searching
 from incrowd.methods.shared.of_sets.cut import cut_rows
 from incrowd.methods.shared.of_sets.vote import SetPromise
@@ -83,7 +83,7 @@ def test_order_of_rows_and_slices_change_nothing(rows, random):
 def test_release_holds_and_too_few_rows_are_infeasible():
     rng = np.random.default_rng(0)
     sets = to_sets([set(rng.integers(0, 40, 5).tolist()) for _ in range(500)], 40)
-    found = SetMondrian().search(sets, SetPromise("suppression", 5), None, 0, silent)
+    found = Mondrian().search(sets, SetPromise("suppression", 5), None, 0, silent)
     released = shown_by(sets, found.group_of_row, "suppression", 5)
     evidence = SetEvidence(released, sets, np.arange(500), keeps_order=True)
     assert all(finding.holds is not False for finding in Suppression(5).check(evidence))

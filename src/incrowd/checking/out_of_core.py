@@ -7,25 +7,35 @@ content, the groups that were to be, the other columns unchanged.
 
 from __future__ import annotations
 
+import tempfile
+import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from incrowd.audit import Audit, assemble
 from incrowd.encoding.encode import nodes_of
 from incrowd.encoding.rows import Rows
-from incrowd.engines.base import N_ROWS, Blocks, SpreadEngine
-from incrowd.errors import EngineError
+from incrowd.engines.base import N_ROWS, Blocks, OutOfCoreEngine
+from incrowd.engines.choice import EngineChoice, out_of_core_engine
+from incrowd.errors import EngineError, unknown
 from incrowd.guarantees.evidence import Evidence, Finding
-from incrowd.guarantees.table import Guarantee
+from incrowd.guarantees.table import TableGuarantee
 from incrowd.guarantees.tables.leaks_on_engine import find_spread_leaks
 from incrowd.guarantees.tables.row_order import are_in_canonical_order, order_finding
 from incrowd.hierarchies.tree import STAR
+from incrowd.job.inputs import InputOptions
 from incrowd.measures.losses.tables import Tally, losses_of
 from incrowd.tables.column_types import labels_of
+from incrowd.tables.locations import Location, name_of
 from incrowd.tables.schema import Schema
+from incrowd.workspace import Workspace
 
 _HASHES = pa.schema(
     [("n", pa.int64()), ("sum", pa.int64()), ("by", pa.string()), ("starred", pa.string())]
@@ -59,7 +69,7 @@ class Expected:
     others: Fingerprint
 
 
-def fingerprint(engine: SpreadEngine, blocks: Blocks, names: Sequence[str]) -> Fingerprint:
+def fingerprint(engine: OutOfCoreEngine, blocks: Blocks, names: Sequence[str]) -> Fingerprint:
     """Sum the hashes of rows, of these columns as texts; neither order nor blocks matter."""
     if not names:
         return Fingerprint(int(engine.count(blocks, []).column(N_ROWS)[0].as_py()), 0)
@@ -78,10 +88,10 @@ def fingerprint(engine: SpreadEngine, blocks: Blocks, names: Sequence[str]) -> F
 
 
 def examine_spread(
-    engine: SpreadEngine,
+    engine: OutOfCoreEngine,
     released: Blocks,
     schema: Schema,
-    guarantee: Guarantee,
+    guarantee: TableGuarantee,
     expected: Expected,
     *,
     missing_values: tuple[str, ...] = (),
@@ -124,7 +134,7 @@ def examine_spread(
 
 
 def _truth(
-    engine: SpreadEngine,
+    engine: OutOfCoreEngine,
     released: Blocks,
     schema: Schema,
     expected: Expected,
@@ -215,3 +225,85 @@ def _hashed(block: pa.Table) -> pa.Table:
         "starred": [" ".join(str((frame[name] == STAR).sum()) for name in names)],
     }
     return pa.table(line, schema=_HASHES)
+
+
+def check_spread(
+    location: Location,
+    guarantee: TableGuarantee,
+    schema: Schema,
+    options: InputOptions,
+    choice: EngineChoice,
+    accepted: tuple[str, ...] = (),
+) -> Audit:
+    """Audit a folder of part files, or an address, where it lies; nothing is written.
+
+    Columns without a role are looked at as insensitive ones.
+    """
+    started = time.perf_counter()
+    with (
+        Workspace(Path(tempfile.gettempdir())) as workspace,
+        closing(out_of_core_engine(choice, workspace.folder)) as engine,
+    ):
+        blocks, _ = engine.read(str(location), replace(options.reading, is_release=True))
+        columns = engine.schema(blocks).names
+        stated = (*schema.quasi, *schema.sensitive)
+        others = [name for name in columns if name not in stated]
+        roles = Schema(schema.quasi, schema.sensitive, others)
+        where = name_of(location)
+        audit = _audit(engine, blocks, guarantee, roles, options.missing_values, accepted, where)
+        audit = replace(audit, release_sha256=engine.hash_of(str(location)))
+    return replace(audit, seconds=round(time.perf_counter() - started, 4))
+
+
+def check_frame(
+    frame: Any,
+    guarantee: TableGuarantee,
+    schema: Schema,
+    missing_values: tuple[str, ...] = (),
+    accepted: tuple[str, ...] = (),
+) -> Audit:
+    """Audit a Spark frame in its own session; nothing is written."""
+    from incrowd.engines.spark.engine import SparkEngine
+
+    started = time.perf_counter()
+    with closing(SparkEngine(session=frame.sparkSession)) as engine:
+        blocks = engine.from_frame(frame)
+        audit = _audit(engine, blocks, guarantee, schema, missing_values, accepted, "the frame")
+    return replace(audit, seconds=round(time.perf_counter() - started, 4))
+
+
+def _audit(
+    engine: OutOfCoreEngine,
+    blocks: Blocks,
+    guarantee: TableGuarantee,
+    schema: Schema,
+    missing_values: tuple[str, ...],
+    accepted: tuple[str, ...],
+    where: str,
+) -> Audit:
+    columns = engine.schema(blocks).names
+    for name in schema.published:
+        if name not in columns:
+            raise unknown("column", name, columns, where=where)
+    groups = engine.count(blocks, list(schema.quasi))
+    n_rows = sum(groups.column(N_ROWS).to_pylist())
+    evidence = Evidence(
+        engine=engine,
+        blocks=blocks,
+        n_rows=n_rows,
+        quasi=schema.quasi,
+        sensitive=schema.sensitive,
+        missing_values=missing_values,
+    )
+    findings = guarantee.check(evidence)
+    findings += find_spread_leaks(
+        engine,
+        blocks,
+        n_rows,
+        schema.quasi,
+        schema.sensitive,
+        schema.insensitive,
+        accepted,
+        groups=groups,
+    )
+    return assemble(guarantee, findings, n_rows, quasi=schema.quasi, engine=engine.describe())

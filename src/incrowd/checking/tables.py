@@ -14,7 +14,7 @@ from incrowd.encoding.encode import nodes_of
 from incrowd.encoding.rows import Rows
 from incrowd.engines.base import Engine
 from incrowd.guarantees.evidence import Evidence, Finding
-from incrowd.guarantees.table import Guarantee
+from incrowd.guarantees.table import TableGuarantee
 from incrowd.guarantees.tables.leaks import find_leaks
 from incrowd.guarantees.tables.likeness import check_thresholds, measure
 from incrowd.guarantees.tables.truth import check_coding, line_of_row, prove_key
@@ -45,7 +45,7 @@ class Owner:
 def examine(
     released: Table,
     schema: Schema,
-    guarantee: Guarantee,
+    guarantee: TableGuarantee,
     engine: Engine,
     *,
     owner: Owner | None = None,
@@ -118,7 +118,7 @@ def examine(
     return findings + leaks
 
 
-def _measured(evidence: Evidence, guarantee: Guarantee) -> Finding:
+def _measured(evidence: Evidence, guarantee: TableGuarantee) -> Finding:
     figures = measure(
         evidence, stars=guarantee.stars, l=int(guarantee.l or 2), joint=guarantee.joint
     )
@@ -158,7 +158,7 @@ def released_rows(before: Rows, released: Table, original_row: NDArray[np.int64]
 
 
 def _with_owner_columns(
-    frame: pa.Table, schema: Schema, guarantee: Guarantee, owner: Owner
+    frame: pa.Table, schema: Schema, guarantee: TableGuarantee, owner: Owner
 ) -> pa.Table:
     rows = pa.array(owner.original_row)
     for name in (schema.person, guarantee.k_column):

@@ -12,7 +12,7 @@ from incrowd.engines.folders import hash_of_location, hash_of_release
 from incrowd.errors import InputError, unknown
 from incrowd.guarantees.evidence import Finding
 from incrowd.job.documents import EDITIONS
-from incrowd.tables.table import Location, is_folder
+from incrowd.tables.locations import Location, is_folder
 from incrowd.workspace import file_hash
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -34,16 +34,18 @@ from incrowd.cli.flags import (
 from incrowd.encoding.coding import Coding
 from incrowd.engines.choice import EngineChoice
 from incrowd.errors import JobError
-from incrowd.guarantees.table import GUARANTEES, SET_GUARANTEES
+from incrowd.guarantees.table import GUARANTEES, SET_GUARANTEES, TABLE_GUARANTEES, TableGuarantee
 from incrowd.guarantees.tables.k_anonymity import KAnonymity
 from incrowd.hierarchies.specs import HierarchySpec
-from incrowd.job.job import InputOptions, Job, build, build_guarantee
-from incrowd.job.set_job import RuleInput, SetInput
+from incrowd.job.build import build
+from incrowd.job.inputs import InputOptions, RuleInput, SetInput
+from incrowd.job.job import Job, build_guarantee
 from incrowd.measures.attacks.options import AttackOptions, CompositionOptions
 from incrowd.measures.risk.options import RiskOptions
 from incrowd.measures.utility.options import UtilityOptions
+from incrowd.methods.base import TableMethod
+from incrowd.tables.locations import is_folder, located
 from incrowd.tables.schema import Schema
-from incrowd.tables.table import is_folder, located
 
 if TYPE_CHECKING:
     from incrowd.audit import Audit
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
 
 
 FLAGS = {
-    **flags_of("guarantee", [*GUARANTEES.values(), *SET_GUARANTEES.values()], "Guarantee"),
+    **flags_of("guarantee", GUARANTEES.values(), "Guarantee"),
     **flags_of("sets", [SetInput], "Sets"),
     **flags_of("rules", [RuleInput], "Rules"),
     **flags_of("engine", [EngineChoice], "Engine"),
@@ -106,7 +108,7 @@ def check_command(
     guarantee: Annotated[
         str | None,
         typer.Option(
-            help=f"The promise to check, of tables: {', '.join(GUARANTEES)}; of sets: "
+            help=f"The promise to check, of tables: {', '.join(TABLE_GUARANTEES)}; of sets: "
             f"{', '.join(SET_GUARANTEES)}. Default: the job's, or the first.",
             rich_help_panel="Guarantee",
         ),
@@ -227,7 +229,7 @@ def check_command(
             mapping["guarantee"] = {}  # another promise's settings do not carry over
         guarantee = guarantee or of_job
         n_bins.update(saved.bins)
-        bits = bits or getattr(saved.method, "mask", "") == "bit"
+        bits = bits or cast(TableMethod, saved.method).masks_bits
         specs.update(saved.hierarchies)
         coding = {column: limits.to_toml() for column, limits in saved.coding.items()}
         quasi_names = split_names(quasi) if quasi is not None else list(saved.schema.quasi)
@@ -247,14 +249,15 @@ def check_command(
             "no column is quasi-identifying, so there is nothing to check",
             remedy="Name the columns that somebody could know a person by: --quasi age,zip.",
         )
-    promise = build_guarantee(guarantee or KAnonymity.name, mapping.get("guarantee", {}))
+    stated_guarantee = build_guarantee(guarantee or KAnonymity.name, mapping.get("guarantee", {}))
+    promise = cast(TableGuarantee, stated_guarantee)
     schema = Schema(quasi_names, sensitive_names, person=person)
     reading = build(InputOptions, mapping.get("input", {}), "input")
     choice = build(EngineChoice, mapping.get("engine", {}), "engine")
     accepted = tuple(split_names(accept_insensitive))
     thresholds = {"alpha": alpha, "beta": beta, "enhanced_beta": enhanced_beta, "delta": delta}
     if is_folder(location):
-        from incrowd.flow.out_of_core_check import check_spread
+        from incrowd.checking.out_of_core import check_spread
 
         for_files = {
             "--original": original,
@@ -265,7 +268,9 @@ def check_command(
             "--bits": bits,
             "--person": person,
             "limits": coding,
-            "hierarchical t": promise.t is not None and promise.t_kind != "equal",
+            "hierarchical t": isinstance(promise, KAnonymity)
+            and promise.t is not None
+            and promise.t_kind != "equal",
             "personal k": promise.needs_owner,
             **dict.fromkeys(more.asks, True),
             **{f"--{name.replace('_', '-')}": value for name, value in thresholds.items()},

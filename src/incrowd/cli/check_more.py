@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from incrowd.errors import JobError
-from incrowd.job.job import build
+from incrowd.job.build import build
 from incrowd.measures.attacks.options import AttackOptions, CompositionOptions
 from incrowd.measures.risk.options import RiskOptions
 from incrowd.measures.utility.options import UtilityOptions
@@ -132,12 +132,12 @@ def with_findings(audit: Audit, findings: list[Finding]) -> Audit:
 
 
 def _risk(checked: CheckedTable, request: TableRequest, options: RiskOptions) -> Finding:
-    from incrowd.flow import run
+    from incrowd.job.inputs import read_input
     from incrowd.measures.risk.finding import risk_finding
 
     population = None
     if options.population is not None:
-        population = run.read_input(Path(options.population), request.reading)
+        population = read_input(Path(options.population), request.reading)
     owner = checked.owner
     hierarchies = {}
     if population is not None:
@@ -197,10 +197,10 @@ def _hierarchies(checked: CheckedTable, population: Table | None) -> dict[str, H
 def _composition(
     checked: CheckedTable, request: TableRequest, other: Path, options: CompositionOptions
 ) -> list[Finding]:
-    from incrowd.flow import run
+    from incrowd.job.inputs import read_input
     from incrowd.measures.attacks.composition import composition_finding
 
-    second = run.read_input(other, request.reading)
+    second = read_input(other, request.reading)
     quasi = tuple(name for name in checked.schema.quasi if name in second.columns)
     sensitive = tuple(name for name in checked.schema.sensitive if name in second.columns)
     schema = Schema(quasi, sensitive)
@@ -233,7 +233,7 @@ def _published(
     options: CompositionOptions,
 ) -> tuple[Published, Published]:
     """Return both releases, with who is in them where the owner brings both keys."""
-    from incrowd.flow import run
+    from incrowd.job.inputs import read_input
     from incrowd.measures.attacks.composition import Published
 
     owner = checked.owner
@@ -259,10 +259,7 @@ def _published(
             "two originals have people in common only by a column that names them",
             remedy="State it: --person COLUMN.",
         )
-    if is_same:
-        original = owner.original
-    else:
-        original = run.read_input(Path(str(other_path)), request.reading)
+    original = owner.original if is_same else read_input(Path(str(other_path)), request.reading)
     rows = _proven_rows(second, schema, original, Path(options.key_of_other), checked)
     return (
         replace(first, person_of_row=_people(owner.original, owner.original_row, person)),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incrowd.errors import InputError
-from incrowd.tables.table import Location
+from incrowd.tables.locations import Location
 
 if TYPE_CHECKING:
     from incrowd.checking.material import Material
@@ -32,10 +32,10 @@ def refuse_report(path: Path, force: bool, read: Iterable[Location | None]) -> N
 def files_of_job(path: Path | None) -> list[Location]:
     """Return the files that a job names for a run to read."""
     from incrowd.flow.outputs import files_read
-    from incrowd.job.job import read_mapping
-    from incrowd.job.set_job import job_from_mapping
+    from incrowd.job.build import read_mapping
+    from incrowd.job.job import Job
 
-    return [] if path is None else files_read(job_from_mapping(read_mapping(path), path.parent))
+    return [] if path is None else files_read(Job.from_mapping(read_mapping(path), path.parent))
 
 
 def write_report(path: Path, checked: CheckedTable | CheckedSets, force: bool) -> None:

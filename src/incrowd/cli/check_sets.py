@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 from incrowd.cli.check_more import with_more_of_sets
 from incrowd.engines.choice import EngineChoice
 from incrowd.errors import InputError, JobError, unknown
-from incrowd.guarantees.table import RULE_GUARANTEES, SET_GUARANTEES
-from incrowd.job.job import InputOptions, build, read_mapping
-from incrowd.job.set_job import OF_SETS, RuleInput, SetInput, SetJob, implied_guarantee
+from incrowd.guarantees.shapes import TRANSACTIONS
+from incrowd.guarantees.table import GUARANTEES, SET_GUARANTEES, guarantees_of
+from incrowd.job.build import build, read_mapping
+from incrowd.job.inputs import InputOptions, RuleInput, SetInput
+from incrowd.job.job import SET_SUFFIXES, Job, implied_guarantee
 from incrowd.sets.sets import BIPARTITE
 
 if TYPE_CHECKING:
@@ -34,8 +36,8 @@ def is_about_sets(
     if job is not None:
         stated = read_mapping(job).get("guarantee", {})
         return isinstance(stated, Mapping) and stated.get("name") in SET_GUARANTEES
-    is_implied = implied_guarantee(mapping) is not None
-    return is_implied or released.name.removesuffix(".gz").endswith(OF_SETS)
+    is_implied = implied_guarantee(mapping) in guarantees_of(TRANSACTIONS)
+    return is_implied or released.name.removesuffix(".gz").endswith(SET_SUFFIXES)
 
 
 def check_sets_file(
@@ -53,7 +55,7 @@ def check_sets_file(
 
     Entries that ``--memory`` has no room for lie in the system's temporary folder meanwhile.
     """
-    from incrowd.flow.sets import shelf_in
+    from incrowd.sets.format import shelf_in
     from incrowd.workspace import Workspace
 
     choice = build(EngineChoice, mapping.get("engine", {}), "engine")
@@ -96,13 +98,14 @@ def _checked(
 ) -> CheckedSets:
     import numpy as np
 
+    from incrowd.audit import assemble
     from incrowd.cli.key_file import read_key
     from incrowd.engines.folders import hash_of_location
-    from incrowd.flow.sets import check_released_sets, options_of, released_graph
-    from incrowd.flow.transactions import audit_of_rules
     from incrowd.guarantees.sets.promises import SetEvidence
     from incrowd.guarantees.transactions.promises import RuleEvidence
+    from incrowd.measures.losses.sets import set_losses
     from incrowd.sets.files import read_sets
+    from incrowd.sets.format import released_graph
     from incrowd.sets.universe import read_row_k
 
     started = time.perf_counter()
@@ -110,7 +113,7 @@ def _checked(
     stated = {name: dict(values) for name, values in mapping.items()}
     seed = 0
     if job is not None:
-        saved = SetJob.from_mapping(read_mapping(job), job.parent).to_mapping()
+        saved = Job.from_mapping(read_mapping(job), job.parent).to_mapping()
         seed = int(saved["seed"])
         for section in ("guarantee", "sets", "rules", "input"):
             stated[section] = {**saved.get(section, {}), **stated.get(section, {})}
@@ -119,15 +122,15 @@ def _checked(
     name = guarantee or implied_guarantee(stated) or "smooth"
     if name not in SET_GUARANTEES:
         raise unknown("guarantee of sets", name, SET_GUARANTEES)
-    promise = build(SET_GUARANTEES[name], stated.get("guarantee", {}), "guarantee")
+    promise = build(GUARANTEES[name], stated.get("guarantee", {}), "guarantee")
     sets = build(SetInput, stated.get("sets", {}), "sets")
-    options = options_of(sets, build(InputOptions, stated.get("input", {}), "input"), memory)
+    options = sets.reading(build(InputOptions, stated.get("input", {}), "input"), memory)
     evidence = SetEvidence(
         read_sets(released, replace(options, graph=released_graph(sets.graph)), shelf),
         keeps_order=aligned,
         columns_are_people=sets.graph != BIPARTITE,
     )
-    if name in RULE_GUARANTEES:
+    if name in guarantees_of(TRANSACTIONS):
         rules = build(RuleInput, stated.get("rules", {}), "rules")
         evidence = _with_rules(evidence, rules, seed, needs_rules=name == "rules")
     if original is None and (key is not None or aligned or sets.row_k):
@@ -149,11 +152,23 @@ def _checked(
             evidence = replace(evidence, original_row=rows, original_item=items)
         if sets.row_k:
             evidence = replace(evidence, k_of_row=read_row_k(sets.row_k, whole))
-    if isinstance(evidence, RuleEvidence):
-        audit = audit_of_rules(promise, evidence, started)
-    else:
-        audit = check_released_sets(promise, evidence, started)
-    audit = replace(audit, release_sha256=hash_of_location(released))
+    losses: dict[str, float] = {}
+    if not isinstance(evidence, RuleEvidence) and evidence.original_row is not None:
+        assert evidence.original is not None
+        losses = set_losses(
+            evidence.original,
+            evidence.released,
+            original_row=evidence.original_row,
+            original_item=evidence.original_item,
+        ).as_dict()
+    audit = assemble(
+        promise,
+        promise.check(evidence),
+        evidence.released.n_rows,
+        losses=losses,
+        release_sha256=hash_of_location(released),
+        seconds=round(time.perf_counter() - started, 4),
+    )
     return CheckedSets(audit, evidence, isinstance(evidence, RuleEvidence))
 
 

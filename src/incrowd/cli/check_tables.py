@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from incrowd.checking.tables import Owner
     from incrowd.encoding.coding import Coding
     from incrowd.engines.choice import EngineChoice
-    from incrowd.guarantees.table import Guarantee
+    from incrowd.guarantees.table import TableGuarantee
     from incrowd.hierarchies.specs import HierarchySpec
     from incrowd.hierarchies.tree import Hierarchy
-    from incrowd.job.job import InputOptions
+    from incrowd.job.inputs import InputOptions
     from incrowd.tables.table import Table
 
 
@@ -26,7 +26,7 @@ class TableRequest:
     """What is to be checked of a released table, and how it is read."""
 
     released: Path
-    guarantee: Guarantee
+    guarantee: TableGuarantee
     schema: Schema
     specs: dict[str, HierarchySpec]
     codings: dict[str, Coding]
@@ -62,15 +62,15 @@ class CheckedTable:
 def check_table(request: TableRequest) -> CheckedTable:
     """Audit a released table with all that the owner brings."""
     from incrowd.encoding.personal_k import wishes
-    from incrowd.flow import run
-    from incrowd.flow.preparation import prepared, replace_quasi
+    from incrowd.job.inputs import read_input
+    from incrowd.job.preparation import prepared, replace_quasi
     from incrowd.workspace import file_hash
 
     guarantee, schema, specs = request.guarantee, request.schema, request.specs
-    table = run.read_input(request.released, request.reading)
+    table = read_input(request.released, request.reading)
     whole, k_of_row = None, None
     if request.original is not None:
-        whole = run.read_input(request.original, request.reading)
+        whole = read_input(request.original, request.reading)
         whole.require(schema.quasi, whole.name)
         if guarantee.k_rules:
             k_of_row = wishes(whole, guarantee.k, None, guarantee.k_rules)
@@ -115,12 +115,12 @@ def _audit(
 ) -> Audit:
     from contextlib import closing
 
+    from incrowd.checking.check import check
     from incrowd.engines.choice import make_engine
-    from incrowd.flow import run
 
     stated = request.thresholds or {}
     with closing(make_engine(request.engine)) as working:
-        return run.check(
+        return check(
             table,
             request.guarantee,
             schema,
@@ -172,7 +172,7 @@ def owner_of(
 
 
 def _sensitive_hierarchies(
-    guarantee: Guarantee, schema: Schema, table: Table, specs: dict[str, HierarchySpec]
+    guarantee: TableGuarantee, schema: Schema, table: Table, specs: dict[str, HierarchySpec]
 ) -> dict[str, Hierarchy]:
     from incrowd.hierarchies.builders import hierarchy_for
 

@@ -27,15 +27,14 @@ from incrowd.cli.flags import (
 )
 from incrowd.cli.job_flags import FILE_FLAGS, FLAGS, apply_columns, from_here, started
 from incrowd.cli.terminal import progress_bar, results, say
-from incrowd.compare.grid import NOT_WRITTEN
 from incrowd.errors import InputError, JobError
-from incrowd.guarantees.table import GUARANTEES, SET_GUARANTEES
-from incrowd.job.set_job import job_from_mapping
+from incrowd.guarantees.table import SET_GUARANTEES, TABLE_GUARANTEES
+from incrowd.job.documents import NOT_WRITTEN
+from incrowd.job.job import Job
 
 if TYPE_CHECKING:
     from incrowd.compare.comparison import Comparison
     from incrowd.job.job import Job
-    from incrowd.job.set_job import SetJob
 
 
 VARIED = ("k", "metric", "effort", "suppression_limit")
@@ -132,7 +131,7 @@ def compare_command(
     guarantee: Annotated[
         str | None,
         typer.Option(
-            help=f"The promise of a table: {', '.join(GUARANTEES)}; of sets: "
+            help=f"The promise of a table: {', '.join(TABLE_GUARANTEES)}; of sets: "
             f"{', '.join(SET_GUARANTEES)}.",
             rich_help_panel="Guarantee",
         ),
@@ -186,7 +185,7 @@ def compare_command(
     mapping.setdefault("guarantee", {})["k"] = ks[0]
     apply_flags(mapping, JOB_FLAGS, stated)
     apply_settings(mapping, settings or [])
-    job = job_from_mapping(mapping, base)
+    job = Job.from_mapping(mapping, base)
     if not is_own and "metric" not in mapping.get("method", {}):
         job = _searching_for(job, by or "loss")
     if output is None and job.data is not None:
@@ -229,12 +228,13 @@ def compare_command(
     return 0
 
 
-def _searching_for(job: Job | SetJob, loss: str) -> Job | SetJob:
+def _searching_for(job: Job, loss: str) -> Job:
     """Return a job whose method searches for a loss where it can."""
     field = job.method.__dataclass_fields__.get("metric")
     if field is None or loss not in field.metadata["choices"]:
         return job
-    return replace(job, method=replace(job.method, metric=loss))
+    method: Any = job.method
+    return replace(job, method=replace(method, metric=loss))
 
 
 def _numbers(text: str | None, kind: type[Any], flag: str) -> list[Any]:

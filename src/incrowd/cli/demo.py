@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from incrowd.flow.release import Release
+    from incrowd.guarantees.tables.k_anonymity import KAnonymity
     from incrowd.job.job import Job
 
 
@@ -50,7 +51,7 @@ def demo_command(
         incrowd demo my-first-release
     """
     from incrowd.cli.terminal import show_release
-    from incrowd.flow import run
+    from incrowd.flow.run import run
 
     console = results()
     job = _prepare(folder, rows, seed, force)
@@ -71,7 +72,7 @@ def demo_command(
     )
     console.rule("3. The search, and the audit of the file that it wrote")
     with progress_bar() as progress:
-        release = run.run(job, force=force, progress=progress)
+        release = run(job, force=force, progress=progress)
     show_release(release)
     console.rule("4. What it looks like")
     _show_rows(console, release)
@@ -169,7 +170,7 @@ def _tamper(console: Console, job: Job, release: Release) -> None:
     """Give one released row its original's age back and check again."""
     import pyarrow as pa
 
-    from incrowd.flow import run
+    from incrowd.checking.check import check
     from incrowd.tables.read import read_table
 
     assert release.path is not None
@@ -179,7 +180,7 @@ def _tamper(console: Console, job: Job, release: Release) -> None:
     frame = table.frame.set_column(
         table.frame.column_names.index("age"), "age", pa.array(ages, pa.string())
     )
-    audit = run.check(frame, job.guarantee, job.schema)
+    audit = check(frame, cast("KAnonymity", job.guarantee), job.schema)
     verdict = "holds" if audit.holds else "does not hold"
     console.print(
         f"One cell of one row changed, and the check answers: [bold red]{verdict}[/bold red] "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -90,7 +90,7 @@ class Flag:
     """Whether it is a number for one method and may be a word for another."""
 
 
-def flags_of(section: str, kinds: list[type[Any]], panel: str) -> dict[str, Flag]:
+def flags_of(section: str, kinds: Collection[type[Any]], panel: str) -> dict[str, Flag]:
     """Return a flag per field of the given dataclasses, by parameter name; None means not given.
 
     Several methods may have a field in common: then it is one flag.

@@ -13,8 +13,8 @@ from incrowd.cli.flags import AsJson, Debug, Force, ShowValues, apply_flags, fla
 from incrowd.cli.terminal import may_show_values, results, say
 from incrowd.errors import HierarchyError, JobError
 from incrowd.hierarchies.specs import HierarchySpec
-from incrowd.job.job import InputOptions
-from incrowd.job.job import build as build_part
+from incrowd.job.build import build as build_part
+from incrowd.job.inputs import InputOptions
 
 if TYPE_CHECKING:
     from incrowd.hierarchies.builders import ColumnValues
@@ -153,9 +153,9 @@ def hierarchy_command(
     Exit status: 0, or 2 where the hierarchy has errors that were not repaired.
     """
     from incrowd.flow.outputs import refuse_overwriting
-    from incrowd.flow.run import read_input
     from incrowd.hierarchies.doctor import counted
     from incrowd.hierarchies.files import arx_csv, write_hierarchy
+    from incrowd.job.inputs import read_input
 
     refuse_overwriting([output], [data, source])
     if source is not None and build is not None:

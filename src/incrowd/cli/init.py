@@ -11,7 +11,9 @@ import typer
 
 from incrowd.cli.flags import AsJson, Debug, Force, apply_flags, flags_of, with_flags
 from incrowd.cli.terminal import results, say
-from incrowd.job.job import InputOptions, build, parameters
+from incrowd.job.build import build
+from incrowd.job.inputs import InputOptions
+from incrowd.options import parameters
 
 if TYPE_CHECKING:
     from incrowd.tables.role_proposals import Proposal, TableNotes
@@ -43,7 +45,7 @@ def init_command(
         incrowd init patients.csv -o job.toml
     """
     from incrowd.flow.outputs import refuse_overwriting
-    from incrowd.flow.run import read_input
+    from incrowd.job.inputs import read_input
     from incrowd.tables.role_proposals import notes_on, propose
 
     refuse_overwriting([output], [data])

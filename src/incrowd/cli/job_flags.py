@@ -8,21 +8,21 @@ from typing import Any
 from incrowd.cli.flags import apply_limits, flags_of, split_names, stated_bins, stated_hierarchies
 from incrowd.engines.choice import EngineChoice
 from incrowd.errors import JobError
-from incrowd.guarantees.table import GUARANTEES, SET_GUARANTEES
-from incrowd.job.documents import FILES
-from incrowd.job.job import InputOptions, ReleaseOptions, read_mapping
-from incrowd.job.set_job import RuleInput, SetInput, SetReleaseOptions
-from incrowd.methods.table import METHODS, SET_METHODS
-from incrowd.tables.table import is_address, located
+from incrowd.guarantees.table import GUARANTEES
+from incrowd.job.build import read_mapping
+from incrowd.job.documents import FILES, ReleaseOptions
+from incrowd.job.inputs import InputOptions, RuleInput, SetInput
+from incrowd.methods.table import METHODS
+from incrowd.tables.locations import is_address, located
 
 FLAGS = {
-    **flags_of("guarantee", [*GUARANTEES.values(), *SET_GUARANTEES.values()], "Guarantee"),
-    **flags_of("method", [*METHODS.values(), *SET_METHODS.values()], "Method"),
+    **flags_of("guarantee", GUARANTEES.values(), "Guarantee"),
+    **flags_of("method", METHODS.values(), "Method"),
     **flags_of("sets", [SetInput], "Sets"),
     **flags_of("rules", [RuleInput], "Rules"),
     **flags_of("engine", [EngineChoice], "Engine"),
     **flags_of("input", [InputOptions], "Input"),
-    **flags_of("release", [ReleaseOptions, SetReleaseOptions], "Release"),
+    **flags_of("release", [ReleaseOptions], "Release"),
 }
 
 FILE_FLAGS = (

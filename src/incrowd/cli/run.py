@@ -27,10 +27,9 @@ from incrowd.cli.flags import (
 from incrowd.cli.job_flags import FILE_FLAGS, FLAGS, apply_columns, from_here, started
 from incrowd.cli.terminal import progress_bar, say
 from incrowd.errors import InputError, unknown
-from incrowd.guarantees.table import GUARANTEES, SET_GUARANTEES
+from incrowd.guarantees.table import SET_GUARANTEES, TABLE_GUARANTEES
 from incrowd.job.job import Job
-from incrowd.job.set_job import SetJob, job_from_mapping
-from incrowd.methods.table import METHODS, SET_METHODS
+from incrowd.methods.table import METHODS
 
 ON_INTERRUPT = ("abort", "publish")
 ENDING = (
@@ -74,16 +73,14 @@ def run_command(
     guarantee: Annotated[
         str | None,
         typer.Option(
-            help=f"The promise of a table: {', '.join(GUARANTEES)}; of sets: "
+            help=f"The promise of a table: {', '.join(TABLE_GUARANTEES)}; of sets: "
             f"{', '.join(SET_GUARANTEES)}.",
             rich_help_panel="Guarantee",
         ),
     ] = None,
     method: Annotated[
         str | None,
-        typer.Option(
-            help=f"The search: {', '.join({**METHODS, **SET_METHODS})}.", rich_help_panel="Method"
-        ),
+        typer.Option(help=f"The search: {', '.join(METHODS)}.", rich_help_panel="Method"),
     ] = None,
     policy: Annotated[
         Path | None,
@@ -145,7 +142,7 @@ def run_command(
             stated[flag] = from_here(stated[flag], base)
     apply_flags(mapping, FLAGS, stated)
     apply_settings(mapping, settings or [])
-    job = job_from_mapping(mapping, base)
+    job = Job.from_mapping(mapping, base)
     if on_interrupt not in ON_INTERRUPT:
         raise unknown("answer to Ctrl-C", on_interrupt, ON_INTERRUPT, where="--on-interrupt")
     stated_in = Path(source) if source.endswith(".toml") else policy and policy / POLICY
@@ -160,7 +157,7 @@ def run_command(
 
 
 def execute(
-    job: Job | SetJob, *, force: bool, save_job: Path | None, as_json: bool, publishes: bool = False
+    job: Job, *, force: bool, save_job: Path | None, as_json: bool, publishes: bool = False
 ) -> int:
     """Run a job and show its audit; the exit status of success is 0.
 
@@ -168,8 +165,8 @@ def execute(
     """
     from incrowd import interrupts
     from incrowd.cli.terminal import show_release
-    from incrowd.flow import run
-    from incrowd.workspace import exists, write_whole
+    from incrowd.flow.run import run
+    from incrowd.workspace import exists
 
     if save_job is not None:
         if save_job.exists() and not force:
@@ -180,12 +177,10 @@ def execute(
         progress_bar() as progress,
         interrupts.heard(publishes=publishes, tell=lambda: say(ENDING)),
     ):
-        release = run.run(job, force=force, progress=progress)
+        release = run(job, force=force, progress=progress, save_job=save_job)
     for note in release.audit.notes:
         say(f"note: {note}")
     if save_job is not None:
-        text = (release.job or job).to_toml(base=save_job.absolute().parent)
-        write_whole(save_job, text, force=force)
         say(f"job saved: {save_job}")
     if as_json:
         print(release.audit.to_json())

@@ -10,11 +10,11 @@ import typer
 
 from incrowd.cli.flags import AsJson, Debug, Force, ShowValues
 from incrowd.errors import InputError, JobError
-from incrowd.guarantees.table import SET_GUARANTEES, is_noise
+from incrowd.guarantees.table import SET_GUARANTEES
 from incrowd.guarantees.transactions.promises import KmAnonymity
-from incrowd.job.job import InputOptions
+from incrowd.job.inputs import InputOptions
+from incrowd.tables.locations import is_folder, located
 from incrowd.tables.schema import Schema
-from incrowd.tables.table import is_folder, located
 
 if TYPE_CHECKING:
     from incrowd.audit import Audit
@@ -109,12 +109,10 @@ def verify_command(
 
 def _promise(certificate: dict[str, Any], path: Path) -> Any:
     """Return the guarantee that a certificate states, refusing one that is none."""
-    from incrowd.job.job import build, build_guarantee
+    from incrowd.job.job import build_guarantee
 
     name, parameters = certificate["guarantee"]["name"], certificate["guarantee"]["parameters"]
     try:
-        if name in SET_GUARANTEES:
-            return build(SET_GUARANTEES[name], parameters, "guarantee")
         return build_guarantee(name, parameters)
     except JobError as error:
         raise InputError(
@@ -127,7 +125,7 @@ def _could_not_check(path: Path, promise: Any, why: InputError, signature: str) 
     """Return the answer where nothing speaks against a certificate and its promise is not shown."""
     what = why.what.removeprefix("could not check: ")
     remedy = why.remedy
-    if not is_noise(promise):
+    if promise.name not in ("edge-dp", "node-dp"):
         remedy = f"Check the promise with incrowd check, which takes what it needs. {remedy}"
     return InputError(
         f"{path}: could not check {promise.name} on the release alone: {what}. "
@@ -140,7 +138,7 @@ def _audited(certificate: dict[str, Any], promise: Any, location: Any) -> Audit:
     """Audit the release for what the certificate promises, as anyone can, or raise why not."""
     from incrowd.checking.verification import why_owner_only
 
-    if is_noise(promise):
+    if promise.name in ("edge-dp", "node-dp"):
         promise.check(None)  # raises: no file shows what noise promises
     owner_only = why_owner_only(certificate)
     if owner_only:
@@ -181,16 +179,16 @@ def _audited_sets(certificate: dict[str, Any], name: str, location: Any) -> Audi
 
 
 def _audited_table(certificate: dict[str, Any], guarantee: Any, location: Any) -> Audit:
+    from incrowd.checking.check import check
+    from incrowd.checking.out_of_core import check_spread
     from incrowd.engines.choice import EngineChoice
-    from incrowd.flow import run
-    from incrowd.flow.out_of_core_check import check_spread
 
     if is_folder(location):
         schema = Schema(certificate["reading"]["quasi"], certificate["reading"]["sensitive"])
         reading = _input_options(certificate)
         return check_spread(location, guarantee, schema, reading, EngineChoice(), ())
     table, schema = _table(certificate, location)
-    return run.check(table, guarantee, schema, accepted=schema.insensitive)
+    return check(table, guarantee, schema, accepted=schema.insensitive)
 
 
 def _input_options(certificate: dict[str, Any]) -> InputOptions:
@@ -199,9 +197,9 @@ def _input_options(certificate: dict[str, Any]) -> InputOptions:
 
 def _table(certificate: dict[str, Any], location: Any) -> tuple[Table, Schema]:
     """Read a released table, and say which of its columns is what."""
-    from incrowd.flow import run
+    from incrowd.job.inputs import read_input
 
-    table = run.read_input(Path(location), _input_options(certificate))
+    table = read_input(Path(location), _input_options(certificate))
     quasi, sensitive = certificate["reading"]["quasi"], certificate["reading"]["sensitive"]
     others = [name for name in table.columns if name not in (*quasi, *sensitive)]
     return table, Schema(quasi, sensitive, others)
@@ -248,11 +246,10 @@ def _make_report(
 
 def _material(certificate: dict[str, Any], location: Any) -> Any:
     from incrowd.checking.material import SetMaterial, TableMaterial
-    from incrowd.flow.sets import options_of
-    from incrowd.job.set_job import SetInput
+    from incrowd.job.inputs import SetInput
     from incrowd.sets.files import read_sets
 
     if certificate["guarantee"]["name"] in SET_GUARANTEES:
         stated = SetInput(graph=certificate["reading"]["graph"])
-        return SetMaterial(read_sets(Path(location), options_of(stated, InputOptions())))
+        return SetMaterial(read_sets(Path(location), stated.reading(InputOptions())))
     return TableMaterial(*_table(certificate, location))

@@ -36,16 +36,17 @@ from incrowd.compare.kept import (
 from incrowd.compare.measure import FAILED, INTERNAL, RELEASED, UNFIT, Asked, request_of
 from incrowd.errors import InputError, JobError
 from incrowd.flow.outputs import files_read, refuse_overwriting
-from incrowd.job.set_job import SetJob
+from incrowd.guarantees.shapes import TABLES
+from incrowd.job.job import Job
 from incrowd.progress import Progress, silent
-from incrowd.tables.table import is_address, name_of
+from incrowd.tables.locations import is_address, name_of
 from incrowd.version import __version__
 from incrowd.workspace import Workspace
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from incrowd.job.job import Job
+    from incrowd.guarantees.shapes import TABLES
 
 
 ONE_ONLY = (
@@ -191,7 +192,7 @@ def are_of(result: Result) -> float | None:
 
 
 def compare(
-    job: Job | SetJob,
+    job: Job,
     ks: Sequence[int] = (2, 5, 10),
     methods: Sequence[str] = (),
     metrics: Sequence[str] = (),
@@ -356,13 +357,13 @@ def _in_process(planned: Planned, folder: Path, asked: Asked) -> dict[str, Any]:
     return answer
 
 
-def _require_predictable(job: Job | SetJob, predict: str | None) -> None:
+def _require_predictable(job: Job, predict: str | None) -> None:
     if predict is None:
         return
     from incrowd.errors import unknown
     from incrowd.measures.utility.learning import require_learning
 
-    if isinstance(job, SetJob):
+    if job.shape != TABLES:
         raise JobError(
             "a column is predicted of a table, and these are sets", remedy="Leave --predict out."
         )

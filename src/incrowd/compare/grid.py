@@ -7,18 +7,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import product
-from typing import Any
+from typing import Any, cast
 
 from incrowd.errors import JobError, unknown
-from incrowd.job.documents import FILES
+from incrowd.guarantees.shapes import SETS, TABLES
+from incrowd.guarantees.table import guarantees_of
+from incrowd.job.documents import NOT_WRITTEN
 from incrowd.job.job import Job
-from incrowd.job.set_job import SetJob
 from incrowd.measures.losses.tables import HIGHER, METRICS
-from incrowd.methods.table import METHODS, SET_METHODS
-
-NOT_WRITTEN = ("key", "save_policy", "report_for", "certificate_for", *FILES)
-"""Fields of a release about other files."""
-
+from incrowd.methods.table import METHODS, methods_keeping
+from incrowd.options import parameters
 
 # Which points of a grid are worth a look, and which one is recommended.
 
@@ -140,12 +138,12 @@ class Planned:
     """A point and its job, or why there is none."""
 
     point: Point
-    job: Job | SetJob | None
+    job: Job | None
     reason: str = ""
 
 
 def grid(
-    job: Job | SetJob,
+    job: Job,
     ks: Sequence[int],
     methods: Sequence[str] = (),
     metrics: Sequence[str] = (),
@@ -164,18 +162,18 @@ def grid(
             f"a grid is over k, and {job.guarantee.name} has none",
             remedy="Compare releases under another guarantee.",
         )
-    known = SET_METHODS if isinstance(job, SetJob) else METHODS
+    known = {name: METHODS[name] for name in methods_keeping(*guarantees_of(job.shape))}
     for name in methods:
         if name not in known:
             raise unknown("method", name, known)
     if not ks:
         raise JobError("no k is stated", remedy="State --k 2,5,10.")
-    if suppression_limits and isinstance(job, SetJob):
+    if suppression_limits and job.shape != TABLES:
         raise JobError("no set is left out of a release", remedy="Leave --suppression-limit out.")
     named = list(methods) or [job.method.name]
     for field, stated in (("metric", metrics), ("effort", efforts)):
-        if stated and not any(_has(known[name], field) for name in named):
-            able = [name for name, kind in known.items() if _has(kind, field)]
+        if stated and not any(_has(known[name], field, job.shape) for name in named):
+            able = [name for name, kind in known.items() if _has(kind, field, job.shape)]
             raise JobError(
                 f"no compared method has a field {field}",
                 remedy=f"Leave --{field} out, or compare {', '.join(able) or 'others'}.",
@@ -193,7 +191,7 @@ def grid(
 
 
 def _planned(
-    job: Job | SetJob,
+    job: Job,
     kind: type[Any],
     k: int,
     metric: str | None,
@@ -203,31 +201,32 @@ def _planned(
 ) -> Planned:
     settings: dict[str, Any] = {}
     is_own = kind is type(job.method)
-    if _has(kind, "metric"):
+    if _has(kind, "metric", job.shape):
         choices = kind.__dataclass_fields__["metric"].metadata.get("choices") or ()
         if metric is not None:
             settings["metric"] = metric
         elif not is_own and by in choices:
             settings["metric"] = by
-    if effort is not None and _has(kind, "effort"):
+    if effort is not None and _has(kind, "effort", job.shape):
         settings["effort"] = effort
     shown = {name: value for name, value in settings.items() if name in ("metric", "effort")}
     point = Point(k, kind.name, **shown, suppression_limit=limit)
     try:
         method = replace(job.method, **settings) if is_own else kind(**settings)
+        stated = parameters(method, TABLES if job.shape == TABLES else SETS)
         point = Point(
             k,
             kind.name,
-            getattr(method, "metric", None),
-            getattr(method, "effort", None),
-            limit if limit is not None else getattr(job.release, "suppression_limit", None),
+            stated.get("metric"),
+            stated.get("effort"),
+            limit if limit is not None or job.shape != TABLES else job.release.suppression_limit,
         )
         return Planned(point, _with(job, method, k, limit))
     except JobError as error:
         return Planned(point, None, error.what)
 
 
-def _with(job: Job | SetJob, method: Any, k: int, limit: float | None) -> Job | SetJob:
+def _with(job: Job, method: Any, k: int, limit: float | None) -> Job:
     """Return the job with another method, k and budget; nothing but its release is written."""
     kept: dict[str, Any] = {
         item.name: item.default for item in fields(job.release) if item.name in NOT_WRITTEN
@@ -235,18 +234,19 @@ def _with(job: Job | SetJob, method: Any, k: int, limit: float | None) -> Job | 
     if limit is not None:
         kept["suppression_limit"] = limit
     changes: dict[str, Any] = {
-        "guarantee": replace(job.guarantee, k=k),
+        "guarantee": replace(cast(Any, job.guarantee), k=k),
         "method": method,
         "output": None,
         "release": replace(job.release, **kept),
     }
-    if isinstance(job, SetJob):
-        changes["rules"] = replace(job.rules, save=None)
+    changes["rules"] = replace(job.rules, save=None)
     return replace(job, **changes)
 
 
-def _has(kind: type[Any], field: str) -> bool:
-    return field in {item.name for item in fields(kind)}
+def _has(kind: type[Any], field: str, shape: str) -> bool:
+    """Whether a method has a setting that applies to data of this shape."""
+    own = TABLES if shape == TABLES else SETS
+    return any(i.name == field and i.metadata.get("about") in ("", own) for i in fields(kind))
 
 
 def varying(points: Sequence[Point]) -> list[str]:
@@ -269,8 +269,8 @@ def loss_of(losses: dict[str, Any], are: float | None, by: str) -> float | None:
     return 1 - float(value) if by in BETTER_HIGHER else float(value)
 
 
-def default_loss(job: Job | SetJob) -> str:
+def default_loss(job: Job) -> str:
     """Return the loss that a job's releases are compared by where none is stated."""
-    if isinstance(job, Job):
+    if job.shape == TABLES:
         return "loss"
     return ARE if job.guarantee.name in ("rules", "km") else "jaccard"

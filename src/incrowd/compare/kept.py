@@ -9,17 +9,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from incrowd.compare.grid import NOT_WRITTEN
 from incrowd.engines.folders import hash_of_location
 from incrowd.errors import InputError
-from incrowd.tables.table import is_address
+from incrowd.job.documents import NOT_WRITTEN
+from incrowd.tables.locations import is_address
 from incrowd.version import __version__
 from incrowd.workspace import write_whole
 
 if TYPE_CHECKING:
     from incrowd.compare.measure import Asked
     from incrowd.job.job import Job
-    from incrowd.job.set_job import SetJob
 
 
 KIND = "incrowd comparison"
@@ -37,7 +36,7 @@ DIFFERENT = {
 }
 
 
-def fingerprint(job: Job | SetJob, asked: Asked) -> dict[str, Any]:
+def fingerprint(job: Job, asked: Asked) -> dict[str, Any]:
     """Return what results are of: data, job, version and what was asked of every release.
 
     What a grid varies is no part of it, nor is where files lie: their contents count.
@@ -61,7 +60,7 @@ def fingerprint(job: Job | SetJob, asked: Asked) -> dict[str, Any]:
     }
 
 
-def method_fingerprint(job: Job | SetJob) -> str:
+def method_fingerprint(job: Job) -> str:
     """Return the fingerprint of a method's settings, those that no point tells included."""
     stated = job.to_mapping()["method"]
     text = json.dumps(_with_contents(stated), sort_keys=True, ensure_ascii=False)

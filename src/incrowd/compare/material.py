@@ -11,12 +11,12 @@ import numpy as np
 from incrowd.checking.material import OwnSets, OwnTable, SetMaterial, TableMaterial
 from incrowd.checking.tables import released_rows
 from incrowd.encoding.encode import encode
-from incrowd.flow.preparation import prepare, replace_quasi
-from incrowd.flow.run import read_input
-from incrowd.flow.sets import options_of, released_graph
-from incrowd.guarantees.table import RULE_GUARANTEES
+from incrowd.guarantees.shapes import TRANSACTIONS
+from incrowd.job.inputs import read_input
+from incrowd.job.preparation import prepare, replace_quasi
 from incrowd.sets.files import read_set_file, read_sets
 from incrowd.sets.format import format_of_path as set_format_of_path
+from incrowd.sets.format import released_graph
 from incrowd.sets.names import item_names_of
 from incrowd.sets.sets import BIPARTITE, IN_MEMORY, Sets
 from incrowd.sets.universe import with_universe
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from incrowd.job.job import Job
-    from incrowd.job.set_job import SetJob
 
 
 def table_material(job: Job, released: Path, key: Path) -> TableMaterial:
@@ -58,9 +57,9 @@ def table_material(job: Job, released: Path, key: Path) -> TableMaterial:
     return TableMaterial(again, replace_quasi(prepared.schema, quasi), own)
 
 
-def set_material(job: SetJob, released: Path, key: Path) -> SetMaterial:
+def set_material(job: Job, released: Path, key: Path) -> SetMaterial:
     """Return released sets beside their original."""
-    read = read_set_file(Path(str(job.data)), options_of(job.sets, job.input), IN_MEMORY)
+    read = read_set_file(Path(str(job.data)), job.sets.reading(job.input), IN_MEMORY)
     original = read.sets
     if job.sets.items:
         original = with_universe(original, job.sets.items, IN_MEMORY)
@@ -69,7 +68,7 @@ def set_material(job: SetJob, released: Path, key: Path) -> SetMaterial:
     original_row = read_key(key)
     is_renamed = original.graph != BIPARTITE and not job.release.keep_order
     own = OwnSets(original, original_row, original_row if is_renamed else None)
-    if job.guarantee.name in RULE_GUARANTEES:
+    if job.shape == TRANSACTIONS:
         own = replace(own, part_of_item=_parts(original, again), is_sensitive=_roles(job, original))
     return SetMaterial(again, own)
 
@@ -85,7 +84,7 @@ def _parts(original: Sets, released: Sets) -> NDArray[np.int32]:
     return np.array([part_of_name.get(name, -1) for name in names], dtype=np.int32)
 
 
-def _roles(job: SetJob, original: Sets) -> NDArray[np.bool_]:
+def _roles(job: Job, original: Sets) -> NDArray[np.bool_]:
     if not job.rules.sensitive_items:
         return np.zeros(original.n_items, dtype=np.bool_)
     needs_both = job.guarantee.name == "rules"

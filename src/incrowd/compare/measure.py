@@ -13,15 +13,16 @@ import os
 import sys
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from incrowd.errors import AuditError, IncrowdError, InfeasibleError, InputError
+from incrowd.guarantees.shapes import TABLES
+from incrowd.methods.base import TableMethod
 
 if TYPE_CHECKING:
     from incrowd.checking.material import Material, TableMaterial
     from incrowd.flow.release import Release
     from incrowd.job.job import Job
-    from incrowd.job.set_job import SetJob
     from incrowd.measures.utility.queries import Workload
 
 
@@ -53,7 +54,7 @@ class Asked:
         return Workload(self.n_queries, self.n_predicates, self.selectivity, seed=self.seed)
 
 
-def measured(job: Job | SetJob, folder: Path, asked: Asked) -> dict[str, Any]:
+def measured(job: Job, folder: Path, asked: Asked) -> dict[str, Any]:
     """Run a job into a private folder; return its figures, or why there is no release."""
     try:
         return _released(job, folder, asked)
@@ -65,7 +66,7 @@ def measured(job: Job | SetJob, folder: Path, asked: Asked) -> dict[str, Any]:
         return {"status": UNFIT, "reason": error.what, "remedy": error.remedy}
 
 
-def _released(job: Job | SetJob, folder: Path, asked: Asked) -> dict[str, Any]:
+def _released(job: Job, folder: Path, asked: Asked) -> dict[str, Any]:
     from incrowd.flow.run import run
 
     placed = _placed(job, folder / "release")
@@ -103,33 +104,31 @@ def _cpu_seconds() -> float:
     return spent.user + spent.system + spent.children_user + spent.children_system
 
 
-def _placed(job: Job | SetJob, folder: Path) -> Job | SetJob:
+def _placed(job: Job, folder: Path) -> Job:
     """Return the job with its release, and a key where rows lie here, in the private folder."""
-    from incrowd.flow.out_of_core import goes_spread
     from incrowd.flow.outputs import default_output, target_of
-    from incrowd.job.job import Job
-    from incrowd.tables.table import is_folder
+    from incrowd.flow.placement import runs_out_of_core
+    from incrowd.tables.locations import is_folder
 
     assert job.data is not None
     folder.mkdir(mode=0o700, exist_ok=True)
     name = Path(str(default_output(job.data)).rstrip("/")).name
     output = folder / ("release" + name.partition(".release")[2])
     if is_folder(job.data):
-        return replace(job, output=f"{folder}/release/" if isinstance(job, Job) else output)
+        return replace(job, output=f"{folder}/release/" if job.shape == TABLES else output)
     placed = replace(job, output=output)
-    if isinstance(placed, Job) and goes_spread(placed, target_of(placed, False)):
+    if runs_out_of_core(placed, target_of(placed, False)):
         return placed
     keys = folder.parent / "key"
     keys.mkdir(mode=0o700, exist_ok=True)
     return _with_key(placed, str(keys / "key.csv"))
 
 
-def _compile(job: Job | SetJob, folder: Path) -> None:
+def _compile(job: Job, folder: Path) -> None:
     """Run the job on its first few rows, so that all its loops are there; what fails is told
     later, by the whole data."""
-    from incrowd.flow.run import read_input, run
-    from incrowd.flow.sets import options_of
-    from incrowd.job.set_job import SetJob
+    from incrowd.flow.run import run
+    from incrowd.job.inputs import read_input
     from incrowd.sets.files import read_set_file, write_sets
     from incrowd.sets.sets import IN_MEMORY
     from incrowd.tables.write import write_table
@@ -137,12 +136,12 @@ def _compile(job: Job | SetJob, folder: Path) -> None:
     folder.mkdir(mode=0o700)
     source = Path(str(job.data))
     few = folder / ("few" + "".join(Path(str(job.output)).suffixes))
-    n_rows = max(FEW, 4 * job.guarantee.k)
+    n_rows = max(FEW, 4 * cast(Any, job.guarantee).k)
     try:
-        if isinstance(job, SetJob):
+        if job.shape != TABLES:
             import numpy as np
 
-            read = read_set_file(source, options_of(job.sets, job.input), IN_MEMORY)
+            read = read_set_file(source, job.sets.reading(job.input), IN_MEMORY)
             write_sets(read.sets.take(np.arange(min(n_rows, read.sets.n_rows))), few, read.format)
         else:
             table = read_input(source, job.input)
@@ -165,8 +164,7 @@ def _brief(method: Any) -> Any:
     return replace(method, **changes)
 
 
-def _utility(job: Job | SetJob, folder: Path, asked: Asked) -> dict[str, Any]:
-    from incrowd.job.set_job import SetJob
+def _utility(job: Job, folder: Path, asked: Asked) -> dict[str, Any]:
     from incrowd.measures.utility.queries import queries_finding
     from incrowd.measures.utility.statistics import statistics_finding
 
@@ -174,7 +172,7 @@ def _utility(job: Job | SetJob, folder: Path, asked: Asked) -> dict[str, Any]:
     queries = queries_finding(material, asked.workload()).figures
     statistics = statistics_finding(material).figures
     found: dict[str, Any] = {"queries": queries}
-    if isinstance(job, SetJob):
+    if job.shape != TABLES:
         found["statistics"] = {
             name: statistics[name] for name in ("mean_item_error", "mean_pair_error")
         }
@@ -189,13 +187,12 @@ def _utility(job: Job | SetJob, folder: Path, asked: Asked) -> dict[str, Any]:
     return found
 
 
-def material_of(job: Job | SetJob) -> Material:
+def material_of(job: Job) -> Material:
     """Return a job's release, as it lies in the private folder, beside its original."""
     from incrowd.compare.material import set_material, table_material
-    from incrowd.job.job import Job
 
     released, key = Path(str(job.output)), Path(str(job.release.key))
-    if isinstance(job, Job):
+    if job.shape == TABLES:
         return table_material(job, released, key)
     return set_material(job, released, key)
 
@@ -205,12 +202,13 @@ def _learning(job: Job, material: TableMaterial, folder: Path, asked: Asked) -> 
 
     Where columns are released as bits, rows are held back from learning alone.
     """
-    from incrowd.flow.run import read_input, run
+    from incrowd.flow.run import run
+    from incrowd.job.inputs import read_input
     from incrowd.measures.utility.learning import HELD_SHARE, held_rows, learning_finding
     from incrowd.tables.write import write_table
 
     target = str(asked.predict)
-    if getattr(job.method, "mask", "") == "bit":
+    if cast(TableMethod, job.method).masks_bits:
         return learning_finding(material, target, seed=asked.seed).figures
     table = read_input(Path(str(job.data)), job.input)
     is_held = held_rows(table, job.schema.person, HELD_SHARE, asked.seed)
@@ -225,28 +223,28 @@ def _learning(job: Job, material: TableMaterial, folder: Path, asked: Asked) -> 
     return learning_finding(of_rest, target, seed=asked.seed, held_back=held_back).figures
 
 
-def _repeated(release: Release, placed: Job | SetJob) -> Job | SetJob:
+def _repeated(release: Release, placed: Job) -> Job:
     """Return the job that repeats a release, with its release and key where they lie."""
     settled = replace(release.job or placed, output=placed.output)
     return _with_key(settled, placed.release.key)
 
 
-def _with_key(job: Job | SetJob, key: str | None) -> Job | SetJob:
+def _with_key(job: Job, key: str | None) -> Job:
     changes: dict[str, Any] = {"release": replace(job.release, key=key)}
     return replace(job, **changes)
 
 
-def request_of(job: Job | SetJob, folder: Path, asked: Asked) -> str:
+def request_of(job: Job, folder: Path, asked: Asked) -> str:
     """Return what the process of a point is told."""
     stated = {"job": job.to_mapping(), "folder": str(folder), "asked": asdict(asked)}
     return json.dumps(stated)
 
 
 def _main() -> None:
-    from incrowd.job.set_job import job_from_mapping
+    from incrowd.job.job import Job
 
     request = json.load(sys.stdin)
-    job = job_from_mapping(request["job"])
+    job = Job.from_mapping(request["job"])
     try:
         answer = measured(job, Path(request["folder"]), Asked(**request["asked"]))
     except KeyboardInterrupt:

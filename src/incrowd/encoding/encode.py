@@ -203,3 +203,17 @@ def refuse_stars(table: Table, names: tuple[str, ...]) -> None:
                 f"(first in row {starred[0] + 1}), which is how a release writes a suppressed cell",
                 remedy="Replace them in the data by another token, such as 'unknown'.",
             )
+
+
+def starred_missing(
+    before: Rows, after: Rows, missing_values: tuple[str, ...]
+) -> NDArray[np.int32]:
+    """Return the nodes of ``after`` with every missing cell of ``before`` at its root.
+
+    Rows that are shown equal stay equal: they are missing in the same columns, or masked there.
+    """
+    nodes = after.nodes.copy()
+    for column, hierarchy in enumerate(before.hierarchies):
+        leaves = [hierarchy.leaf_of_value.get(token, -1) for token in ("", *missing_values)]
+        nodes[column, np.isin(before.nodes[column], leaves)] = hierarchy.root
+    return nodes

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from incrowd.tables.table import Table
 
 
+SET_BIT = "1"
+"""How a bit that is set is written."""
+
 Blocks = Mapping[str, tuple[str, ...]]
 """By attribute: the values of its bits, in their order; ``""`` stands for missing."""
 

@@ -43,6 +43,8 @@ class Engine(Protocol):
 
     name: str
     memory_bytes: int
+    is_out_of_core: bool
+    """Whether whole files lie on it, so that rows need not pass through this process."""
 
     @property
     def n_workers(self) -> int:
@@ -132,7 +134,7 @@ class ReleaseFolder(Protocol):
         """Put the manifest (JSON) beside the parts, then the mark that all is there."""
 
 
-class SpreadEngine(Engine, Protocol):
+class OutOfCoreEngine(Engine, Protocol):
     """An engine on which whole files lie, so that rows need not pass through this process."""
 
     def read(self, location: str, reading: Reading) -> tuple[Blocks, Format]:

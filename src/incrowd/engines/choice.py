@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from incrowd.errors import JobError, unknown
 from incrowd.options import option
@@ -13,7 +14,8 @@ from incrowd.options import option
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from incrowd.engines.base import Engine
+    from incrowd.engines.base import Engine, OutOfCoreEngine
+    from incrowd.engines.disk.engine import DiskEngine
 
 
 LEAST_MEMORY = 1 << 20
@@ -148,3 +150,28 @@ ENGINES: dict[str, Callable[[EngineChoice, Path | None], Engine]] = {
     "local": _local,
     "spark": _spark,
 }
+
+
+def out_of_core_engine(choice: EngineChoice, folder: Path) -> OutOfCoreEngine:
+    """Return the engine that rows stay on: Spark, or this machine's disk within a folder."""
+    if choice.name == "local":
+        return disk_engine(choice, folder)
+    return cast("OutOfCoreEngine", make_engine(choice, folder))
+
+
+def disk_engine(choice: EngineChoice, folder: Path) -> DiskEngine:
+    """Return this machine's disk as an engine, within the memory that is stated."""
+    from incrowd.engines.base import DEFAULT_MEMORY
+    from incrowd.engines.disk.engine import DiskEngine
+
+    return DiskEngine(folder, choice.threads, choice.memory_bytes or DEFAULT_MEMORY)
+
+
+@contextmanager
+def file_engine(engine: Engine, choice: EngineChoice, folder: Path) -> Iterator[OutOfCoreEngine]:
+    """Yield an engine on which whole files lie: this one where it is such, else the disk."""
+    if engine.is_out_of_core:
+        yield cast("OutOfCoreEngine", engine)
+        return
+    with closing(disk_engine(choice, folder)) as disk:
+        yield disk

@@ -28,7 +28,7 @@ SET_LOSSES = {
 _LOADED = {
     True: 'import incrowd as ic\n\njob = ic.Job.load("job.toml")\n',
     False: "import tomllib\nfrom pathlib import Path\n\nimport incrowd as ic\n\n"
-    'job = ic.SetJob.from_mapping(tomllib.loads(Path("job.toml").read_text()))\n',
+    'job = ic.Job.from_mapping(tomllib.loads(Path("job.toml").read_text()))\n',
 }
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from incrowd.codes import RowKey, canonical_order
 from incrowd.encoding.encode import nodes_of, shown_cells
 from incrowd.encoding.rows import Rows
-from incrowd.engines.base import N_ROWS, Blocks, Engine, SpreadEngine
+from incrowd.engines.base import N_ROWS, Blocks, Engine, OutOfCoreEngine
 from incrowd.errors import EngineError
 from incrowd.hierarchies.builders import ColumnValues, hierarchy_of_values
 from incrowd.hierarchies.tree import Hierarchy
@@ -318,7 +318,7 @@ class ShowParts:
 
 
 def released_blocks(
-    engine: SpreadEngine,
+    engine: OutOfCoreEngine,
     blocks: Blocks,
     published: list[str],
     generalization: Generalization,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ from incrowd.encoding.encode import coded
 from incrowd.encoding.personal_k import wishes
 from incrowd.errors import DataError, JobError
 from incrowd.guarantees.adaptive.promise import AdaptiveAnonymity
+from incrowd.guarantees.table import TableGuarantee
 from incrowd.guarantees.tables.k_anonymity import KAnonymity
 from incrowd.hierarchies.builders import hierarchy_for
 from incrowd.hierarchies.tree import STAR, Hierarchy
@@ -25,7 +27,7 @@ def conditions_of(
     job: Job, table: Table, sensitive_hierarchies: dict[str, Hierarchy]
 ) -> Conditions:
     """Translate the job's guarantee into arrays over the table's rows."""
-    guarantee, schema = job.guarantee, job.schema
+    guarantee, schema = cast(TableGuarantee, job.guarantee), job.schema
     sensitive: tuple[SensitiveCondition, ...] = ()
     if isinstance(guarantee, KAnonymity) and (guarantee.l is not None or guarantee.t is not None):
         sensitive = tuple(
@@ -52,7 +54,7 @@ def suppressible(limit: float, n_rows: int) -> int:
 
 def refuse_infeasible(job: Job, conditions: Conditions, n_rows: int) -> None:
     """Raise InfeasibleError where no release of such data can keep the promise."""
-    guarantee = job.guarantee
+    guarantee = cast(TableGuarantee, job.guarantee)
     if isinstance(guarantee, AdaptiveAnonymity):
         guarantee.refuse_infeasible(n_rows, k_of_row=conditions.k_of_row)
         return

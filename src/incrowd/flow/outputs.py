@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from incrowd.errors import InputError, JobError
+from incrowd.guarantees.shapes import TABLES
 from incrowd.job.job import Job
-from incrowd.job.set_job import SetJob
-from incrowd.tables.table import SUFFIXES, Format, Location, is_address, is_folder, located, name_of
+from incrowd.tables.locations import Location, is_address, is_folder, located, name_of
+from incrowd.tables.table import SUFFIXES, Format
 from incrowd.tables.write import format_of_path
-from incrowd.workspace import exists, write_whole
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+from incrowd.workspace import exists
 
 BESIDE_SETS = ("rows", "items")
 """What the names of lists beside a file of sets end in."""
@@ -51,31 +45,15 @@ class Target:
         return format_of_path(path, plain) if path.suffix.lower() in SUFFIXES else plain
 
 
-def target_of(job: Job, force: bool) -> Target:
-    """Return a table job's input and output, refused before anything is read."""
-    data, output = _guarded(job, force)
-    if isinstance(output, Path):
+def target_of(job: Job, force: bool, save_job: Path | None = None) -> Target:
+    """Return what a job reads and writes, refused before anything is read."""
+    data, output = _guarded(job, force, save_job)
+    if isinstance(output, Path) and job.shape == TABLES:
         format_of_path(output)
     return Target(data, output)
 
 
-def guarded_outputs(job: SetJob, force: bool) -> tuple[Path, Path]:
-    """Return a job's input, a file or a folder of part files, and its output, a file."""
-    data, output = _guarded(job, force)
-    if is_address(data):
-        raise InputError(
-            f"{data}: sets are read from files and folders of this machine",
-            remedy="Fetch it, and name the file or the folder.",
-        )
-    if isinstance(output, str):
-        raise InputError(
-            f"{output}: a release of sets is one file of this machine",
-            remedy="Name a file with -o, such as -o release.dat.",
-        )
-    return Path(data), output
-
-
-def _guarded(job: Job | SetJob, force: bool) -> tuple[Location, Location]:
+def _guarded(job: Job, force: bool, save_job: Path | None) -> tuple[Location, Location]:
     if job.data is None:
         raise JobError("the job names no data", remedy='Write data = "file.csv" in it.')
     output = output_of(job, job.data)
@@ -88,8 +66,9 @@ def _guarded(job: Job | SetJob, force: bool) -> tuple[Location, Location]:
                 f"{output}: is a folder",
                 remedy="Name a file with -o, or end the name in / for a folder of part files.",
             )
-    refuse_overwriting(files_written(job), files_read(job))
-    stated = [output, *_stated_outputs(job)]
+    saved: list[Location] = [] if save_job is None else [save_job]
+    refuse_overwriting([*files_written(job), *saved], files_read(job))
+    stated = [output, *_stated_outputs(job), *saved]
     for path in [Path(written) for written in stated if not is_address(written)]:
         if path.exists() and not force:
             raise exists(path)
@@ -103,33 +82,31 @@ def _guarded(job: Job | SetJob, force: bool) -> tuple[Location, Location]:
     return job.data, output
 
 
-def files_read(job: Job | SetJob) -> list[Location]:
+def files_read(job: Job) -> list[Location]:
     """Return every file or folder that a run of the job reads; those beside sets if they exist."""
     named: list[Location | None] = [job.data, job.release.sign_key]
-    named += [getattr(job.method, "lines", None), *getattr(job.method, "costs", {}).values()]
-    if isinstance(job, Job):
-        named += [spec.path for spec in job.hierarchies.values()]
-    else:
+    named += [*job.method.files, *(spec.path for spec in job.hierarchies.values())]
+    if job.shape != TABLES:
         rules = job.rules
         named += [job.sets.row_k, job.sets.items, rules.file, rules.weights, rules.sensitive_items]
         named += [f"{str(job.data).rstrip('/')}.{beside}" for beside in BESIDE_SETS]
     return [location for location in named if location]
 
 
-def files_written(job: Job | SetJob) -> list[Location]:
+def files_written(job: Job) -> list[Location]:
     """Return every file or folder that a run of the job may write."""
     written = _stated_outputs(job)
     if job.data is not None:
         output = output_of(job, job.data)
         written.insert(0, output)
-        if isinstance(job, SetJob):
+        if job.shape != TABLES:
             written += [f"{output}.{beside}" for beside in (*BESIDE_SETS, "mapping.csv")]
     return written
 
 
-def _stated_outputs(job: Job | SetJob) -> list[Location]:
-    named = [job.release.key, *job.release.written_files]
-    named.append(job.release.save_policy if isinstance(job, Job) else job.rules.save)
+def _stated_outputs(job: Job) -> list[Location]:
+    release = job.release
+    named = [release.key, *release.written_files, release.save_policy, job.rules.save]
     return [location for location in named if location]
 
 
@@ -181,7 +158,7 @@ def _lies_in(inner: Location, outer: Location) -> bool:
     return Path(outer).resolve() in Path(inner).resolve().parents
 
 
-def output_of(job: Job | SetJob, data: Location) -> Location:
+def output_of(job: Job, data: Location) -> Location:
     """Return where the release goes: as stated, or beside the data."""
     return job.output if job.output is not None else default_output(data)
 
@@ -195,24 +172,3 @@ def default_output(data: Location) -> Location:
     suffixes = data.suffixes[-2:] if data.suffix in (".gz", ".zst") else data.suffixes[-1:]
     ending = "".join(suffixes)
     return data.with_name(data.name.removesuffix(ending) + ".release" + ending)
-
-
-@contextmanager
-def key_written(
-    path: str | None, original_row: NDArray[np.int64], *, force: bool
-) -> Iterator[None]:
-    """Have the private key in its place before the release is; take it back if that fails.
-
-    Its lines say who is which released row, both numbered from 1.
-    """
-    if path is None:
-        yield
-        return
-    lines = ["released_row,original_row"]
-    lines += [f"{row + 1},{original + 1}" for row, original in enumerate(original_row.tolist())]
-    write_whole(Path(path), "\n".join(lines) + "\n", force=force, private=True)
-    try:
-        yield
-    except BaseException:
-        Path(path).unlink(missing_ok=True)
-        raise

@@ -1,42 +1,23 @@
-"""Where a job's rows live: in memory, on disk or on Spark, and why a job cannot run out of core."""
+"""Where a job's rows live: in memory, on disk or on Spark; and why a job cannot run out of core."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
-from incrowd.engines.base import DEFAULT_MEMORY, Reading
-from incrowd.engines.choice import EngineChoice, make_engine
-from incrowd.errors import DataError
+from incrowd.engines.base import Engine
+from incrowd.engines.choice import make_engine, out_of_core_engine
+from incrowd.errors import DataError, InputError
+from incrowd.flow.outputs import Target
+from incrowd.guarantees.shapes import TABLES
+from incrowd.guarantees.table import TableGuarantee
 from incrowd.guarantees.tables.k_anonymity import KAnonymity
 from incrowd.hierarchies.specs import MEAN
-from incrowd.job.job import InputOptions, Job
-from incrowd.tables.table import Location, format_by_suffix
-
-if TYPE_CHECKING:
-    from incrowd.engines.disk.engine import DiskEngine
-
-
-def engine_of(choice: EngineChoice, folder: Path) -> Any:
-    """Return the engine that rows lie on: Spark, or this machine's disk."""
-    if choice.name == "local":
-        return disk_engine(choice, folder)
-    return make_engine(choice, folder)
-
-
-def disk_engine(choice: EngineChoice, folder: Path) -> DiskEngine:
-    """Return this machine's disk as an engine, within the memory that is stated."""
-    from incrowd.engines.disk.engine import DiskEngine
-
-    return DiskEngine(folder, choice.threads, choice.memory_bytes or DEFAULT_MEMORY)
-
-
-def reading_of(options: InputOptions) -> Reading:
-    """Return how files are to be read as they stand."""
-    return Reading(options.delimiter, options.encoding, options.header, options.missing_values)
-
-
-# Whether a table fits into memory: what a file comes to, by its size.
+from incrowd.job.job import Job
+from incrowd.methods.base import TableMethod
+from incrowd.tables.frames import is_spark_frame
+from incrowd.tables.locations import Location, is_address, is_folder
+from incrowd.tables.table import format_by_suffix
 
 PER_BYTE_OF_TEXT = 8
 """About how many bytes a run in memory takes for one of a text file …"""
@@ -49,6 +30,83 @@ PER_CELL = 50
 
 PROGRAM = 400 << 20
 """What the program itself takes."""
+
+
+def engine_for_file(job: Job, target: Target, folder: Path) -> Engine:
+    """Return the engine of a job on files; what it keeps on disk lies in a private folder."""
+    if runs_out_of_core(job, target):
+        return out_of_core_engine(job.engine, folder)
+    return make_engine(job.engine, folder)
+
+
+def engine_for_frame(data: Any, job: Job) -> Engine:
+    """Return the engine of a frame: Spark on the session of a Spark frame, else the job's."""
+    if job.shape != TABLES or not is_spark_frame(data):
+        return make_engine(job.engine)
+    from incrowd.engines.spark.engine import SparkEngine
+
+    return cast(Engine, SparkEngine(session=data.sparkSession))
+
+
+def runs_out_of_core(job: Job, target: Target) -> bool:
+    """Return whether a job's rows stay on an engine; raise where they would have to and cannot.
+
+    On Spark they do wherever they can. On this machine they lie on disk where they are many
+    files, or more than fits into the memory that is stated (or half of the machine's).
+    """
+    if job.shape != TABLES:
+        return False
+    reason = why_not_out_of_core(job)
+    if job.engine.name == "local":
+        for location in (target.data, target.output):
+            if is_address(location):
+                raise InputError(
+                    f"{location}: the local engine reads and writes this machine's files",
+                    remedy="Use --engine spark, which knows such addresses.",
+                )
+        if not (is_folder(target.data) or target.is_folder or is_larger(job, target.data)):
+            return False
+    if not reason:
+        return True
+    if target.is_folder:
+        raise InputError(
+            f"{target.output}: this release is one file, since {reason}",
+            remedy="Name a file of this machine with -o.",
+        )
+    if job.engine.memory is not None and not is_folder(target.data) and is_larger(job, target.data):
+        raise InputError(
+            f"{target.data}: the table does not fit into {job.engine.memory}, and its rows cannot "
+            f"be searched from disk, since {reason}",
+            remedy="State more with --memory, or ask for less.",
+        )
+    return False
+
+
+def why_not_out_of_core(job: Job) -> str:
+    """Return why a job cannot run out of core; nothing where it can.
+
+    Where groups are tested by their size alone, the distinct rows and their counts are enough.
+    """
+    guarantee, release = cast(TableGuarantee, job.guarantee), job.release
+    means = any(spec.kind == MEAN for spec in job.hierarchies.values())
+    reasons = {
+        f"the guarantee {guarantee.name} compares rows": not isinstance(guarantee, KAnonymity),
+        "l and t look at the values of every group": guarantee.l is not None
+        or guarantee.t is not None,
+        "people have a k of their own": bool(guarantee.k_column or guarantee.k_rules),
+        "groups count people": job.schema.person is not None,
+        "stars are wildcards": guarantee.stars != "as-value",
+        "a key numbers the rows": release.key is not None,
+        "a report shows all rows together": release.report is not None,
+        "a policy is saved with its release": release.save_policy is not None,
+        "rows keep their order": release.keep_order,
+        "rows may be suppressed": release.suppression_limit > 0,
+        "values are coded or binned": bool(job.coding or job.bins) or means,
+        f"method {job.method.name} looks at every row as it is set": not cast(
+            TableMethod, job.method
+        ).runs_on_distinct_rows,
+    }
+    return next((reason for reason, is_so in reasons.items() if is_so), "")
 
 
 def is_larger(job: Job, location: Location) -> bool:
@@ -80,33 +138,3 @@ def memory_needed(path: Path) -> int:
     if stored.compression:
         n_bytes *= PACKED
     return PROGRAM + PER_BYTE_OF_TEXT * n_bytes
-
-
-# Which jobs can leave their rows where they lie.
-
-
-def why_not_spread(job: Job) -> str:
-    """Return why a job's rows must lie in this process; nothing where they may be spread.
-
-    Where groups are tested by their size alone, the distinct rows and their numbers are enough.
-    """
-    guarantee, release = job.guarantee, job.release
-    means = any(spec.kind == MEAN for spec in job.hierarchies.values())
-    reasons = {
-        f"the guarantee {guarantee.name} compares rows": not isinstance(guarantee, KAnonymity),
-        "l and t look at the values of every group": guarantee.l is not None
-        or guarantee.t is not None,
-        "people have a k of their own": bool(guarantee.k_column or guarantee.k_rules),
-        "groups count people": job.schema.person is not None,
-        "stars are wildcards": guarantee.stars != "as-value",
-        "a key numbers the rows": release.key is not None,
-        "a report shows all rows together": release.report is not None,
-        "a policy is saved with its release": release.save_policy is not None,
-        "rows keep their order": release.keep_order,
-        "rows may be suppressed": release.suppression_limit > 0,
-        "values are coded or binned": bool(job.coding or job.bins) or means,
-        f"method {job.method.name} looks at every row as it is set": not getattr(
-            job.method, "spreads", False
-        ),
-    }
-    return next((reason for reason, is_so in reasons.items() if is_so), "")

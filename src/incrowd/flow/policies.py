@@ -9,21 +9,21 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from incrowd.errors import InputError, JobError
 from incrowd.hierarchies.files import write_hierarchy
 from incrowd.hierarchies.specs import HierarchySpec
-from incrowd.job.job import Job, read_mapping
+from incrowd.job.build import read_mapping
+from incrowd.job.job import Job
+from incrowd.methods.base import TableMethod
 from incrowd.methods.policy.method import Policy
-from incrowd.workspace import Workspace, exists
 
 if TYPE_CHECKING:
     from incrowd.encoding.rows import Rows
+    from incrowd.flow.publication import Publication
     from incrowd.tables.table import Table
 
 
@@ -41,39 +41,22 @@ def policy_mapping(folder: Path) -> dict[str, Any]:
     return read_mapping(folder / POLICY)
 
 
-@contextmanager
-def policy_written(job: Job, before: Rows, released: Table, *, force: bool) -> Iterator[None]:
-    """Have the policy in its place before the release is; take it back if that fails."""
+def place_policy(publication: Publication, job: Job, before: Rows, released: Table) -> None:
+    """Save the policy of a release where the job asks for it."""
     if job.release.save_policy is None:
-        yield
         return
     _refuse_unsaved(job)
-    final = Path(job.release.save_policy)
-    with Workspace(final.absolute().parent) as workspace:
-        folder = workspace.folder / "policy"
-        folder.mkdir(mode=0o700)
-        _write(folder, job, before, released)
-        old = workspace.folder / "old"
-        if final.exists():
-            if not force:
-                raise exists(final)
-            if not (final / POLICY).is_file():
-                raise InputError(f"{final}: is no policy", remedy="Name another folder.")
-            final.rename(old)
-        folder.rename(final)
-        try:
-            yield
-        except BaseException:
-            final.rename(folder)
-            if old.exists():
-                old.rename(final)
-            raise
+    publication.place_folder(
+        lambda folder: _write(folder, job, before, released),
+        Path(job.release.save_policy),
+        is_replaceable=lambda folder: (folder / POLICY).is_file(),
+    )
 
 
 def _refuse_unsaved(job: Job) -> None:
     """Raise where cells are not nodes of hierarchies, which lines are made of."""
     kinds = {spec.kind for spec in job.hierarchies.values()}
-    if job.bins or getattr(job.method, "mask", "") == "bit" or "mean" in kinds:
+    if job.bins or cast(TableMethod, job.method).masks_bits or "mean" in kinds:
         raise JobError(
             "a policy is made of nodes of hierarchies, not of bins, bits or means",
             remedy="Leave --save-policy out, or release without them.",

@@ -1,13 +1,19 @@
-"""A release and the documents about it get their names together, or none of them does."""
+"""A release and everything written beside it get their names together, or none of them does.
+
+If one file cannot get its name, those that were placed before it are taken back, and what they
+overwrote (with ``--force``) is brought back.
+"""
 
 from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+import shutil
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from incrowd.checking.certificates import (
@@ -23,115 +29,189 @@ from incrowd.checking.material import appraised
 from incrowd.errors import InputError
 from incrowd.guarantees.evidence import Finding
 from incrowd.job.documents import Documents
-from incrowd.workspace import write_whole
+from incrowd.job.job import Job
+from incrowd.workspace import Workspace, exists, publish
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from incrowd.audit import Audit
     from incrowd.checking.material import Material
 
 
+class Publication:
+    """Files that are given their names one after the other; a failure undoes all of them."""
+
+    def __init__(self, *, force: bool) -> None:
+        self.force = force
+        self._workspaces: dict[Path, Workspace] = {}
+        self._open = ExitStack()
+        self._undo: list[Callable[[], object]] = []
+
+    def __enter__(self) -> Publication:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with self._open:  # whatever happens, nothing temporary stays
+            if kind is not None:
+                for undo in reversed(self._undo):
+                    undo()
+
+    def write(self, path: Path, content: str | bytes, *, private: bool = False) -> None:
+        """Write a small file; a private one is for the owner alone."""
+        temporary = self._beside(path).file(f"new-{len(self._undo)}")
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+        self.place(temporary, path, private=private)
+
+    def place(self, temporary: Path, final: Path, *, private: bool = False) -> None:
+        """Give a finished file its name, over an existing one only by force."""
+        old = self._beside(final).folder / f"old-{len(self._undo)}"
+        if self.force and final.exists():
+            _link_or_copy(final, old)
+        publish(temporary, final, force=self.force, private=private)
+        self._undo.append(
+            lambda: old.replace(final) if old.exists() else final.unlink(missing_ok=True)
+        )
+
+    def place_folder(
+        self, make: Callable[[Path], object], final: Path, is_replaceable: Callable[[Path], bool]
+    ) -> None:
+        """Make a private folder and give it its name, over a replaceable one only by force."""
+        beside = self._beside(final).folder
+        new, old = beside / f"new-{len(self._undo)}", beside / f"old-{len(self._undo)}"
+        new.mkdir(mode=0o700)
+        make(new)
+        if final.exists():
+            if not self.force:
+                raise exists(final)
+            if not is_replaceable(final):
+                raise InputError(
+                    f"{final}: not a folder that incrowd wrote", remedy="Name another folder."
+                )
+            final.rename(old)
+        new.rename(final)
+
+        def undo() -> None:
+            final.rename(new)
+            if old.exists():
+                old.rename(final)
+
+        self._undo.append(undo)
+
+    def _beside(self, path: Path) -> Workspace:
+        """Return this publication's private folder beside a path."""
+        parent = path.absolute().parent
+        if parent not in self._workspaces:
+            self._workspaces[parent] = self._open.enter_context(Workspace(parent))
+        return self._workspaces[parent]
+
+
+def _link_or_copy(path: Path, kept: Path) -> None:
+    """Keep what a file holds under another name: by a link, or a copy where there are none."""
+    try:
+        kept.hardlink_to(path)
+    except OSError:
+        shutil.copy2(path, kept)
+        kept.chmod(path.stat().st_mode & 0o7777)
+
+
 @dataclass(frozen=True, eq=False)
-class Told:
+class DocumentSource:
     """All that documents may tell of a release.
 
-    ``of_file`` finds again what anyone can find on the released file alone. ``job_text`` is the
-    job that makes the release again. ``material`` gives what a report is made of; None where rows
-    stay away: no report then.
+    ``findings_on_file`` finds again what anyone can find on the released file alone. ``job`` makes
+    the release again. ``material`` gives what a report is computed from; None where rows are not
+    in this process: no report then.
     """
 
     audit: Audit
-    job_text: str
-    of_file: Callable[[], Iterable[Finding]]
-    reading: Reading = field(default_factory=Reading)
+    job: Job
+    findings_on_file: Callable[[], Iterable[Finding]]
+    reading: Reading
     material: Callable[[], Material] | None = None
 
+    def appraised(self, stated: Documents) -> DocumentSource:
+        """Return the source with the risk and the use of the release, where documents ask for it.
 
-@dataclass(frozen=True)
-class _Document:
-    """A document that is not written yet."""
-
-    path: Path
-    content: str | bytes
-    is_private: bool
-
-
-def with_appraisal(stated: Documents, told: Told) -> Told:
-    """Return what documents tell with the risk and the use of the release, where they ask for it.
-
-    The audit that is handed out has these findings too: what a page shows is in it.
-    """
-    if told.material is None or not (stated.report or stated.certificate):
-        return told
-    material = told.material()
-    return replace(told, audit=appraised(told.audit, material), material=lambda: material)
+        The audit that is handed out has these findings too: what a page shows is in it.
+        """
+        if self.material is None or not (stated.report or stated.certificate):
+            return self
+        material = self.material()
+        return replace(self, audit=appraised(self.audit, material), material=lambda: material)
 
 
-@contextmanager
-def documents_written(stated: Documents, told: Told, *, force: bool) -> Iterator[None]:
-    """Have the documents in their places before the release is; take them back if that fails."""
-    made = _made(stated, told)
-    placed: list[Path] = []
-    try:
-        for document in made:
-            write_whole(document.path, document.content, force=force, private=document.is_private)
-            placed.append(document.path)
-        yield
-    except BaseException:
-        for path in placed:
-            path.unlink(missing_ok=True)
-        raise
-
-
-def _made(stated: Documents, told: Told) -> list[_Document]:
+def place_documents(publication: Publication, stated: Documents, source: DocumentSource) -> None:
+    """Write the report, the certificate, its signature and the commitment's key, as stated."""
     wants_public = "public" in (
         stated.report_for if stated.report else "",
         stated.certificate_for if stated.certificate else "",
     )
     key = secrets.token_bytes(32)
-    commitment = committed(told.audit.input_sha256, key) if stated.commitment_key else ""
+    commitment = committed(source.audit.input_sha256, key) if stated.commitment_key else ""
     public = {}
     if wants_public:
-        public = public_certificate(told.audit, told.reading, told.of_file(), commitment)
-    made: list[_Document] = []
+        findings = source.findings_on_file()
+        public = public_certificate(source.audit, source.reading, findings, commitment)
+    page = ""
+    if stated.report:  # the likeliest to fail: before anything is written
+        is_public = stated.report_for == "public"
+        page = _public_page(public, source) if is_public else _owner_page(source)
     if stated.certificate:
         is_public = stated.certificate_for == "public"
-        certificate = (
-            public if is_public else owner_certificate(told.audit, told.reading, told.job_text)
+        text = as_text(
+            public
+            if is_public
+            else owner_certificate(source.audit, source.reading, source.job.to_toml())
         )
-        text = as_text(certificate)
         path = Path(stated.certificate)
-        made.append(_Document(path, text, not is_public))
+        publication.write(path, text, private=not is_public)
         if stated.sign_key:
             signature = signature_of(text.encode(), read_private_key(Path(stated.sign_key)))
-            made.append(_Document(path.with_name(path.name + ".sig"), signature, not is_public))
+            beside = path.with_name(path.name + ".sig")
+            publication.write(beside, signature, private=not is_public)
     if stated.commitment_key:
-        made.append(_Document(Path(stated.commitment_key), key.hex() + "\n", True))
+        publication.write(Path(stated.commitment_key), key.hex() + "\n", private=True)
     if stated.report:
-        is_public = stated.report_for == "public"
-        page = _public_page(public, told) if is_public else _owner_page(told)
-        made.append(_Document(Path(stated.report), page, not is_public))
-    return made
+        publication.write(Path(stated.report), page, private=stated.report_for != "public")
 
 
-def _owner_page(told: Told) -> str:
+def place_key(
+    publication: Publication, path: str | None, original_row: NDArray[np.int64] | None
+) -> None:
+    """Write the private key where it is asked for: who is which released row, both from 1."""
+    if path is None or original_row is None:
+        return
+    lines = ["released_row,original_row"]
+    lines += [f"{row + 1},{original + 1}" for row, original in enumerate(original_row.tolist())]
+    publication.write(Path(path), "\n".join(lines) + "\n", private=True)
+
+
+def _owner_page(source: DocumentSource) -> str:
     from incrowd.figures.pages import owner_page
     from incrowd.report.render import render
 
-    return render(owner_page(told.audit, told.job_text, _material(told)))
+    return render(owner_page(source.audit, source.job.to_toml(), _material(source)))
 
 
-def _public_page(certificate: dict[str, Any], told: Told) -> str:
+def _public_page(certificate: dict[str, Any], source: DocumentSource) -> str:
     from incrowd.figures.pages import public_page
     from incrowd.report.render import render
 
     as_written = json.loads(as_text(certificate))
-    return render(public_page(as_written, replace(_material(told), own=None)))
+    return render(public_page(as_written, replace(_material(source), own=None)))
 
 
-def _material(told: Told) -> Material:
-    if told.material is None:
+def _material(source: DocumentSource) -> Material:
+    if source.material is None:
         raise InputError(
             "a report looks at all rows of the release, and these stay where they lie",
             remedy="Leave --report out, and make one of a part: incrowd check FILE --report.",
         )
-    return told.material()
+    return source.material()

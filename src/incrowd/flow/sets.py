@@ -1,219 +1,77 @@
-"""The flow of sets, one way: read → search → vote → write → re-read → audit → publish."""
+"""Sets (lists, sparse matrices, graphs): their steps in the flow, and where they come from."""
 
 from __future__ import annotations
 
 import hashlib
-import os
-import time
-from contextlib import closing
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.audit import Audit
 from incrowd.checking.certificates import Reading
-from incrowd.checking.material import OwnSets, SetMaterial
+from incrowd.checking.material import Material, OwnSets, SetMaterial
 from incrowd.engines.base import Engine
-from incrowd.engines.choice import make_engine
 from incrowd.engines.folders import hash_of_location
-from incrowd.errors import InputError, JobError
-from incrowd.flow.outputs import guarded_outputs, key_written
-from incrowd.flow.publication import Told, documents_written, with_appraisal
-from incrowd.flow.release import Release, Stages, audit_of, refuse_broken, signed, timed
-from incrowd.flow.transactions import (
-    FoundRules,
-    audit_rules,
-    material_of_rules,
-    save_rules,
-    search_rules,
-)
+from incrowd.errors import InputError
+from incrowd.flow.adapter import Candidate, Checked
+from incrowd.flow.outputs import Target
+from incrowd.flow.publication import Publication
 from incrowd.guarantees.evidence import Finding
-from incrowd.guarantees.sets.differential_privacy import SEEDED_NOISE, SYSTEM_NOISE, NoiseRecord
-from incrowd.guarantees.sets.promises import SetEvidence
-from incrowd.guarantees.table import RULE_GUARANTEES, is_noise
-from incrowd.job.job import InputOptions, parameters
-from incrowd.job.set_job import SetInput, SetJob
+from incrowd.guarantees.sets.differential_privacy import (
+    SEEDED_NOISE,
+    SYSTEM_NOISE,
+    EdgeDp,
+    NodeDp,
+    NoiseRecord,
+)
+from incrowd.guarantees.sets.promises import Majority, SetEvidence, Smooth, Suppression
+from incrowd.job.job import Job
 from incrowd.measures.losses.sets import set_losses
+from incrowd.methods.base import NoiseMethod, SetMethod
 from incrowd.methods.shared.of_sets.vote import SetPromise, shown_by_groups
-from incrowd.progress import Progress, silent
+from incrowd.progress import Progress
 from incrowd.sets.files import read_set_file, read_sets, write_sets
-from incrowd.sets.format import SetFile, SetFormat, SetOptions, format_of_path, memory_allowed
-from incrowd.sets.order import canonical_order, node_order, renamed_nodes, renamed_rows, symmetrized
-from incrowd.sets.sets import BIPARTITE, DIRECTED, IN_MEMORY, UNDIRECTED, Sets, Shelf
+from incrowd.sets.format import (
+    SetFile as ReadSets,
+)
+from incrowd.sets.format import (
+    SetFormat,
+    SetOptions,
+    format_of_path,
+    released_graph,
+    shelf_in,
+)
+from incrowd.sets.order import (
+    canonical_order,
+    node_order,
+    renamed_nodes,
+    renamed_rows,
+    symmetrized,
+)
+from incrowd.sets.sets import BIPARTITE, IN_MEMORY, UNDIRECTED, Sets, Shelf
 from incrowd.sets.universe import read_row_k, with_universe
-from incrowd.workspace import Workspace, file_hash, publish
+from incrowd.tables.locations import Location, is_address
+from incrowd.workspace import Workspace, file_hash
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
-    """A release that nobody has audited yet, with what its audit will need."""
+class EncodedSets:
+    """Sets as a method searches them, each row's own k where it is stated, and notes."""
 
     original: Sets
-    released: list[Sets]
-    original_row: NDArray[np.int64]
-    original_item: NDArray[np.int64] | None
     k_of_row: NDArray[np.int32] | None
-    figures: dict[str, Any]
-    settings: dict[str, Any]
     notes: list[str]
-    record: NoiseRecord | None = None
-
-    def handed_out(self) -> Sets:
-        """Return the release and forget it: its audit reads it again from where it was written."""
-        return self.released.pop()
-
-    def written(self, path: Path, stored: SetFormat) -> list[Path]:
-        """Write the release and forget it; return its files."""
-        return write_sets(self.handed_out(), path, stored)
-
-
-def run_sets(job: SetJob, *, force: bool = False, progress: Progress = silent) -> Release:
-    """Anonymize a file of sets, or a folder of part files; published only if its audit holds.
-
-    Raises as ``pipeline.run`` does; then nothing was published.
-    """
-    data, output = guarded_outputs(job, force)
-    format_of_path(output)
-    stages = Stages(progress)
-    try:
-        with (
-            Workspace(output.parent) as workspace,
-            closing(make_engine(job.engine, workspace.folder)) as engine,
-        ):
-            shelf = shelf_in(workspace.folder, job.engine.memory_bytes)
-            options = options_of(job.sets, job.input, job.engine.memory_bytes)
-            with stages("read"):
-                read = read_set_file(data, options, shelf)
-            found = _found(job, read, engine, stages, progress, shelf)
-            with stages("write"):
-                stored = format_of_path(output, read.format)
-                temporary = workspace.file("release" + "".join(output.suffixes[-2:]))
-                written = found.written(temporary, stored)
-            with stages("audit"):
-                again = _read_again(job, temporary, stored, options, shelf)
-                audit = _audit(job, found, again, engine)
-                audit = signed(audit, file_hash(temporary), hash_of_location(data))
-            audit = timed(audit, stages)
-            refuse_broken(audit)
-            if isinstance(found, FoundRules):
-                save_rules(job, found, force=force)
-            repeating = _repeating(job, found)
-            told = with_appraisal(job.release, _told(repeating, audit, found, again))
-            with (
-                documents_written(job.release, told, force=force),
-                key_written(job.release.key, found.original_row, force=force),
-            ):
-                for part in reversed(written):  # what stands beside a release is there before it
-                    ending = part.name.removeprefix(temporary.name)
-                    publish(part, output.with_name(output.name + ending), force=force)
-    except OSError as error:
-        raise InputError(
-            f"{output.parent}: writing failed ({os.strerror(error.errno or 0)})",
-            remedy="Nothing was published. Make room or choose another folder with -o.",
-        ) from None
-    return Release(None, told.audit, output, repeating)
-
-
-def anonymize_sets(data: Any, job: SetJob, *, progress: Progress = silent) -> Release:
-    """Anonymize a SciPy matrix, a long frame or Sets and hand back the same kind."""
-    from incrowd.sets.frames import sets_from_frame, sets_to_frame
-
-    stages = Stages(progress)
-    with closing(make_engine(job.engine)) as engine:
-        with stages("read"):
-            read = sets_from_frame(data, options_of(job.sets, job.input))
-            if read.format.kind == "scipy" and job.guarantee.name in RULE_GUARANTEES:
-                raise JobError(
-                    "a matrix has no place for the names of generalized items",
-                    remedy="Give a long frame of rows and items, or a file.",
-                )
-        found = _found(job, read, engine, stages, progress, IN_MEMORY)
-        with stages("write"):
-            handed_out = sets_to_frame(found.handed_out(), read.format)
-        with stages("audit"):
-            rows = None if read.format.kind == "scipy" else range(found.original.n_rows)
-            columns = read.format.row_column or None, read.format.item_column or None
-            reading = SetOptions(released_graph(job.sets.graph), None, *columns)
-            again = sets_from_frame(handed_out, reading, rows=rows).sets
-            audit = _audit(job, found, again, engine)
-            audit = signed(audit, _hash(again), _hash(read.sets))
-        audit = timed(audit, stages)
-        refuse_broken(audit)
-        if isinstance(found, FoundRules):
-            save_rules(job, found, force=False)
-        repeating = _repeating(job, found)
-        told = with_appraisal(job.release, _told(repeating, audit, found, again))
-        with (
-            documents_written(job.release, told, force=False),
-            key_written(job.release.key, found.original_row, force=False),
-        ):
-            return Release(handed_out, told.audit, job=repeating, told=told)
-
-
-def _told(job: SetJob, audit: Audit, found: _Found | FoundRules, again: Sets) -> Told:
-    """Return what documents may tell of released sets.
-
-    Rules are the owner's, and so is what proves noise: of those nothing is found on a file alone.
-    """
-    reading = Reading(graph=released_graph(job.sets.graph))
-    if isinstance(found, FoundRules):
-        return Told(audit, job.to_toml(), tuple, reading, lambda: material_of_rules(found, again))
-    own = OwnSets(found.original, found.original_row, found.original_item, found.k_of_row)
-
-    def on_file() -> list[Finding]:
-        evidence = SetEvidence(again, columns_are_people=job.sets.graph != BIPARTITE)
-        is_checkable = found.record is None and found.k_of_row is None
-        return job.guarantee.check(evidence) if is_checkable else []
-
-    return Told(audit, job.to_toml(), on_file, reading, lambda: SetMaterial(again, own))
-
-
-def check_released_sets(guarantee: Any, evidence: SetEvidence, started: float) -> Audit:
-    """Audit released sets from any tool; nothing is written."""
-    return _audit_of(guarantee, guarantee.check(evidence), evidence, started)
-
-
-def released_graph(graph: str) -> str:
-    """Return how a release's lists are to be read: of each node its own, in one direction."""
-    return DIRECTED if graph == UNDIRECTED else graph
-
-
-def options_of(stated: SetInput, reading: InputOptions, memory: int | None = None) -> SetOptions:
-    """Return how a file of sets is to be read, in so much memory if that is stated."""
-    return SetOptions(
-        graph=stated.graph,
-        kind=stated.kind,
-        row_column=stated.row_column,
-        item_column=stated.item_column,
-        delimiter=reading.delimiter,
-        encoding=reading.encoding,
-        header=reading.header,
-        values=stated.values,
-        memory=memory,
-    )
-
-
-def shelf_in(folder: Path, memory: int | None) -> Shelf:
-    """Return where entries lie: in memory as far as its bound goes, else in a folder."""
-    return Shelf(folder, memory_allowed(SetOptions(memory=memory)))
-
-
-def _read_again(
-    job: SetJob, path: Path, stored: SetFormat, options: SetOptions, shelf: Shelf
-) -> Sets:
-    """Read a release as a stranger would, in the memory that its input had."""
-    as_written = stored.options(released_graph(job.sets.graph))
-    return read_sets(path, replace(as_written, memory=options.memory), shelf)
 
 
 @dataclass(frozen=True, eq=False)
-class _Made:
+class FoundSets:
     """Sets as a method made them: row r of the input shows row ``row_of[r]`` of ``shown``.
 
-    Without ``row_of`` rows are as they came.
+    Without ``row_of`` rows are as they came. ``noise`` says how they were drawn, if they were.
     """
 
     shown: Sets
@@ -221,184 +79,299 @@ class _Made:
     figures: dict[str, Any]
     settings: dict[str, Any]
     notes: list[str]
-    record: Any = None
+    noise: NoiseRecord | None = None
 
 
-def _found(
-    job: SetJob,
-    read: SetFile,
-    engine: Engine,
-    stages: Stages,
-    progress: Progress,
-    shelf: Shelf,
-) -> _Found | FoundRules:
-    if job.guarantee.name in RULE_GUARANTEES:
-        return search_rules(job, read, engine, stages, progress)
-    return _search(job, read, engine, stages, progress, shelf)
+@dataclass(frozen=True, eq=False)
+class OwnersSets:
+    """What the audit of released sets holds them against."""
+
+    original: Sets
+    original_item: NDArray[np.int64] | None
+    k_of_row: NDArray[np.int32] | None
+    noise: NoiseRecord | None
 
 
-def _search(
-    job: SetJob,
-    read: SetFile,
-    engine: Engine,
-    stages: Stages,
-    progress: Progress,
-    shelf: Shelf,
-) -> _Found:
-    original = read.sets
-    with stages("encode"):
+class SetAdapter:
+    """The steps of the flow for sets: groups are found, and each shows what its rows vote for."""
+
+    def __init__(self, job: Job, engine: Engine, store: SetFile | SetFrame) -> None:
+        self.job, self.engine, self.store = job, engine, store
+        self.shelf = store.shelf
+
+    def encode(self, original: ReadSets, progress: Progress) -> EncodedSets:
+        """Add the stated items and personal k; refuse what no release could satisfy."""
+        del progress
+        job, sets = self.job, original.sets
         if job.sets.items:
-            original = with_universe(original, job.sets.items, shelf)
-        k_of_row = read_row_k(job.sets.row_k, original) if job.sets.row_k else None
-        if not is_noise(job.guarantee):
-            job.guarantee.refuse_infeasible(original.n_rows, k_of_row)
-        _require_room(job, original, engine, shelf)
-    with stages("search"):
-        if is_noise(job.guarantee):
-            made = _noisy(job, original, engine, progress)
-        else:
-            made = _grouped(job, original, k_of_row, engine, progress, shelf)
-    with stages("decode"):
-        released, original_row, original_item = _in_order(job, made, original, shelf)
-    notes = [*read.notes, *made.notes]
-    if original.graph == UNDIRECTED and job.release.symmetrize == "none" and made.record is None:
-        notes.append("a node's released list is its group's: u may be in v's list and v not in u's")
-    return _Found(
-        original,
-        [released],
-        original_row,
-        original_item,
-        k_of_row,
-        made.figures,
-        made.settings,
-        notes,
-        made.record,
-    )
+            sets = with_universe(sets, job.sets.items, self.shelf)
+        k_of_row = read_row_k(job.sets.row_k, sets) if job.sets.row_k else None
+        guarantee = job.guarantee
+        if isinstance(guarantee, Smooth | Majority | Suppression):
+            guarantee.refuse_infeasible(sets.n_rows, k_of_row)
+        self._require_room(sets)
+        return EncodedSets(sets, k_of_row, list(original.notes))
 
+    def _require_room(self, sets: Sets) -> None:
+        """Refuse a search that would take more memory than it may."""
+        method = self.job.method
+        if not isinstance(method, SetMethod) or not method.works_in_chunks:
+            others = ", or use --method cluster" if isinstance(method, SetMethod) else ""
+            self.shelf.require_memory(method.name, others)
+        elif self.engine.name == "local":
+            chunk_rows = int(self.job.method_parameters["chunk_rows"])
+            share = min(1.0, 1.5 * chunk_rows / max(1, sets.n_rows))
+            n_searched = round(share * sets.n_entries)
+            n_workers = self.engine.n_workers
+            self.shelf.require_search(sets.n_rows, sets.n_items, n_searched, n_workers)
 
-def _require_room(job: SetJob, original: Sets, engine: Engine, shelf: Shelf) -> None:
-    """Refuse a search that would take more memory than it may."""
-    if "entries-on-disk" not in job.method.keeps:
-        others = "" if is_noise(job.guarantee) else ", or use --method cluster"
-        shelf.require_memory(job.method.name, others)
-    elif engine.name == "local":
-        share = min(1.0, 1.5 * job.method.chunk_rows / max(1, original.n_rows))
-        n_searched = round(share * original.n_entries)
-        shelf.require_search(original.n_rows, original.n_items, n_searched, engine.n_workers)
+    def search(self, encoded: EncodedSets, progress: Progress) -> FoundSets:
+        """Group rows and let each group vote, or answer for every cell with noise."""
+        guarantee = self.job.guarantee
+        if isinstance(guarantee, EdgeDp | NodeDp):
+            return self._with_noise(guarantee, encoded.original, progress)
+        promised = cast("Smooth | Majority | Suppression", guarantee)
+        promise = SetPromise(promised.name, promised.k, promised.settled_vote, encoded.k_of_row)
+        method = cast(SetMethod, self.job.method)
+        found = method.search(encoded.original, promise, self.engine, self.job.seed, progress)
+        shown = shown_by_groups(encoded.original, found.group_of_row, promise, self.shelf)
+        return FoundSets(shown, found.group_of_row, dict(found.figures), dict(found.settings), [])
 
-
-def _grouped(
-    job: SetJob,
-    original: Sets,
-    k_of_row: NDArray[np.int32] | None,
-    engine: Engine,
-    progress: Progress,
-    shelf: Shelf,
-) -> _Made:
-    """Find groups and let each show what its rows vote for."""
-    guarantee = job.guarantee
-    promise = SetPromise(guarantee.name, guarantee.k, guarantee.settled_vote, k_of_row)
-    found = job.method.search(original, promise, engine, job.seed, progress)
-    shown = shown_by_groups(original, found.group_of_row, promise, shelf)
-    return _Made(shown, found.group_of_row, dict(found.figures), dict(found.settings), [])
-
-
-def _noisy(job: SetJob, original: Sets, engine: Engine, progress: Progress) -> _Made:
-    """Answer for every cell with noise; what to expect of it is told before it starts."""
-    guarantee, method = job.guarantee, job.method
-    outlook = method.foresee(original, guarantee.level, guarantee.epsilon)
-    expected = f"expected Jaccard similarity {outlook.expected_jaccard:.4f}"
-    progress(f"drawing noise, {expected}", 0, 0)
-    noisy = method.respond(original, guarantee.level, guarantee.epsilon, progress, engine)
-    record = NoiseRecord(
-        level=guarantee.level,
-        epsilon=guarantee.epsilon,
-        cell_epsilon=outlook.cell_epsilon,
-        flip_probability=outlook.flip_probability,
-        n_rows=original.n_rows,
-        n_items=original.n_items,
-        graph=original.graph,
-        has_self_loops=method.self_loops,
-        has_public_items=bool(job.sets.items) or original.graph != BIPARTITE,
-        source=SYSTEM_NOISE if method.insecure_noise_seed is None else SEEDED_NOISE,
-    )
-    notes = [expected, *([outlook.warning] if outlook.warning else [])]
-    return _Made(noisy.released, None, dict(noisy.figures), {}, notes, record)
-
-
-def _in_order(
-    job: SetJob, made: _Made, original: Sets, shelf: Shelf
-) -> tuple[Sets, NDArray[np.int64], NDArray[np.int64] | None]:
-    """Return the sets as they are written, each row's original row and, if renamed, item's item."""
-    if original.graph == BIPARTITE and not job.release.keep_order:
-        order = canonical_order(made.shown, made.row_of)
-        rows: NDArray[Any] = order if made.row_of is None else made.row_of[order]
-        return renamed_rows(made.shown).take(rows, shelf), order, None
-    released = made.shown
-    if made.row_of is not None:
-        of_row = made.shown.take(made.row_of, shelf)
-        released = original.with_entries(of_row.starts, of_row.items)
-        if job.release.symmetrize != "none":
-            either = job.release.symmetrize == "either"
-            released = symmetrized(released, either=either, shelf=shelf)
-    if job.release.keep_order:
-        order = np.arange(released.n_rows, dtype=np.int64)
-        return (
-            renamed_rows(released) if released.graph == BIPARTITE else released,
-            order,
-            None,
+    def _with_noise(
+        self, guarantee: EdgeDp | NodeDp, original: Sets, progress: Progress
+    ) -> FoundSets:
+        """Answer for every cell with noise; what to expect of it is told before it starts."""
+        method = cast(NoiseMethod, self.job.method)
+        outlook = method.foresee(original, guarantee.level, guarantee.epsilon)
+        expected = f"expected Jaccard similarity {outlook.expected_jaccard:.4f}"
+        progress(f"drawing noise, {expected}", 0, 0)
+        noisy = method.respond(original, guarantee.level, guarantee.epsilon, progress, self.engine)
+        record = NoiseRecord(
+            level=guarantee.level,
+            epsilon=guarantee.epsilon,
+            cell_epsilon=outlook.cell_epsilon,
+            flip_probability=outlook.flip_probability,
+            n_rows=original.n_rows,
+            n_items=original.n_items,
+            graph=original.graph,
+            has_self_loops=method.may_have_loops,
+            has_public_items=bool(self.job.sets.items) or original.graph != BIPARTITE,
+            source=SEEDED_NOISE if method.is_seeded else SYSTEM_NOISE,
         )
-    order = node_order(released, original)
-    renamed, original_item = renamed_nodes(released, order, shelf)
-    return renamed, order, original_item
+        notes = [expected, *([outlook.warning] if outlook.warning else [])]
+        return FoundSets(noisy.released, None, dict(noisy.figures), {}, notes, record)
+
+    def decode(self, encoded: EncodedSets, found: FoundSets) -> Candidate[Sets, OwnersSets]:
+        """Put rows in the order of their content, and name them by it."""
+        job, original = self.job, encoded.original
+        released, original_row, original_item = self._in_order(found, original)
+        notes = [*encoded.notes, *found.notes]
+        is_grouped = found.noise is None
+        if original.graph == UNDIRECTED and job.release.symmetrize == "none" and is_grouped:
+            notes.append(
+                "a node's released list is its group's: u may be in v's list and v not in u's"
+            )
+        return Candidate(
+            released,
+            replace(job, method=replace(job.method, **found.settings)),
+            OwnersSets(original, original_item, encoded.k_of_row, found.noise),
+            original_row,
+            found.figures,
+            tuple(notes),
+        )
+
+    def _in_order(
+        self, found: FoundSets, original: Sets
+    ) -> tuple[Sets, NDArray[np.int64], NDArray[np.int64] | None]:
+        """Return the sets as written, each row's original row and, if renamed, item's item."""
+        options, shelf = self.job.release, self.shelf
+        if original.graph == BIPARTITE and not options.keep_order:
+            order = canonical_order(found.shown, found.row_of)
+            rows: NDArray[Any] = order if found.row_of is None else found.row_of[order]
+            return renamed_rows(found.shown).take(rows, shelf), order, None
+        released = found.shown
+        if found.row_of is not None:
+            of_row = found.shown.take(found.row_of, shelf)
+            released = original.with_entries(of_row.starts, of_row.items)
+            if options.symmetrize != "none":
+                either = options.symmetrize == "either"
+                released = symmetrized(released, either=either, shelf=shelf)
+        if options.keep_order:
+            order = np.arange(released.n_rows, dtype=np.int64)
+            return (
+                renamed_rows(released) if released.graph == BIPARTITE else released,
+                order,
+                None,
+            )
+        order = node_order(released, original)
+        renamed, original_item = renamed_nodes(released, order, shelf)
+        return renamed, order, original_item
+
+    def audit(self, candidate: Candidate[Sets, OwnersSets], reread: Sets) -> Checked:
+        """Check the sets as they were read back, with the owner's original."""
+        own, guarantee = candidate.evidence, self.job.guarantee
+        evidence = SetEvidence(
+            released=reread,
+            original=own.original,
+            original_row=candidate.original_row,
+            original_item=own.original_item,
+            k_of_row=own.k_of_row,
+            keeps_order=self.job.release.keep_order,
+            columns_are_people=self.job.sets.graph != BIPARTITE,
+        )
+        if own.noise is not None:  # no file can be checked for differential privacy
+            findings = cast("EdgeDp | NodeDp", guarantee).attest(own.noise)
+        else:
+            findings = cast("Smooth | Majority | Suppression", guarantee).check(evidence)
+        assert candidate.original_row is not None
+        losses = set_losses(
+            own.original,
+            reread,
+            original_row=candidate.original_row,
+            original_item=own.original_item,
+        )
+        return Checked(findings, reread.n_rows, losses.as_dict())
+
+    def reading(self, candidate: Candidate[Sets, OwnersSets]) -> Reading:
+        """Return how a stranger reads the release, for its certificate."""
+        del candidate
+        return Reading(graph=released_graph(self.job.sets.graph))
+
+    def findings_on_file(
+        self, candidate: Candidate[Sets, OwnersSets], reread: Sets, audit: Audit
+    ) -> list[Finding]:
+        """Return what anyone finds on the file; noise and a personal k are the owner's."""
+        del audit
+        own, guarantee = candidate.evidence, self.job.guarantee
+        if own.noise is not None or own.k_of_row is not None:
+            return []
+        evidence = SetEvidence(reread, columns_are_people=self.job.sets.graph != BIPARTITE)
+        return cast("Smooth | Majority | Suppression", guarantee).check(evidence)
+
+    def material(
+        self, candidate: Candidate[Sets, OwnersSets], reread: Sets
+    ) -> Callable[[], Material]:
+        """Return what a report is computed from: the sets as reread, beside their original."""
+        own, original_row = candidate.evidence, candidate.original_row
+        assert original_row is not None
+        owned = OwnSets(own.original, original_row, own.original_item, own.k_of_row)
+        return lambda: SetMaterial(reread, owned)
+
+    def private_files(
+        self, candidate: Candidate[Sets, OwnersSets], reread: Sets, publication: Publication
+    ) -> None:
+        """Nothing is kept for the owner besides the key."""
+        del candidate, reread, publication
 
 
-def _audit(job: SetJob, found: _Found | FoundRules, again: Sets, engine: Engine) -> Audit:
-    if isinstance(found, FoundRules):
-        return audit_rules(job, found, again, engine)
-    evidence = SetEvidence(
-        released=again,
-        original=found.original,
-        original_row=found.original_row,
-        original_item=found.original_item,
-        k_of_row=found.k_of_row,
-        keeps_order=job.release.keep_order,
-        columns_are_people=job.sets.graph != BIPARTITE,
-    )
-    if found.record is not None:  # no file can be checked for differential privacy
-        findings = job.guarantee.attest(found.record)
-    else:
-        findings = job.guarantee.check(evidence)
-    audit = _audit_of(job.guarantee, findings, evidence, time.perf_counter())
-    return replace(
-        audit,
-        method={"name": job.method.name, "parameters": {**parameters(job.method), **found.figures}},
-        engine=engine.describe(),
-        seed=job.seed,
-        notes=tuple(found.notes),
-    )
+@dataclass(frozen=True, eq=False)
+class WrittenSets:
+    """The files of a release that only this run sees, the release itself first."""
+
+    files: list[Path]
+    stored: SetFormat
 
 
-def _audit_of(
-    guarantee: Any, findings: list[Finding], evidence: SetEvidence, started: float
-) -> Audit:
-    losses = _losses(evidence)
-    return audit_of(guarantee, findings, evidence.released.n_rows, started, losses)
+class SetFile:
+    """Sets in a file or a folder of part files, released to a file of this machine."""
+
+    def __init__(self, job: Job, target: Target, workspace: Workspace) -> None:
+        data, output = target.data, target.output
+        if is_address(data):
+            raise InputError(
+                f"{data}: sets are read from files and folders of this machine",
+                remedy="Fetch it, and name the file or the folder.",
+            )
+        if target.is_folder:
+            raise InputError(
+                f"{output}: a release of sets is one file of this machine",
+                remedy="Name a file with -o, such as -o release.dat.",
+            )
+        self.job, self.data, self.output = job, Path(data), Path(output)
+        self.workspace = workspace
+        format_of_path(self.output)
+        memory = job.engine.memory_bytes
+        self.shelf = shelf_in(workspace.folder, memory)
+        self.options = job.sets.reading(job.input, memory)
+        self.format = SetFormat()
+
+    def read(self) -> ReadSets:
+        """Read the sets; entries that memory has no room for lie on disk."""
+        read = read_set_file(self.data, self.options, self.shelf)
+        self.format = read.format
+        return read
+
+    def write(self, data: Sets) -> WrittenSets:
+        """Write the release and what stands beside it to files that only this run sees."""
+        stored = format_of_path(self.output, self.format)
+        path = self.workspace.file("release" + "".join(self.output.suffixes[-2:]))
+        return WrittenSets(self._write(data, path, stored), stored)
+
+    def _write(self, data: Sets, path: Path, stored: SetFormat) -> list[Path]:
+        return write_sets(data, path, stored)
+
+    def reread(self, written: WrittenSets) -> Sets:
+        """Read the release as a stranger would, in the memory that its input had."""
+        as_written = written.stored.options(released_graph(self.job.sets.graph))
+        as_written = replace(as_written, memory=self.options.memory)
+        return read_sets(written.files[0], as_written, self.shelf)
+
+    def hashes(self, written: WrittenSets, reread: Sets, n_rows: int) -> tuple[str, str]:
+        """Return the SHA-256 of both."""
+        del reread, n_rows
+        return file_hash(written.files[0]), hash_of_location(self.data)
+
+    def publish(self, written: WrittenSets, publication: Publication) -> tuple[None, Location]:
+        """Give the files their names; what stands beside a release is there before it."""
+        for path in reversed(written.files):
+            ending = path.name.removeprefix(written.files[0].name)
+            publication.place(path, self.output.with_name(self.output.name + ending))
+        return None, self.output
 
 
-def _losses(evidence: SetEvidence) -> dict[str, float]:
-    if evidence.original is None or evidence.original_row is None:
-        return {}
-    return set_losses(
-        evidence.original,
-        evidence.released,
-        original_row=evidence.original_row,
-        original_item=evidence.original_item,
-    ).as_dict()
+class SetFrame:
+    """A SciPy matrix, a long frame or Sets, handed back as the same kind."""
 
+    shelf: Shelf = IN_MEMORY
 
-def _repeating(job: SetJob, found: _Found | FoundRules) -> SetJob:
-    return replace(job, method=replace(job.method, **found.settings))
+    def __init__(self, job: Job, data: Any) -> None:
+        self.job, self.data = job, data
+        self.format = SetFormat()
+        self.input_hash, self.n_rows = "", 0
+
+    def read(self) -> ReadSets:
+        """Take the data in."""
+        from incrowd.sets.frames import sets_from_frame
+
+        read = sets_from_frame(self.data, self.job.sets.reading(self.job.input))
+        self.format, self.n_rows = read.format, read.sets.n_rows
+        self.input_hash = _hash(read.sets)
+        return read
+
+    def write(self, data: Sets) -> Any:
+        """Make the kind of data that came in."""
+        from incrowd.sets.frames import sets_to_frame
+
+        return sets_to_frame(data, self.format)
+
+    def reread(self, written: Any) -> Sets:
+        """Take in what will be handed out."""
+        from incrowd.sets.frames import sets_from_frame
+
+        rows = None if self.format.kind == "scipy" else range(self.n_rows)
+        columns = self.format.row_column or None, self.format.item_column or None
+        reading = SetOptions(released_graph(self.job.sets.graph), None, *columns)
+        return sets_from_frame(written, reading, rows=rows).sets
+
+    def hashes(self, written: Any, reread: Sets, n_rows: int) -> tuple[str, str]:
+        """Return the SHA-256 of the entries of both."""
+        del written, n_rows
+        return _hash(reread), self.input_hash
+
+    def publish(self, written: Any, publication: Publication) -> tuple[Any, None]:
+        """Hand the data out."""
+        del publication
+        return written, None
 
 
 def _hash(sets: Sets) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from incrowd.encoding.rows import Rows
 from incrowd.errors import InfeasibleError
 from incrowd.guarantees.evidence import Finding
-from incrowd.job.job import ReleaseOptions
+from incrowd.job.documents import ReleaseOptions
 from incrowd.methods.shared.conditions import Conditions
 
 

@@ -1,8 +1,11 @@
-"""A table's search, the audit of what it found, and what documents are made of."""
+"""Tables in this process: their steps in the flow, and where they come from and go to."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -10,209 +13,362 @@ from numpy.typing import NDArray
 
 from incrowd.audit import Audit
 from incrowd.checking.certificates import Reading
-from incrowd.checking.material import OwnTable, TableMaterial
+from incrowd.checking.material import Material, OwnTable, TableMaterial
 from incrowd.checking.tables import Owner, examine, released_rows
 from incrowd.codes import canonical_order
 from incrowd.encoding.coding import CodedView
 from incrowd.encoding.costs import with_costs
-from incrowd.encoding.encode import decode, encode, refuse_stars
-from incrowd.encoding.rows import Rows, Trace
+from incrowd.encoding.encode import decode, encode, refuse_stars, starred_missing
+from incrowd.encoding.rows import Rows
 from incrowd.engines.base import Engine
+from incrowd.engines.choice import file_engine
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InputError
+from incrowd.flow.adapter import Candidate, Checked
 from incrowd.flow.assignment import assigned_by_content
 from incrowd.flow.conditions import conditions_of, refuse_infeasible, sensitive_hierarchies_of
-from incrowd.flow.preparation import Prepared, notes_on_columns, prepare, without_unshown_bits
-from incrowd.flow.publication import Told
-from incrowd.flow.release import Stages, peak_memory, promise_of
+from incrowd.flow.outputs import Target
+from incrowd.flow.policies import place_policy
+from incrowd.flow.publication import Publication
 from incrowd.flow.suppression import Settled, settle, suppression_finding
 from incrowd.guarantees.evidence import Finding
+from incrowd.guarantees.table import TableGuarantee
 from incrowd.guarantees.tables.leaks import insensitive_leaks
 from incrowd.hierarchies.tree import Hierarchy
-from incrowd.job.job import Job, parameters
+from incrowd.job.inputs import read_input
+from incrowd.job.job import Job
+from incrowd.job.preparation import Prepared, notes_on_columns, prepare, without_unshown_bits
 from incrowd.measures.losses.tables import losses_of_means, measure, share_of_stated_costs
 from incrowd.measures.risk.finding import risk_finding
-from incrowd.methods.adaptive.search import starred_missing
+from incrowd.methods.base import TableMethod
 from incrowd.methods.shared.conditions import Conditions
 from incrowd.progress import Progress
-from incrowd.tables.frames import plain_zeros
-from incrowd.tables.table import Table
+from incrowd.tables.frames import (
+    SPARK,
+    frame_hash,
+    from_frame,
+    is_spark_frame,
+    plain_zeros,
+    to_frame,
+)
+from incrowd.tables.locations import Location, is_folder, name_of
+from incrowd.tables.read import reread_table
+from incrowd.tables.table import Format, Table
+from incrowd.tables.write import format_of_path, write_table
+from incrowd.workspace import Workspace, file_hash
 
 
-@dataclass(frozen=True)
-class Searched:
-    """A release that nobody has audited yet, with what its audit will need."""
+@dataclass(frozen=True, eq=False)
+class EncodedTable:
+    """A table as a method searches it, and what every group must meet."""
+
+    prepared: Prepared
+    before: Rows
+    view: CodedView
+    conditions: Conditions
+    sensitive_hierarchies: dict[str, Hierarchy]
+    notes_on_columns: list[str]
+    notes_on_hierarchies: list[str]
+
+
+@dataclass(frozen=True, eq=False)
+class TableEvidence:
+    """What the audit of a released table holds it against."""
 
     prepared: Prepared
     before: Rows
     settled: Settled
     conditions: Conditions
-    frame: pa.Table
-    original_row: NDArray[np.int64]
     sensitive_hierarchies: dict[str, Hierarchy]
-    notes: list[str]
-    trace: Trace
-
-    def written(self, job: Job) -> Searched:
-        """Return it without the released rows, which lie elsewhere from now on."""
-        needed = replace(self.prepared, table=_needed(self.prepared, job))
-        return replace(self, frame=self.frame.schema.empty_table(), prepared=needed)
-
-    def repeating(self, job: Job) -> Job:
-        """Return the job that does the same again."""
-        method = replace(job.method, **self.trace.settings)
-        return replace(job, method=method, bins=self.prepared.bins)
 
 
-def search_table(
-    job: Job, table: Table, engine: Engine, stages: Stages, progress: Progress
-) -> Searched:
-    stated = job.schema
-    table = replace(table, frame=plain_zeros(table.frame))
-    table.require([*stated.roles, *([stated.person] if stated.person else [])], table.name)
-    if job.guarantee.k_column:
-        table.require([job.guarantee.k_column], table.name)
-    refuse_stars(table, (*stated.quasi, *stated.sensitive))
-    prepared = prepare(job, table)
-    notes = notes_on_columns(job, table)
-    original, table, schema = table, prepared.table, prepared.schema
-    for leak in insensitive_leaks(
-        table.frame, schema.quasi, schema.insensitive, accepted=job.release.accept_insensitive
-    ):
-        if leak.holds is False:
-            raise InputError(
-                f"{table.name}: {leak.summary}",
-                remedy="Leave the column out, make it quasi-identifying, or release it all the "
-                "same with --accept-insensitive COLUMN.",
-            )
-    with stages("encode"):
-        before, said = encode(table, schema.quasi, prepared.hierarchies, job.coding)
+class TableAdapter:
+    """The steps of the flow for a table whose rows are in this process."""
+
+    def __init__(self, job: Job, engine: Engine, store: TableFile | TableFrame) -> None:
+        self.job, self.engine, self.store = job, engine, store
+        self.method = cast(TableMethod, job.method)
+        self.guarantee = cast(TableGuarantee, job.guarantee)
+
+    def encode(self, original: Table, progress: Progress) -> EncodedTable:
+        """Prepare the columns, build hierarchies, and refuse what no release could satisfy."""
+        del progress
+        original = replace(original, frame=plain_zeros(original.frame))
+        job, table = self.job, original
+        stated = job.schema
+        table.require([*stated.roles, *([stated.person] if stated.person else [])], table.name)
+        if self.guarantee.k_column:
+            table.require([self.guarantee.k_column], table.name)
+        refuse_stars(table, (*stated.quasi, *stated.sensitive))
+        prepared = prepare(job, table)
+        notes = notes_on_columns(job, table)
+        table, schema = prepared.table, prepared.schema
+        refuse_leaks(
+            insensitive_leaks(
+                table.frame,
+                schema.quasi,
+                schema.insensitive,
+                accepted=job.release.accept_insensitive,
+            ),
+            table.name,
+        )
+        before, notes_on_hierarchies = encode(table, schema.quasi, prepared.hierarchies, job.coding)
         before = replace(before, attribute_of_column=prepared.attribute_of_column)
-        before = with_costs(before, getattr(job.method, "costs", {}))
-        view = CodedView.of(before, job.coding)
+        before = with_costs(before, self.method.stated_costs)
         hierarchies = sensitive_hierarchies_of(job, table)
         conditions = conditions_of(job, original, hierarchies)
         refuse_infeasible(job, conditions, table.n_rows)
-    with stages("search"):
-        after = view.restored(job.method.run(view.rows, conditions, engine, job.seed, progress))
-        if conditions.is_size_only and not after.is_suppressed.any():
+        view = CodedView.of(before, job.coding)
+        return EncodedTable(
+            prepared, before, view, conditions, hierarchies, notes, notes_on_hierarchies
+        )
+
+    def search(self, encoded: EncodedTable, progress: Progress) -> Rows:
+        """Run the method on the nodes of the quasi-identifying columns."""
+        view, conditions = encoded.view, encoded.conditions
+        found = self.method.run(view.rows, conditions, self.engine, self.job.seed, progress)
+        return view.restored(found)
+
+    def decode(self, encoded: EncodedTable, found: Rows) -> Candidate[pa.Table, TableEvidence]:
+        """Put the found nodes on the rows, settle suppressed ones, and sort by content."""
+        job, prepared, before, after = self.job, encoded.prepared, encoded.before, found
+        table, schema = prepared.table, prepared.schema
+        if encoded.conditions.is_size_only and not after.is_suppressed.any():
             others = [name for name in schema.published if name not in schema.quasi]
             nodes = assigned_by_content(before.nodes, after.nodes, table.frame.select(others))
             after = replace(after, nodes=nodes)
-        if getattr(job.method, "missing", "value") == "suppress":
+        if self.method.suppresses_missing:
             after = replace(after, nodes=starred_missing(before, after, table.missing_values))
         prepared, after = without_unshown_bits(prepared, after)
-    with stages("decode"):
         schema = prepared.schema
-        settled = settle(after, conditions, job.release)
-        notes += [*prepared.notes, *said, *settled.notes]
+        settled = settle(after, encoded.conditions, job.release)
         frame, original_row = decode(settled.rows, table, schema)
         if not job.release.keep_order:
             order = canonical_order(frame)
             frame = frame.take(pa.array(order)).combine_chunks()
             original_row = original_row[order]
-    notes += after.trace.notes
-    return Searched(
-        prepared, before, settled, conditions, frame, original_row, hierarchies, notes, after.trace
-    )
+        method = replace(job.method, **after.trace.settings)
+        return Candidate(
+            frame,
+            replace(job, method=method, bins=prepared.bins),
+            TableEvidence(
+                replace(prepared, table=self._needed_columns(prepared)),
+                before,
+                settled,
+                encoded.conditions,
+                encoded.sensitive_hierarchies,
+            ),
+            original_row,
+            after.trace.figures,
+            (
+                *encoded.notes_on_columns,
+                *prepared.notes,
+                *encoded.notes_on_hierarchies,
+                *settled.notes,
+                *after.trace.notes,
+            ),
+        )
+
+    def _needed_columns(self, prepared: Prepared) -> Table:
+        """Return the columns that an audit holds a release against."""
+        table, schema = prepared.table, prepared.schema
+        needed = {*schema.published, schema.person, self.guarantee.k_column}
+        names = [name for name in table.columns if name in needed]
+        return replace(table, frame=table.frame.select(names))
+
+    def audit(self, candidate: Candidate[pa.Table, TableEvidence], reread: Table) -> Checked:
+        """Check the guarantee, leaks and truth of the release as it was read back."""
+        job, evidence = self.job, candidate.evidence
+        before, original_row = evidence.before, _key_of(candidate)
+        findings = examine(
+            reread,
+            evidence.prepared.schema,
+            self.guarantee,
+            self.engine,
+            owner=Owner(
+                evidence.prepared.table,
+                original_row,
+                dict(zip(before.names, before.hierarchies, strict=True)),
+                keeps_order=job.release.keep_order,
+                wishes=evidence.conditions.k_of_row,
+            ),
+            sensitive_hierarchies=evidence.sensitive_hierarchies,
+            accepted=job.release.accept_insensitive,
+            codings=job.coding,
+        )
+        findings += suppression_finding(evidence.settled, evidence.conditions, reread.n_rows)
+        losses: dict[str, float] = {}
+        if all(finding.holds is not False for finding in findings):
+            after = released_rows(before, reread, original_row)
+            losses = measure(before, after, self.guarantee.k)
+            losses |= losses_of_means(before, reread, original_row)
+            if self.method.stated_costs:
+                metric = str(job.method_parameters["metric"])
+                losses["costs"] = share_of_stated_costs(before, after, metric)
+        return Checked(findings, reread.n_rows, losses, evidence.settled.n_suppressed)
+
+    def reading(self, candidate: Candidate[pa.Table, TableEvidence]) -> Reading:
+        """Return how a stranger reads the release, for its certificate."""
+        quasi = candidate.evidence.prepared.schema.quasi
+        return Reading(quasi, self.job.schema.sensitive, self.job.input.missing_values)
+
+    def findings_on_file(
+        self, candidate: Candidate[pa.Table, TableEvidence], reread: Table, audit: Audit
+    ) -> list[Finding]:
+        """Return what anyone finds on the released file alone; nothing where only its owner can."""
+        del audit
+        if self.guarantee.needs_owner or self.job.schema.person:
+            return []
+        schema = candidate.evidence.prepared.schema
+        found = examine(
+            reread,
+            schema,
+            self.guarantee,
+            LocalEngine(),
+            sensitive_hierarchies=candidate.evidence.sensitive_hierarchies,
+            accepted=self.job.release.accept_insensitive,
+        )
+        return [*found, risk_finding(reread, schema, with_values=False)]
+
+    def material(
+        self, candidate: Candidate[pa.Table, TableEvidence], reread: Table
+    ) -> Callable[[], Material]:
+        """Return what a report is computed from: the release as reread, beside its original."""
+        evidence, original_row = candidate.evidence, _key_of(candidate)
+
+        def material() -> TableMaterial:
+            own = OwnTable(
+                evidence.prepared.table,
+                original_row,
+                evidence.before,
+                released_rows(evidence.before, reread, original_row),
+                evidence.conditions.k_of_row,
+            )
+            return TableMaterial(reread, evidence.prepared.schema, own)
+
+        return material
+
+    def private_files(
+        self,
+        candidate: Candidate[pa.Table, TableEvidence],
+        reread: Table,
+        publication: Publication,
+    ) -> None:
+        """Save what was generalized how, as a policy for other batches, where that is asked for."""
+        place_policy(publication, self.job, candidate.evidence.before, reread)
 
 
-def _needed(prepared: Prepared, job: Job) -> Table:
-    """Return the columns that an audit holds a release against."""
-    table, schema = prepared.table, prepared.schema
-    needed = {*schema.published, schema.person, job.guarantee.k_column}
-    return replace(table, frame=table.frame.select([c for c in table.columns if c in needed]))
+def refuse_leaks(leaks: list[Finding], where: str) -> None:
+    """Raise where an insensitive column points at people, before anything is searched."""
+    for leak in leaks:
+        if leak.holds is False:
+            raise InputError(
+                f"{where}: {leak.summary}",
+                remedy="Leave the column out, make it quasi-identifying, or release it all the "
+                "same with --accept-insensitive COLUMN.",
+            )
 
 
-def audit_table(
-    job: Job,
-    searched: Searched,
-    reread: Table,
-    engine: Engine,
-) -> Audit:
-    schema, before = searched.prepared.schema, searched.before
-    findings = examine(
-        reread,
-        schema,
-        job.guarantee,
-        engine,
-        owner=Owner(
-            searched.prepared.table,
-            searched.original_row,
-            dict(zip(before.names, before.hierarchies, strict=True)),
-            keeps_order=job.release.keep_order,
-            wishes=searched.conditions.k_of_row,
-        ),
-        sensitive_hierarchies=searched.sensitive_hierarchies,
-        accepted=job.release.accept_insensitive,
-        codings=job.coding,
-    )
-    findings += suppression_finding(searched.settled, searched.conditions, reread.n_rows)
-    holds = all(finding.holds is not False for finding in findings)
-    losses: dict[str, float] = {}
-    if holds:
-        after = released_rows(before, reread, searched.original_row)
-        losses = measure(before, after, job.guarantee.k)
-        losses |= losses_of_means(before, reread, searched.original_row)
-        if getattr(job.method, "costs", {}):
-            losses["costs"] = share_of_stated_costs(before, after, job.method.metric)
-    first = findings[0].figures
-    return Audit(
-        holds=holds,
-        guarantee=promise_of(job.guarantee),
-        findings=tuple(findings),
-        quasi=job.schema.quasi,
-        losses=losses,
-        n_rows=reread.n_rows,
-        n_suppressed=searched.settled.n_suppressed,
-        n_groups=int(first.get("n_groups", 0)),
-        smallest_group=int(first.get("smallest_group", 0)),
-        method={
-            "name": job.method.name,
-            "parameters": {**parameters(job.method), **searched.trace.figures},
-        },
-        engine=engine.describe(),
-        seed=job.seed,
-        peak_memory_bytes=peak_memory(),
-        notes=tuple(searched.notes),
-    )
+def _key_of(candidate: Candidate[pa.Table, TableEvidence]) -> NDArray[np.int64]:
+    assert candidate.original_row is not None
+    return candidate.original_row
 
 
-def told_of(job: Job, audit: Audit, searched: Searched, reread: Table) -> Told:
-    """Return what documents may tell of a released table, computed when they ask for it."""
-    return Told(
-        audit,
-        job.to_toml(),
-        lambda: _found_on_file(job, searched, reread),
-        Reading(searched.prepared.schema.quasi, job.schema.sensitive, job.input.missing_values),
-        lambda: _material_of(searched, reread),
-    )
+@dataclass(frozen=True, eq=False)
+class WrittenTable:
+    """A released file that only this run sees, how it is written, and its columns."""
+
+    path: Path
+    stored: Format
+    columns: list[str]
 
 
-def _found_on_file(job: Job, searched: Searched, reread: Table) -> list[Finding]:
-    """Return what anyone finds on the released file alone; nothing where only its owner can."""
-    if job.guarantee.needs_owner or job.schema.person:
-        return []
-    schema = searched.prepared.schema
-    found = examine(
-        reread,
-        schema,
-        job.guarantee,
-        LocalEngine(),
-        sensitive_hierarchies=searched.sensitive_hierarchies,
-        accepted=job.release.accept_insensitive,
-    )
-    return [*found, risk_finding(reread, schema, with_values=False)]
+class TableFile:
+    """A table in a file, a folder or at an address, released to a file of this machine."""
+
+    def __init__(self, job: Job, target: Target, engine: Engine, workspace: Workspace) -> None:
+        self.job, self.target, self.engine, self.workspace = job, target, engine, workspace
+        self.output = Path(target.output)
+        self.input_hash = ""
+        self.format = Format()
+
+    def read(self) -> Table:
+        """Read the table; many files, or an address, are gathered into this process."""
+        location, options = self.target.data, self.job.input
+        if is_folder(location):
+            with file_engine(self.engine, self.job.engine, self.workspace.folder) as engine:
+                reading = replace(options.reading, has_plain_zeros=True)
+                blocks, self.format = engine.read(str(location), reading)
+                self.input_hash = engine.hash_of(str(location))
+                frame = engine.collect(blocks)
+            return Table(frame, self.format, options.missing_values, name_of(location))
+        table = read_input(Path(location), options)
+        self.input_hash, self.format = file_hash(Path(location)), table.format
+        return table
+
+    def write(self, data: pa.Table) -> WrittenTable:
+        """Write the release to a file that only this run sees."""
+        stored = format_of_path(self.output, self.format)
+        path = self.workspace.file("release" + "".join(self.output.suffixes[-2:]))
+        write_table(data, path, stored)
+        return WrittenTable(path, stored, data.column_names)
+
+    def reread(self, written: WrittenTable) -> Table:
+        """Read the release back; a file without a header gets the names its columns had."""
+        return reread_table(
+            written.path, written.stored, written.columns, self.job.input.missing_values
+        )
+
+    def hashes(self, written: WrittenTable, reread: Table, n_rows: int) -> tuple[str, str]:
+        """Return the SHA-256 of both files."""
+        del reread, n_rows
+        return file_hash(written.path), self.input_hash
+
+    def publish(self, written: WrittenTable, publication: Publication) -> tuple[None, Location]:
+        """Give the file its name."""
+        publication.place(written.path, self.output)
+        return None, self.output
 
 
-def _material_of(searched: Searched, reread: Table) -> TableMaterial:
-    """Return what a report is made of: the release as it was read again, and its original."""
-    before = searched.before
-    own = OwnTable(
-        searched.prepared.table,
-        searched.original_row,
-        before,
-        released_rows(before, reread, searched.original_row),
-        searched.conditions.k_of_row,
-    )
-    return TableMaterial(reread, searched.prepared.schema, own)
+class TableFrame:
+    """A frame of pandas, polars, pyarrow or Spark, handed back as the same kind."""
+
+    def __init__(self, job: Job, frame: Any, engine: Engine) -> None:
+        self.job, self.frame, self.engine = job, frame, engine
+        self.kind = ""
+        self.input_hash = ""
+
+    def read(self) -> Table:
+        """Take the frame's columns in."""
+        table, self.kind = self._take(self.frame)
+        self.input_hash = frame_hash(table.frame)
+        return table
+
+    def _take(self, frame: Any) -> tuple[Table, str]:
+        missing_values = self.job.input.missing_values
+        if not is_spark_frame(frame):
+            return from_frame(frame, missing_values=missing_values)
+        engine = cast(Any, self.engine)
+        rows = engine.collect(engine.from_frame(frame))
+        return from_frame(rows, missing_values=missing_values)[0], SPARK
+
+    def write(self, data: pa.Table) -> Any:
+        """Make a frame of the kind, on Spark's session where the original came from one."""
+        engine = cast(Any, self.engine)
+        return (
+            engine.to_frame(engine.load(data)) if self.kind == SPARK else to_frame(data, self.kind)
+        )
+
+    def reread(self, written: Any) -> Table:
+        """Take in what will be handed out."""
+        return self._take(written)[0]
+
+    def hashes(self, written: Any, reread: Table, n_rows: int) -> tuple[str, str]:
+        """Return the SHA-256 of both frames as Arrow streams."""
+        del written, n_rows
+        return frame_hash(reread.frame), self.input_hash
+
+    def publish(self, written: Any, publication: Publication) -> tuple[Any, None]:
+        """Hand the frame out."""
+        del publication
+        return written, None

@@ -1,38 +1,47 @@
-"""The flow of transactions: rules → a partition of the public items → released parts → audit."""
+"""Transactions: rules → a partition of the public items → released parts, as steps of the flow."""
 
 from __future__ import annotations
 
 import csv
 import os
-import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.audit import Audit
-from incrowd.checking.material import OwnSets, SetMaterial
+from incrowd.checking.certificates import Reading
+from incrowd.checking.material import Material, OwnSets, SetMaterial
 from incrowd.engines.base import Engine
 from incrowd.errors import JobError
 from incrowd.figures.trees import splits_of
-from incrowd.flow.release import Stages, audit_of
-from incrowd.guarantees.transactions.promises import RuleEvidence, RuleProtection
-from incrowd.job.job import parameters
-from incrowd.job.set_job import SetJob
+from incrowd.flow.adapter import Candidate, Checked
+from incrowd.flow.publication import Publication
+from incrowd.flow.sets import SetFile, SetFrame
+from incrowd.guarantees.evidence import Finding
+from incrowd.guarantees.transactions.promises import KmAnonymity, RuleEvidence, RuleProtection
+from incrowd.job.job import Job
 from incrowd.measures.losses.transactions import rule_losses
+from incrowd.methods.base import TransactionMethod
 from incrowd.methods.shared.item_parts import FoundParts, KmPromise, RulePromise
 from incrowd.progress import Progress
 from incrowd.sets.files import write_sets
-from incrowd.sets.format import SetFile, SetFormat
+from incrowd.sets.format import SetFile as ReadSets
+from incrowd.sets.format import SetFormat, released_graph
 from incrowd.sets.names import item_names_of
 from incrowd.sets.order import canonical_order, renamed_rows
 from incrowd.sets.sets import Sets
+from incrowd.transactions.closure import closed
 from incrowd.transactions.generalized import generalized_sets, members_of
-from incrowd.transactions.rule_files import read_rules, read_weights, rule_lines, sensitive_items
-from incrowd.transactions.rules import closed
-from incrowd.workspace import write_whole
+from incrowd.transactions.rule_files import (
+    read_rules,
+    read_weights,
+    rule_lines,
+    sensitive_items,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,32 +50,25 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class FoundRules:
-    """Released transactions that nobody has audited yet, with what their audit will need."""
+class EncodedTransactions:
+    """Transactions, the rules to protect, and which items are sensitive; what is promised."""
 
     original: Sets
-    released: list[Sets]
-    original_row: NDArray[np.int64]
+    rules: Rules | None
+    is_sensitive: NDArray[np.bool_]
+    weight: NDArray[np.float64]
+    notes: list[str]
+
+
+@dataclass(frozen=True, eq=False)
+class OwnersTransactions:
+    """What the audit of released transactions holds them against."""
+
+    original: Sets
     rules: Rules | None
     is_sensitive: NDArray[np.bool_]
     weight: NDArray[np.float64]
     parts: FoundParts
-    notes: list[str]
-
-    def handed_out(self) -> Sets:
-        """Return the release and forget it: its audit reads it again from where it was written."""
-        return self.released.pop()
-
-    def written(self, path: Path, stored: SetFormat) -> list[Path]:
-        """Write the release and what its items stand for, and forget it; return the files."""
-        released = self.handed_out()
-        files = write_sets(released, path, stored, is_generalized=True)
-        return [*files, _mapping_written(released, path)]
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What the search settled that the job left open."""
-        return self.parts.settings
 
     @property
     def sensitive_names(self) -> frozenset[str]:
@@ -75,51 +77,143 @@ class FoundRules:
         return frozenset(str(names[item]) for item in np.flatnonzero(self.is_sensitive).tolist())
 
 
-def search_rules(
-    job: SetJob, read: SetFile, engine: Engine, stages: Stages, progress: Progress
-) -> FoundRules:
-    """Find the rules, then parts of items that protect them, then the released transactions."""
-    original = read.sets
-    with stages("encode"):
-        names = item_names_of(original)
-        notes = list(read.notes)
-        is_sensitive = np.zeros(original.n_items, dtype=np.bool_)
+class TransactionAdapter:
+    """The steps of the flow for transactions: public items become sets of items."""
+
+    def __init__(self, job: Job, engine: Engine, store: TransactionFile | TransactionFrame) -> None:
+        self.job, self.engine, self.store = job, engine, store
+        self.guarantee = cast("RuleProtection | KmAnonymity", job.guarantee)
+
+    def encode(self, original: ReadSets, progress: Progress) -> EncodedTransactions:
+        """Find which items are sensitive, what each weighs, and the rules to protect."""
+        job, sets = self.job, original.sets
+        names = item_names_of(sets)
+        notes = list(original.notes)
+        is_sensitive = np.zeros(sets.n_items, dtype=np.bool_)
+        needs_rules = isinstance(self.guarantee, RuleProtection)
         if job.rules.sensitive_items:
             is_sensitive, more = sensitive_items(
-                job.rules.sensitive_items,
-                names,
-                job.seed,
-                needs_both=isinstance(job.guarantee, RuleProtection),
+                job.rules.sensitive_items, names, job.seed, needs_both=needs_rules
             )
             notes += more
-        weight = np.ones(original.n_items)
+        weight = np.ones(sets.n_items)
         if job.rules.weights:
             weight = read_weights(job.rules.weights, names)
         rules = None
-        if isinstance(job.guarantee, RuleProtection):
-            rules, more = _rules(job, original, names, is_sensitive, progress)
+        if isinstance(self.guarantee, RuleProtection):
+            rules, more = _rules(job, self.guarantee, sets, names, is_sensitive, progress)
             notes += more
-        promise = _promise(job, rules, is_sensitive, weight)
-    with stages("search"):
-        parts = job.method.search(original, promise, engine, job.seed, progress)
-    with stages("decode"):
-        released = renamed_rows(generalized_sets(original, parts.part_of_item, is_sensitive))
+        return EncodedTransactions(sets, rules, is_sensitive, weight, notes)
+
+    def search(self, encoded: EncodedTransactions, progress: Progress) -> FoundParts:
+        """Split the public items into parts while the promise holds."""
+        guarantee = self.guarantee
+        promise: RulePromise | KmPromise
+        if isinstance(guarantee, KmAnonymity):
+            promise = KmPromise(guarantee.k, guarantee.m, encoded.is_sensitive, encoded.weight)
+        else:
+            assert encoded.rules is not None
+            promise = RulePromise(
+                guarantee.k,
+                guarantee.confidence,
+                encoded.rules,
+                encoded.is_sensitive,
+                encoded.weight,
+            )
+        method = cast(TransactionMethod, self.job.method)
+        return method.search(encoded.original, promise, self.engine, self.job.seed, progress)
+
+    def decode(
+        self, encoded: EncodedTransactions, found: FoundParts
+    ) -> Candidate[Sets, OwnersTransactions]:
+        """Put parts in the places of items, and rows in the order of their content."""
+        job, original = self.job, encoded.original
+        released = renamed_rows(
+            generalized_sets(original, found.part_of_item, encoded.is_sensitive)
+        )
         order = np.arange(released.n_rows, dtype=np.int64)
         if not job.release.keep_order:
             order = canonical_order(released, None)
             released = released.take(order)
-    return FoundRules(original, [released], order, rules, is_sensitive, weight, parts, notes)
+        return Candidate(
+            released,
+            replace(job, method=replace(job.method, **found.settings)),
+            OwnersTransactions(
+                original, encoded.rules, encoded.is_sensitive, encoded.weight, found
+            ),
+            order,
+            {"split_skewness": found.tree.skewness, **found.figures},
+            tuple(encoded.notes),
+        )
+
+    def audit(self, candidate: Candidate[Sets, OwnersTransactions], reread: Sets) -> Checked:
+        """Check the transactions as they were read back, with the owner's original."""
+        own = candidate.evidence
+        evidence = RuleEvidence(
+            released=reread,
+            rules=own.rules,
+            sensitive=own.sensitive_names,
+            original=own.original,
+            original_row=candidate.original_row,
+            keeps_order=self.job.release.keep_order,
+        )
+        findings = self.guarantee.check(evidence)
+        losses = rule_losses(own.original, reread, own.is_sensitive, weight=own.weight).as_dict()
+        known = {name: value for name, value in losses.items() if value is not None}
+        return Checked(findings, reread.n_rows, known)
+
+    def reading(self, candidate: Candidate[Sets, OwnersTransactions]) -> Reading:
+        """Return how a stranger reads the release, for its certificate."""
+        del candidate
+        return Reading(graph=released_graph(self.job.sets.graph))
+
+    def findings_on_file(
+        self, candidate: Candidate[Sets, OwnersTransactions], reread: Sets, audit: Audit
+    ) -> list[Finding]:
+        """Rules are the owner's: of those nothing is found on a file alone."""
+        del candidate, reread, audit
+        return []
+
+    def material(
+        self, candidate: Candidate[Sets, OwnersTransactions], reread: Sets
+    ) -> Callable[[], Material]:
+        """Return what a report is computed from, the tree of splits included."""
+        own, original_row = candidate.evidence, candidate.original_row
+        assert original_row is not None
+        tree = own.parts.tree
+        owned = OwnSets(
+            own.original,
+            original_row,
+            part_of_item=own.parts.part_of_item,
+            is_sensitive=own.is_sensitive,
+            rules=own.rules,
+            splits=splits_of(tree.left, tree.right, tree.n_items),
+        )
+        return lambda: SetMaterial(reread, owned)
+
+    def private_files(
+        self,
+        candidate: Candidate[Sets, OwnersTransactions],
+        reread: Sets,
+        publication: Publication,
+    ) -> None:
+        """Write the protected rules where the job asks for it: mined ones tell what is rare."""
+        del reread
+        rules, path = candidate.evidence.rules, self.job.rules.save
+        if path is not None and rules is not None:
+            publication.write(Path(path), "".join(rule_lines(rules)), private=True)
 
 
 def _rules(
-    job: SetJob,
+    job: Job,
+    guarantee: RuleProtection,
     original: Sets,
     names: pa.Array,
     is_sensitive: NDArray[np.bool_],
     progress: Progress,
 ) -> tuple[Rules, list[str]]:
     """Return the rules to protect, and notes on where they come from."""
-    stated, guarantee = job.rules, job.guarantee
+    stated = job.rules
     notes: list[str] = []
     if stated.file is not None:
         rules, notes = read_rules(stated.file, names, is_sensitive)
@@ -150,19 +244,29 @@ def _rules(
     return closed(rules, is_sensitive, stated.closure), notes
 
 
-def _promise(
-    job: SetJob,
-    rules: Rules | None,
-    is_sensitive: NDArray[np.bool_],
-    weight: NDArray[np.float64],
-) -> RulePromise | KmPromise:
-    guarantee = job.guarantee
-    if rules is None:
-        return KmPromise(guarantee.k, guarantee.m, is_sensitive, weight)
-    return RulePromise(guarantee.k, guarantee.confidence, rules, is_sensitive, weight)
+class TransactionFile(SetFile):
+    """Transactions in a file, released with what every item became beside them."""
+
+    def _write(self, data: Sets, path: Path, stored: SetFormat) -> list[Path]:
+        files = write_sets(data, path, stored, is_generalized=True)
+        return [*files, _write_mapping(data, path)]
 
 
-def _mapping_written(released: Sets, path: Path) -> Path:
+class TransactionFrame(SetFrame):
+    """Transactions in a long frame."""
+
+    def read(self) -> ReadSets:
+        """Take the data in; a matrix has no place for the names of generalized items."""
+        read = super().read()
+        if read.format.kind == "scipy":
+            raise JobError(
+                "a matrix has no place for the names of generalized items",
+                remedy="Give a long frame of rows and items, or a file.",
+            )
+        return read
+
+
+def _write_mapping(released: Sets, path: Path) -> Path:
     """Write which released item every item became, beside a release; return the file."""
     mapping = path.with_name(f"{path.name}.mapping.csv")
     with mapping.open("w", encoding="utf-8", newline="") as file:
@@ -173,53 +277,3 @@ def _mapping_written(released: Sets, path: Path) -> Path:
         file.flush()
         os.fsync(file.fileno())
     return mapping
-
-
-def audit_rules(job: SetJob, found: FoundRules, again: Sets, engine: Engine) -> Audit:
-    """Audit released transactions as they were read back, with the owner's original."""
-    started = time.perf_counter()
-    evidence = RuleEvidence(
-        released=again,
-        rules=found.rules,
-        sensitive=found.sensitive_names,
-        original=found.original,
-        original_row=found.original_row,
-        keeps_order=job.release.keep_order,
-    )
-    audit = audit_of_rules(job.guarantee, evidence, started)
-    losses = rule_losses(found.original, again, found.is_sensitive, weight=found.weight)
-    figures = {"split_skewness": found.parts.tree.skewness, **found.parts.figures}
-    return replace(
-        audit,
-        losses={name: value for name, value in losses.as_dict().items() if value is not None},
-        method={"name": job.method.name, "parameters": {**parameters(job.method), **figures}},
-        engine=engine.describe(),
-        seed=job.seed,
-        notes=tuple(found.notes),
-    )
-
-
-def material_of_rules(found: FoundRules, again: Sets) -> SetMaterial:
-    """Return what a report of released transactions is made of."""
-    tree = found.parts.tree
-    own = OwnSets(
-        found.original,
-        found.original_row,
-        part_of_item=found.parts.part_of_item,
-        is_sensitive=found.is_sensitive,
-        rules=found.rules,
-        splits=splits_of(tree.left, tree.right, tree.n_items),
-    )
-    return SetMaterial(again, own)
-
-
-def audit_of_rules(guarantee: Any, evidence: RuleEvidence, started: float) -> Audit:
-    """Audit released transactions from any tool; nothing is written."""
-    return audit_of(guarantee, guarantee.check(evidence), evidence.released.n_rows, started)
-
-
-def save_rules(job: SetJob, found: FoundRules, *, force: bool) -> None:
-    """Write the protected rules where the job asks for it: mined ones tell what is rare."""
-    if job.rules.save is not None and found.rules is not None:
-        text = "".join(rule_lines(found.rules))
-        write_whole(Path(job.rules.save), text, force=force, private=True)

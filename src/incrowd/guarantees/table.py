@@ -2,38 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeAlias
 
 from incrowd.guarantees.adaptive.promise import AdaptiveAnonymity
 from incrowd.guarantees.sets.differential_privacy import EdgeDp, NodeDp
 from incrowd.guarantees.sets.promises import Majority, Smooth, Suppression
+from incrowd.guarantees.shapes import TABLES
 from incrowd.guarantees.tables.k_anonymity import KAnonymity
 from incrowd.guarantees.transactions.promises import KmAnonymity, RuleProtection
 
-Guarantee = KAnonymity | AdaptiveAnonymity
+TableGuarantee: TypeAlias = KAnonymity | AdaptiveAnonymity
+SetGuarantee: TypeAlias = Smooth | Majority | Suppression | EdgeDp | NodeDp
+TransactionGuarantee: TypeAlias = RuleProtection | KmAnonymity
+Guarantee: TypeAlias = TableGuarantee | SetGuarantee | TransactionGuarantee
 
-GUARANTEES: dict[str, type[KAnonymity] | type[AdaptiveAnonymity]] = {
-    KAnonymity.name: KAnonymity,
-    AdaptiveAnonymity.name: AdaptiveAnonymity,
+GUARANTEES: dict[str, type[Guarantee]] = {
+    kind.name: kind
+    for kind in (
+        KAnonymity,
+        AdaptiveAnonymity,
+        Smooth,
+        Majority,
+        Suppression,
+        EdgeDp,
+        NodeDp,
+        RuleProtection,
+        KmAnonymity,
+    )
 }
 
 
-# The guarantees of sets by name: where a new one is listed.
-
-SET_GUARANTEES: dict[str, type[Any]] = {
-    Smooth.name: Smooth,
-    Majority.name: Majority,
-    Suppression.name: Suppression,
-    EdgeDp.name: EdgeDp,
-    NodeDp.name: NodeDp,
-    RuleProtection.name: RuleProtection,
-    KmAnonymity.name: KmAnonymity,
-}
-
-RULE_GUARANTEES = (RuleProtection.name, KmAnonymity.name)
-"""Promises about transactions, kept by generalizing items instead of grouping rows."""
+def guarantees_of(*shapes: str) -> list[str]:
+    """Return the names of the guarantees that are about data of these shapes."""
+    return [name for name, kind in GUARANTEES.items() if kind.shape in shapes]
 
 
-def is_noise(guarantee: Any) -> bool:
-    """Whether a promise is kept by noise, and so is a property of the mechanism."""
-    return isinstance(guarantee, EdgeDp | NodeDp)
+TABLE_GUARANTEES = guarantees_of(TABLES)
+SET_GUARANTEES = [name for name in GUARANTEES if name not in TABLE_GUARANTEES]
+"""Promises about sets and transactions, which are read alike."""

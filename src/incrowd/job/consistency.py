@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from incrowd.encoding.personal_k import columns_of
 from incrowd.errors import JobError, unknown
-from incrowd.methods.table import METHODS
+from incrowd.guarantees.shapes import SETS, TABLES, TRANSACTIONS
+from incrowd.guarantees.table import TableGuarantee
+from incrowd.methods.base import TableMethod
+from incrowd.methods.table import METHODS, methods_keeping
+from incrowd.options import changed
+from incrowd.sets.sets import BIPARTITE
 
 if TYPE_CHECKING:
     from incrowd.job.job import Job
@@ -16,16 +21,56 @@ if TYPE_CHECKING:
 
 def refuse_contradictions(job: Job) -> None:
     """Raise JobError where parts of a job contradict each other or name what is not there."""
-    if not job.schema.quasi:
-        raise JobError(
-            "no column is quasi-identifying",
-            remedy="Name the columns that somebody could know a person by: --quasi age,zip.",
-        )
-    _refuse_promise(job)
-    _refuse_wishes(job)
-    _refuse_method(job)
-    _refuse_stray_columns(job)
     require_seed(job.seed)
+    _refuse_other_shapes(job)
+    if job.shape == TABLES:
+        if not job.schema.quasi:
+            raise JobError(
+                "no column is quasi-identifying",
+                remedy="Name the columns that somebody could know a person by: --quasi age,zip.",
+            )
+        _refuse_promise(job)
+        _refuse_wishes(job)
+        _refuse_method(job)
+        _refuse_stray_columns(job)
+        return
+    if job.guarantee.name not in job.method.keeps:
+        able = methods_keeping(job.guarantee.name)
+        raise JobError(
+            f"method {job.method.name!r} does not keep {job.guarantee.name} on {job.shape}",
+            remedy=f"Use --method {' or '.join(able)}.",
+        )
+    job.method.refuse_guarantee(job.guarantee)
+    _refuse_sets(job)
+    _refuse_rules(job)
+
+
+def _refuse_other_shapes(job: Job) -> None:
+    """Raise where a setting is stated that is about data of another shape than the promise's."""
+    of_tables = {
+        "roles of columns": job.schema.roles or job.schema.person,
+        "hierarchies": job.hierarchies,
+        "codings": job.coding,
+        "bins": job.bins,
+        "missing_values": job.input.missing_values,
+    }
+    stated: dict[str, Any] = {}
+    if job.shape == TABLES:
+        stated = {f"[sets] {name}": SETS for name in changed(job.sets)}
+        stated |= {f"[rules] {name}": TRANSACTIONS for name in changed(job.rules)}
+    else:
+        stated = {what: TABLES for what, value in of_tables.items() if value}
+    own = TABLES if job.shape == TABLES else SETS
+    for section, part in (("release", job.release), ("method", job.method)):
+        for item in fields(part):
+            about = item.metadata.get("about") or own
+            if about != own and getattr(part, item.name) != item.default:
+                stated[f"[{section}] {item.name}"] = about
+    for what, about in stated.items():
+        raise JobError(
+            f"{what}: about {about}, and the guarantee {job.guarantee.name} is about {job.shape}",
+            remedy="Leave it out, or state another --guarantee.",
+        )
 
 
 def require_seed(seed: object) -> None:
@@ -35,19 +80,20 @@ def require_seed(seed: object) -> None:
 
 
 def _refuse_promise(job: Job) -> None:
-    asks_of_values = job.guarantee.l is not None or job.guarantee.t is not None
+    promise = cast(TableGuarantee, job.guarantee)
+    asks_of_values = promise.l is not None or promise.t is not None
     if asks_of_values and not job.schema.sensitive:
         raise JobError(
             "l and t are about sensitive columns, and none is stated",
             remedy="Name them with --sensitive, or leave --l and --t out.",
         )
-    if job.guarantee.stars == "excluded":
+    if promise.stars == "excluded":
         raise JobError(
             "guarantee: a release cannot be made with stars = 'excluded'",
             remedy="Every method keeps the strictest reading, 'as-value'; "
             "'excluded' is for checking files from elsewhere.",
         )
-    if job.guarantee.joint:
+    if promise.joint:
         raise JobError(
             "guarantee: no method keeps joint = true",
             remedy="Make the release without it; check it with --joint.",
@@ -56,7 +102,8 @@ def _refuse_promise(job: Job) -> None:
 
 def _refuse_wishes(job: Job) -> None:
     """Raise where personal k are stated twice, would be released or tell of sensitive values."""
-    k_column, rules = job.guarantee.k_column, job.guarantee.k_rules
+    promise = cast(TableGuarantee, job.guarantee)
+    k_column, rules = promise.k_column, promise.k_rules
     if k_column and rules:
         raise JobError(
             "each person's k is stated by a column and by rules",
@@ -68,7 +115,7 @@ def _refuse_wishes(job: Job) -> None:
             remedy="The k column is never released: take its role away.",
         )
     telling = [column for column in columns_of(rules) if column in job.schema.sensitive]
-    if telling and not job.guarantee.k_from_sensitive:
+    if telling and not promise.k_from_sensitive:
         raise JobError(
             f"a rule for k looks at the sensitive column {telling[0]!r}: how much of a row is "
             "hidden would tell of its value",
@@ -79,11 +126,12 @@ def _refuse_wishes(job: Job) -> None:
 
 def _refuse_method(job: Job) -> None:
     """Raise where the method does not keep what is promised."""
+    promise = cast(TableGuarantee, job.guarantee)
     asked = {
-        job.guarantee.name: True,
-        "l-diversity": job.guarantee.l is not None,
-        "t-closeness": job.guarantee.t is not None,
-        "k-per-person": bool(job.guarantee.k_column or job.guarantee.k_rules),
+        promise.name: True,
+        "l-diversity": promise.l is not None,
+        "t-closeness": promise.t is not None,
+        "k-per-person": bool(promise.k_column or promise.k_rules),
         "person": job.schema.person is not None,
     }
     not_kept = [name for name, is_asked in asked.items() if is_asked]
@@ -101,9 +149,9 @@ def _refuse_method(job: Job) -> None:
 
 def _refuse_stray_columns(job: Job) -> None:
     """Raise where a setting is about a column that has not the role for it."""
-    quasi = job.schema.quasi
-    for item in fields(job.method):
-        by_column = getattr(job.method, item.name)
+    quasi, method = job.schema.quasi, cast(TableMethod, job.method)
+    for item in fields(method):
+        by_column = getattr(method, item.name)
         for column in by_column if isinstance(by_column, Mapping) else ():
             if column not in quasi:
                 where = f"[method] {item.name}"
@@ -117,7 +165,7 @@ def _refuse_stray_columns(job: Job) -> None:
     for column in job.coding:
         if column not in quasi:
             raise unknown("quasi-identifying column", column, quasi, where="[coding]")
-        if column in getattr(job.method, "costs", {}):
+        if column in method.stated_costs:
             raise JobError(
                 f"column {column!r} has both costs of its own and a coding",
                 remedy="The costs say nothing of coded values: take one of the two away.",
@@ -135,3 +183,50 @@ def _refuse_stray_columns(job: Job) -> None:
             raise unknown(
                 "insensitive column", column, job.schema.insensitive, where="accept_insensitive"
             )
+
+
+def _refuse_sets(job: Job) -> None:
+    """Raise where what is stated of sets does not fit together."""
+    if job.release.symmetrize != "none" and job.sets.graph != "undirected":
+        raise JobError(
+            "symmetrize is about undirected graphs",
+            remedy="State --graph undirected, or leave --symmetrize out.",
+        )
+    if job.sets.row_k and "k-per-person" not in job.method.keeps:
+        raise JobError(
+            f"method {job.method.name!r} does not keep a k per person",
+            remedy="Leave --row-k out, or use another method.",
+        )
+
+
+def _refuse_rules(job: Job) -> None:
+    """Raise where rules are stated and none are protected, or none where they are."""
+    stated = changed(job.rules)
+    if job.shape != TRANSACTIONS:
+        if stated:
+            raise JobError(
+                f"rules and sensitive items are not about {job.guarantee.name}",
+                remedy="Use --guarantee rules or km, or leave them out.",
+            )
+        return
+    if job.sets.graph != BIPARTITE:
+        raise JobError(
+            "rules are about transactions, not about graphs", remedy="Leave --graph out."
+        )
+    if job.guarantee.name == "km":
+        if set(stated) - {"sensitive_items", "weights"}:
+            raise JobError(
+                "km protects every few public items, not stated rules",
+                remedy="Leave rules out, or use --guarantee rules.",
+            )
+        return
+    if len(job.rules.sources) != 1:
+        raise JobError(
+            "specify exactly one source of rules",
+            remedy="State one of --rules FILE, --mine-rules 2, --generate-rules 4000.",
+        )
+    if not job.rules.sensitive_items:
+        raise JobError(
+            "no item is sensitive, so no rule can tell anything",
+            remedy="State --sensitive-items: a file, a list a,b,c or share:0.1.",
+        )

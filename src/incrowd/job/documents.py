@@ -1,4 +1,4 @@
-"""What is written about a release, beside it: a report, a certificate, a signature."""
+"""What a release looks like, and what is written beside it: reports, certificates, keys."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from incrowd.errors import JobError, unknown
+from incrowd.guarantees.shapes import SETS, TABLES
 from incrowd.options import option
 
+SYMMETRIES = ("none", "either", "both")
 EDITIONS = ("owner", "public")
 FILES = ("report", "certificate", "commitment_key", "sign_key")
 """The fields that name files; all but the last are written."""
+
+NOT_WRITTEN = ("key", "save_policy", "report_for", "certificate_for", *FILES)
+"""What a job may write besides its release, and a grid of jobs does not: it publishes nothing."""
 
 
 @dataclass(frozen=True)
@@ -75,3 +80,62 @@ class Documents:
         paths = [path.absolute() for path in self.written_files]
         if len(set(paths)) < len(paths):
             raise JobError("two documents have one name", remedy="Name them differently.")
+
+
+@dataclass(frozen=True)
+class ReleaseOptions(Documents):
+    """What the release looks like, and what else is written."""
+
+    keep_order: bool = option(
+        False, help="Keep every row in its place; the audit then holds only if nobody knows it."
+    )
+    accept_insensitive: tuple[str, ...] = option(
+        (), help="Insensitive columns released although they point at people.", about=TABLES
+    )
+    key: str | None = option(
+        None, help="Write the private table original row → released row to this file (mode 0600)."
+    )
+    suppression_limit: float = option(
+        0.0,
+        help="The share of rows, from 0 to 1, that a search may leave out of the release.",
+        minimum=0,
+        maximum=1,
+        about=TABLES,
+    )
+    save_policy: str | None = option(
+        None,
+        help="Save what was generalized how to this folder (mode 0700), for run --policy on "
+        "another batch.",
+        about=TABLES,
+    )
+    keep_suppressed: bool = option(
+        False,
+        help="Write suppressed rows as '*' in every quasi-identifying column, where they are "
+        "enough to keep the promise as a group of their own.",
+        about=TABLES,
+    )
+
+    symmetrize: str = option(
+        "none",
+        help="Make an undirected graph's release symmetric, by edges that either end shows or that "
+        "both show; it is audited as it then is, and often refused.",
+        choices=SYMMETRIES,
+        about=SETS,
+    )
+
+    def __post_init__(self) -> None:
+        self.refuse_contradictions()
+        if self.symmetrize not in SYMMETRIES:
+            raise unknown("symmetry", self.symmetrize, SYMMETRIES, where="[release] symmetrize")
+        limit = self.suppression_limit
+        is_number = isinstance(limit, (int, float)) and not isinstance(limit, bool)
+        if not is_number or not 0 <= limit <= 1:
+            raise JobError(
+                "suppression_limit is not a share from 0 to 1",
+                remedy="State --suppression-limit 0.02 for one row in fifty.",
+            )
+        if self.keep_order and limit > 0 and not self.keep_suppressed:
+            raise JobError(
+                "keep_order keeps every row in its place, and suppression_limit leaves rows out",
+                remedy="Keep them as stars with --keep-suppressed, or drop one of the two.",
+            )

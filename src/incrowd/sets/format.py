@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from incrowd.errors import DataError, unknown
-from incrowd.sets.sets import BIPARTITE, GRAPHS, IN_MEMORY, Sets, Shelf
+from incrowd.sets.sets import BIPARTITE, DIRECTED, GRAPHS, IN_MEMORY, UNDIRECTED, Sets, Shelf
 from incrowd.tables.table import COMPRESSIONS
 
 BASKETS, EDGES, PAIRS, LISTS, NPZ, MTX = "baskets", "edges", "pairs", "lists", "npz", "mtx"
@@ -225,3 +225,13 @@ class Room:
                 remedy="Is the file damaged? If not, state more --memory, read it on a larger "
                 "machine or in parts.",
             )
+
+
+def released_graph(graph: str) -> str:
+    """Return how a release's lists are to be read: of each node its own, in one direction."""
+    return DIRECTED if graph == UNDIRECTED else graph
+
+
+def shelf_in(folder: Path, memory: int | None) -> Shelf:
+    """Return where entries lie: in memory as far as its bound goes, else in a folder."""
+    return Shelf(folder, memory_allowed(SetOptions(memory=memory)))

@@ -4,6 +4,7 @@ uses.
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -306,3 +307,11 @@ def _to_pandas(plain: pa.Table) -> Any:
         mapper = nullable.get if column.null_count else None
         columns[name] = column.to_pandas(types_mapper=mapper)
     return pd.DataFrame(columns)
+
+
+def frame_hash(frame: pa.Table) -> str:
+    """Return the SHA-256 of a frame as an Arrow stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, frame.schema) as writer:
+        writer.write_table(frame.combine_chunks())
+    return hashlib.sha256(sink.getvalue()).hexdigest()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -406,3 +406,21 @@ def other_columns(name: str, schema: pa.Schema, first: str, expected: pa.Schema)
     else:
         what = f"its columns are called otherwise than those of {first}"
     return DataError(f"{name}: {what}", remedy="Write all part files with the same columns.")
+
+
+def reread_table(
+    path: Path, stored: Format, columns: Sequence[str], missing_values: tuple[str, ...]
+) -> Table:
+    """Read a release back as it was written; without a header its columns get their names back."""
+    if stored.kind != "csv":
+        return read_table(path, missing_values=missing_values)
+    table = read_table(
+        path,
+        delimiter=stored.delimiter,
+        encoding="utf-8",
+        header=stored.has_header,
+        missing_values=missing_values,
+    )
+    if stored.has_header:
+        return table
+    return replace(table, frame=table.frame.rename_columns(list(columns)))

@@ -70,6 +70,7 @@ class DiskEngine:
     """
 
     name = "local"
+    is_out_of_core = True
 
     def __init__(
         self,

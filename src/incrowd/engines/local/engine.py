@@ -54,6 +54,7 @@ class LocalEngine:
     """
 
     name = "local"
+    is_out_of_core = False
 
     def __init__(
         self, threads: int = 0, block_rows: int = 1 << 20, memory: int = DEFAULT_MEMORY

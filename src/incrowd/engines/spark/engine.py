@@ -82,6 +82,7 @@ class SparkEngine:
     """
 
     name = "spark"
+    is_out_of_core = True
 
     def __init__(
         self,

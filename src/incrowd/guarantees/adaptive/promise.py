@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import InfeasibleError, JobError, unknown
+from incrowd.guarantees.shapes import TABLES
 from incrowd.options import option
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class AdaptiveAnonymity:
     """
 
     name: ClassVar[str] = "adaptive"
+    shape: ClassVar[str] = TABLES
 
     k: int = option(1, help="The crowd of everybody who states none; 1 is no wish.", minimum=1)
     k_column: str | None = option(None, help="A column with each person's own k.")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from incrowd.errors import InputError, JobError
+from incrowd.guarantees.shapes import SETS
 from incrowd.options import option
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ class EdgeDp:
     """
 
     name: ClassVar[str] = "edge-dp"
+    shape: ClassVar[str] = SETS
+    is_noise: ClassVar[bool] = True
     level: ClassVar[str] = "edge"
     needs_owner: ClassVar[bool] = True
 
@@ -97,6 +100,8 @@ class NodeDp:
     """
 
     name: ClassVar[str] = "node-dp"
+    shape: ClassVar[str] = SETS
+    is_noise: ClassVar[bool] = True
     level: ClassVar[str] = "node"
     needs_owner: ClassVar[bool] = True
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import InfeasibleError, JobError, unknown
+from incrowd.guarantees.shapes import SETS
 from incrowd.options import option
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ class Suppression:
     """
 
     name: ClassVar[str] = "suppression"
+    shape: ClassVar[str] = SETS
+    is_noise: ClassVar[bool] = False
     needs_owner: ClassVar[bool] = True
     settled_vote: ClassVar[str] = HALF
     """Nothing is voted on here; a search takes one word for all promises."""
@@ -156,6 +159,8 @@ class Smooth(_Voted):
     """
 
     name: ClassVar[str] = "smooth"
+    shape: ClassVar[str] = SETS
+    is_noise: ClassVar[bool] = False
     whole: ClassVar[str] = "half"
 
 
@@ -171,6 +176,8 @@ class Majority(_Voted):
     """
 
     name: ClassVar[str] = "majority"
+    shape: ClassVar[str] = SETS
+    is_noise: ClassVar[bool] = False
     whole: ClassVar[str] = "k/2"
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import InfeasibleError, InputError, JobError, unknown
 from incrowd.guarantees.evidence import MOST_ROWS_NAMED, STARS, Evidence, Finding
+from incrowd.guarantees.shapes import TABLES
 from incrowd.options import option
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class KAnonymity:
     """
 
     name: ClassVar[str] = "k-anonymity"
+    shape: ClassVar[str] = TABLES
 
     k: int = option(help="The least size of a group of rows that look alike.", minimum=2)
     k_column: str | None = option(

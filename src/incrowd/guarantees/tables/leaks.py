@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.codes import Numbered, RowKey, numbered
-from incrowd.engines.base import Blocks, SpreadEngine
+from incrowd.engines.base import Blocks, OutOfCoreEngine
 from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Finding
 from incrowd.guarantees.tables.cells import shows_nothing, to_frame
 from incrowd.guarantees.tables.row_order import find_order
@@ -40,7 +40,7 @@ def find_signed_zeros(frame: pa.Table, quasi: Sequence[str]) -> list[Finding]:
 
 
 def find_spread_signed_zeros(
-    engine: SpreadEngine, blocks: Blocks, quasi: Sequence[str]
+    engine: OutOfCoreEngine, blocks: Blocks, quasi: Sequence[str]
 ) -> list[Finding]:
     """Look for the same where the rows lie."""
     held = engine.schema(blocks)

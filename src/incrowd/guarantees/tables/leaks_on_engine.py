@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import polars as pl
 import pyarrow as pa
 
-from incrowd.engines.base import N_ROWS, Blocks, SpreadEngine
+from incrowd.engines.base import N_ROWS, Blocks, OutOfCoreEngine
 from incrowd.guarantees.evidence import Finding
 from incrowd.guarantees.tables.cells import shows_nothing, to_frame
 from incrowd.guarantees.tables.leaks import (
@@ -33,7 +33,7 @@ _WHOLE = r"^\s*[0-9]{1,18}\s*$"
 
 
 def find_spread_leaks(
-    engine: SpreadEngine,
+    engine: OutOfCoreEngine,
     blocks: Blocks,
     n_rows: int,
     quasi: Sequence[str],
@@ -63,7 +63,7 @@ def find_spread_leaks(
 
 
 def spread_insensitive_leaks(
-    engine: SpreadEngine,
+    engine: OutOfCoreEngine,
     blocks: Blocks,
     quasi: Sequence[str],
     insensitive: Sequence[str],
@@ -114,7 +114,7 @@ _FACTS = pa.schema(
 )
 
 
-def _facts(engine: SpreadEngine, blocks: Blocks, name: str) -> _Facts:
+def _facts(engine: OutOfCoreEngine, blocks: Blocks, name: str) -> _Facts:
     lines = engine.counted(blocks, [name])
     return _facts_of_lines(engine.collect(engine.map_blocks(lines, _facts_of_values, _FACTS)))
 
@@ -169,7 +169,7 @@ def _facts_of_values(block: pa.Table) -> pa.Table:
 _ONE = pa.schema([("n", pa.int64())])
 
 
-def _n_unique(engine: SpreadEngine, blocks: Blocks, names: Sequence[str]) -> int:
+def _n_unique(engine: OutOfCoreEngine, blocks: Blocks, names: Sequence[str]) -> int:
     lines = engine.counted(blocks, list(names))
     alone = engine.collect(engine.map_blocks(lines, _count_alone, _ONE))
     return sum(alone.column("n").to_pylist())
@@ -184,7 +184,7 @@ _GUESSES = pa.schema([("n_right", pa.int64()), ("n_shown", pa.int64())])
 
 
 def _stand_ins(
-    engine: SpreadEngine,
+    engine: OutOfCoreEngine,
     blocks: Blocks,
     given: Sequence[str],
     quasi: Sequence[str],

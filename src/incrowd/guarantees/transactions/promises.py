@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import JobError, unknown
 from incrowd.guarantees.sets.promises import SetEvidence
+from incrowd.guarantees.shapes import TRANSACTIONS
 from incrowd.options import option
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ sensitive items"
     """
 
     name: ClassVar[str] = "rules"
+    shape: ClassVar[str] = TRANSACTIONS
     needs_owner: ClassVar[bool] = False
 
     k: int = option(
@@ -107,6 +109,7 @@ class KmAnonymity:
     """
 
     name: ClassVar[str] = "km"
+    shape: ClassVar[str] = TRANSACTIONS
     needs_owner: ClassVar[bool] = False
 
     k: int = option(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import JobError, unknown
+from incrowd.methods.base import TableMethod
 from incrowd.methods.shared.options import stated_effort
 from incrowd.options import option
 
@@ -25,7 +26,7 @@ AUTO = "auto"
 
 
 @dataclass(frozen=True)
-class Adaptive:
+class Adaptive(TableMethod):
     """Mask as few cells as possible while everybody is lost in a crowd of the size they ask for.
 
     Follows adaptive anonymity by b-edge cover (Khan et al. 2018, Algorithm 1). Deviations: the
@@ -125,6 +126,16 @@ class Adaptive:
                 "as_value needs rows that are shown equal, which a partition makes",
                 remedy="Use --search partition with --mask attribute, or leave --as-value out.",
             )
+
+    @property
+    def masks_bits(self) -> bool:
+        """Whether columns are cut into one-hot bits, each masked by itself."""
+        return self.mask == "bit"
+
+    @property
+    def suppresses_missing(self) -> bool:
+        """Whether a missing value is shown as ``*``."""
+        return self.missing == "suppress"
 
     def run(
         self,

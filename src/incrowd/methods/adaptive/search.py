@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.encoding.one_hot import SET_BIT
 from incrowd.encoding.rows import Rows, Trace
 from incrowd.engines.base import Engine
 from incrowd.errors import JobError
@@ -82,8 +83,6 @@ FEW_ATTRIBUTES = 16
 """Up to so many columns a partition shows more than a cover, belief aside."""
 
 SWEEPS_AFTER_COVER = 3
-
-SET_BIT = "1"
 
 
 def searched(
@@ -269,17 +268,3 @@ def _cover(method: Adaptive, problem: Problem, engine: Engine, progress: Progres
         engine=engine,
         progress=progress,
     )
-
-
-def starred_missing(
-    before: Rows, after: Rows, missing_values: tuple[str, ...]
-) -> NDArray[np.int32]:
-    """Return the nodes of ``after`` with every missing cell of ``before`` at its root.
-
-    Rows that are shown equal stay equal: they are missing in the same columns, or masked there.
-    """
-    nodes = after.nodes.copy()
-    for column, hierarchy in enumerate(before.hierarchies):
-        leaves = [hierarchy.leaf_of_value.get(token, -1) for token in ("", *missing_values)]
-        nodes[column, np.isin(before.nodes[column], leaves)] = hierarchy.root
-    return nodes

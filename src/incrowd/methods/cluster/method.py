@@ -1,4 +1,4 @@
-"""The cluster method of sets: its settings, and the way to groups."""
+"""The cluster method of tables and sets: its settings, and the way to groups."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import JobError
+from incrowd.guarantees.shapes import SETS, TABLES
+from incrowd.methods.base import SetMethod
 from incrowd.methods.shared.line_method import LineMethod
 from incrowd.methods.shared.options import (
     AUTO,
@@ -29,42 +31,64 @@ if TYPE_CHECKING:
     from incrowd.progress import Progress
     from incrowd.sets.sets import Sets
 
+LEAST_CHUNK = 1_000
+
 
 @dataclass(frozen=True)
-class Cluster(LineMethod):
-    """Split the table top down, then tear up a few near groups at a time and rebuild them cheaper.
+class Cluster(LineMethod, SetMethod):
+    """Gather near rows in groups, then change a few groups at a time while less is lost.
 
-    A search of incrowd's own (ruin and recreate). Every group has at least k rows at every moment.
-    Equal rows may end in different groups. Tables of more than 40,000 distinct rows are searched
-    in blocks. Time grows with the effort, and with k for each change.
+    Searches of incrowd's own. Tables are split top down, then a few near groups at a time are torn
+    up and rebuilt cheaper (ruin and recreate); every group has at least k rows at every moment,
+    equal rows may end in different groups, and more than 40,000 distinct rows are searched in
+    blocks. Time grows with the effort, and with k for each change.
+
+    Sets are gathered by their common items, then rows move and swap on the exact objective, the
+    Jaccard similarity of all entries. Above half as many again as ``chunk_rows`` rows are searched
+    in chunks of near ones (minhashes, Esfandiari et al. 2022, Appendix D), whose groups then meet
+    again. About O(entries · near rows) a pass.
     """
 
     name: ClassVar[str] = "cluster"
-    keeps: ClassVar[frozenset[str]] = KEEPS
+    keeps: ClassVar[frozenset[str]] = KEEPS | {"smooth", "majority", "suppression"}
+    works_in_chunks: ClassVar[bool] = True
 
     metric: str = option(
         "loss",
         help="What generalizing costs: the search makes this loss small.",
         choices=METRICS,
+        about=TABLES,
     )
     effort: str | int = option(
         AUTO,
         help="How many changes the search tries, or how long it searches (10s, 2m), or quick, "
         "auto or full: auto takes 40 changes per distinct row (10 above 40,000 of them), divided "
         "by the square root of k, a third where more is asked than one k; quick a quarter, full "
-        "ten times as many.",
+        "ten times as many. Of sets a change is a pass over all groups: 2, 8 or 60 of them.",
     )
     keep_identical_together: bool = option(
         False,
         help="Keep rows with the same quasi-identifying values in one group.",
+        about=TABLES,
+    )
+    chunk_rows: int = option(
+        100_000,
+        help="About how many rows are searched at once; more are cut into chunks of near ones.",
+        minimum=LEAST_CHUNK,
+        about=SETS,
     )
 
     def __post_init__(self) -> None:
         require_metric(self.metric)
         object.__setattr__(self, "effort", stated_effort(self.effort))
+        if type(self.chunk_rows) is not int or self.chunk_rows < LEAST_CHUNK:
+            raise JobError(
+                f"chunk_rows is not a whole number of {LEAST_CHUNK} or more",
+                remedy="State --chunk-rows 100000, for example.",
+            )
 
     @property
-    def spreads(self) -> bool:
+    def runs_on_distinct_rows(self) -> bool:
         """Whether distinct rows can be searched: not by seconds, which vary."""
         return not seconds_of(self.effort)
 
@@ -80,71 +104,20 @@ class Cluster(LineMethod):
         progress: Progress,
     ) -> Fragments:
         """Search groups of rows of which there are several each."""
-        from time import perf_counter
+        from incrowd.methods.shared.recreate.table import search_table
 
-        from incrowd.methods.shared.conditions import n_suppressible_of
-        from incrowd.methods.shared.cuts.search import cut_rows
-        from incrowd.methods.shared.fragments import Fragments
-        from incrowd.methods.shared.recreate.blocks import Budget
-        from incrowd.methods.shared.recreate.search import Plan
-        from incrowd.methods.shared.recreate.start import Lines
-
-        begun = perf_counter()
-        is_size_only = conditions.is_size_only
-        lines = Lines.of_rows(rows.nodes, n_of_row, limits)
-        if not is_size_only or self.keep_identical_together:
-            nodes = cut_rows(rows, limits, is_size_only, self.metric, True, progress, n_of_row)
-            lines = Lines.continued(rows.nodes, Fragments.of_each(nodes, n_of_row), limits)
-        plan = Plan.of(
+        return search_table(
             rows,
-            self.metric,
+            n_of_row,
             limits,
-            seed,
-            is_size_only=is_size_only,
+            conditions=conditions,
+            engine=engine,
+            seed=seed,
+            progress=progress,
+            metric=self.metric,
+            effort=self.effort,
             is_together=self.keep_identical_together,
-            n_suppressible=n_suppressible_of(conditions),
-            n_rows=int(n_of_row.sum()),
         )
-        return Budget(self.effort, begun).search(lines, plan, engine, progress)
-
-
-# The cluster method of sets: its settings, and the way to groups.
-
-LEAST_CHUNK = 1_000
-
-
-@dataclass(frozen=True)
-class SetCluster:
-    """Gather near rows by their common items, then move and swap rows while more entries stay.
-
-    Our own search, on the exact objective: the Jaccard similarity of all entries. Above half as
-    many again as ``chunk_rows`` rows are searched in chunks of near ones (minhashes, Esfandiari et
-    al. 2022, Appendix D), whose groups then meet again. About O(entries · near rows) a pass.
-    """
-
-    name: ClassVar[str] = "cluster"
-    keeps: ClassVar[frozenset[str]] = frozenset(
-        {"smooth", "majority", "suppression", "k-per-person", "entries-on-disk"}
-    )
-
-    effort: str | int = option(
-        "auto",
-        help="How many passes the search of sets makes over all groups, or how long it searches "
-        "(10s, 2m), or quick, auto or full: 2, 8 or 60 passes.",
-    )
-    chunk_rows: int = option(
-        100_000,
-        help="About how many rows are searched at once; more are cut into chunks of near ones.",
-        minimum=LEAST_CHUNK,
-    )
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "effort", stated_effort(self.effort))
-        if type(self.chunk_rows) is not int or self.chunk_rows < LEAST_CHUNK:
-            raise JobError(
-                f"chunk_rows is not a whole number of {LEAST_CHUNK} or more",
-                remedy="State --chunk-rows 100000, for example.",
-            )
 
     def search(
         self, sets: Sets, promise: SetPromise, engine: Engine, seed: int, progress: Progress

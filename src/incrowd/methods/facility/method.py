@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import JobError, unknown
+from incrowd.methods.base import SetMethod
 from incrowd.options import option
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ VARIANTS = ("practical", "alg1", "alg2")
 
 
 @dataclass(frozen=True)
-class Facility:
+class Facility(SetMethod):
     """Open some rows as facilities, each at the price of its nearest rows; clients are groups.
 
     Follows Esfandiari et al. 2022 (Alg. 1, Alg. 2 and the practical variant of Appendix D); their

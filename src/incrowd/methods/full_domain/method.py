@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import JobError, unknown
+from incrowd.methods.base import TableMethod
 from incrowd.methods.shared.options import KEEPS, METRICS, require_metric
 from incrowd.options import option
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class FullDomain:
+class FullDomain(TableMethod):
     """Show each column on one level of its hierarchy in every row: the cheapest levels that hold.
 
     Global recoding (Samarati 2001), searched exactly as in OLA (El Emam et al. 2009): what does
@@ -73,7 +74,7 @@ class FullDomain:
                 )
 
     @property
-    def spreads(self) -> bool:
+    def runs_on_distinct_rows(self) -> bool:
         """Whether distinct rows can be searched: always."""
         return True
 

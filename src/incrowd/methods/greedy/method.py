@@ -172,7 +172,17 @@ class Greedy(LineMethod):
         return self.partitions if self.preset == "none" else 1
 
     @property
-    def spreads(self) -> bool:
+    def files(self) -> list[str]:
+        """The files that the settings name and a run reads."""
+        return list(self.costs.values())
+
+    @property
+    def stated_costs(self) -> Mapping[str, str]:
+        """The files with a user's own costs, by column."""
+        return self.costs
+
+    @property
+    def runs_on_distinct_rows(self) -> bool:
         """Whether distinct rows can be searched: not by stated costs, seconds or a file's order."""
         goes_by_order = self.reorganize == "none" and self._stated_partitions != 1
         return not (self.costs or goes_by_order or seconds_of(self.polish))

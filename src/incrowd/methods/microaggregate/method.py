@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from incrowd.methods.base import TableMethod
 from incrowd.methods.shared.options import AUTO, stated_effort
 from incrowd.options import option
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Microaggregate:
+class Microaggregate(TableMethod):
     """Gather rows of near numbers in groups of at least k, and show each group as its means.
 
     Starts from MDAV (Domingo-Ferrer and Torra 2005) on standardised columns; then a search of

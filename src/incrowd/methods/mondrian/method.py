@@ -1,4 +1,4 @@
-"""The Mondrian method of sets: it has no settings."""
+"""The Mondrian method of tables and sets: its settings, and the way to groups."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import JobError
+from incrowd.guarantees.shapes import TABLES
+from incrowd.methods.base import SetMethod
 from incrowd.methods.shared.line_method import LineMethod
 from incrowd.methods.shared.options import (
     KEEPS,
@@ -31,32 +33,40 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Mondrian(LineMethod):
-    """Cut the table in two along its widest column, and each part again, while both stay valid.
+class Mondrian(LineMethod, SetMethod):
+    """Cut the rows in two, and each part again, while both parts stay valid.
 
     Follows multidimensional partitioning (LeFevre, DeWitt and Ramakrishnan 2006), strict and
-    relaxed. Deviation: a strict cut falls between the children of the node that covers a part,
-    not between values, so that both sides can be shown as nodes of the hierarchy; where the cut
-    nearest the median is not valid, the next nearest is tried. About O(rows · columns · depth).
+    relaxed: tables along the widest column. Deviation: a strict cut falls between the children of
+    the node that covers a part, not between values, so that both sides can be shown as nodes of
+    the hierarchy; where the cut nearest the median is not valid, the next nearest is tried. About
+    O(rows · columns · depth).
+
+    Sets are cut by the item that about half of the rows hold, the baseline of Esfandiari et al.
+    2022, §6. Deviation: only items that somebody in a part holds are ever looked at, never
+    rows × items. About O(entries · log rows + groups · items of a part).
     """
 
     name: ClassVar[str] = "mondrian"
-    keeps: ClassVar[frozenset[str]] = KEEPS
+    keeps: ClassVar[frozenset[str]] = KEEPS | {"smooth", "majority", "suppression"}
 
     metric: str = option(
         "loss",
         help="What generalizing costs: it decides which column is the widest.",
         choices=METRICS,
+        about=TABLES,
     )
     strict: bool = option(
         True,
         help="Keep equal rows together; if not, cut at the median row, even through equal values.",
+        about=TABLES,
     )
 
     polish: str | int = option(
         NONE,
         help="The effort of a second search, that of cluster, which makes the groups cheaper; "
         "stated as cluster's effort is, or none.",
+        about=TABLES,
     )
 
     def __post_init__(self) -> None:
@@ -66,7 +76,7 @@ class Mondrian(LineMethod):
             raise JobError("strict is neither true nor false", remedy="State one of the two.")
 
     @property
-    def spreads(self) -> bool:
+    def runs_on_distinct_rows(self) -> bool:
         """Whether distinct rows can be searched: strict cuts keep them whole, seconds vary."""
         return self.strict and not seconds_of(self.polish)
 
@@ -120,27 +130,11 @@ class Mondrian(LineMethod):
         iterations = found.trace.figures["iterations"]
         return replace(found, trace=Trace({"iterations": iterations}, {"polish": iterations}))
 
-
-# The Mondrian method of sets: it has no settings.
-
-
-@dataclass(frozen=True)
-class SetMondrian:
-    """Cut the rows in two by the item that about half of them hold, and each part again.
-
-    Mondrian (LeFevre, DeWitt and Ramakrishnan 2006) on binary columns, the baseline of Esfandiari
-    et al. 2022, §6. Deviation: only items that somebody in a part holds are ever looked at, never
-    rows × items. About O(entries · log rows + groups · items of a part).
-    """
-
-    name: ClassVar[str] = "mondrian"
-    keeps: ClassVar[frozenset[str]] = frozenset({"smooth", "majority", "suppression"})
-
     def search(
         self,
         sets: Sets,
         promise: SetPromise,
-        engine: Engine | None,
+        engine: Engine,
         seed: int,
         progress: Progress,
     ) -> Found:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import JobError, unknown
+from incrowd.methods.base import TableMethod
 from incrowd.methods.shared.options import KEEPS
 from incrowd.options import option
 
@@ -20,7 +21,7 @@ UNFIT = ("refuse", "search")
 
 
 @dataclass(frozen=True)
-class Policy:
+class Policy(TableMethod):
     """Show every row as the cheapest line of an earlier release that it fits.
 
     Beyond the papers. Groups that would not be valid among the new rows alone are not shown; their
@@ -55,6 +56,11 @@ class Policy:
                 "a policy is a folder that an earlier run saved",
                 remedy="Name it with --policy FOLDER; run --save-policy FOLDER makes one.",
             )
+
+    @property
+    def files(self) -> list[str]:
+        """The files that the settings name and a run reads."""
+        return [self.lines]
 
     def run(
         self, rows: Rows, conditions: Conditions, engine: Engine, seed: int, progress: Progress

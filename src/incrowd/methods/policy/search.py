@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,10 +13,10 @@ from numpy.typing import NDArray
 
 from incrowd.encoding.rows import Rows, Trace
 from incrowd.errors import InfeasibleError, InputError, JobError
-from incrowd.methods.cluster.method import Cluster
 from incrowd.methods.policy.kernel import NONE, first_lines
 from incrowd.methods.shared.conditions import LEFT_OUT, Validity, n_suppressible_of, put_back
-from incrowd.methods.shared.fragments import sort_key, sorted_runs
+from incrowd.methods.shared.fragments import search_rows, sort_key, sorted_runs
+from incrowd.methods.shared.recreate.table import search_table
 
 if TYPE_CHECKING:
     from incrowd.engines.base import Engine
@@ -83,7 +84,9 @@ def applied(
     figures["searched_rows"] = len(searched)
     progress(f"searching {len(searched):,} rows anew", 0, 0)
     part = Rows(rows.names, np.ascontiguousarray(rows.nodes[:, searched]), rows.hierarchies)
-    found = Cluster().run(part, conditions.take(searched), engine, seed, progress)
+    asked = conditions.take(searched)
+    search = partial(search_table, conditions=asked, engine=engine, seed=seed, progress=progress)
+    found = search_rows(part, asked, search, is_collapsed=asked.is_size_only)
     nodes[:, searched] = found.nodes
     return rows.with_nodes(nodes, trace=Trace(figures))
 

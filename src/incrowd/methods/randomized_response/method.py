@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import JobError
+from incrowd.methods.base import NoiseMethod
 from incrowd.options import option
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class RandomizedResponse:
+class RandomizedResponse(NoiseMethod):
     """Show every cell of rows × items as it is not, with a small probability that ε decides.
 
     Esfandiari et al. 2022, Algorithm 1, the papers' baseline. Deviation: cells without an entry are
@@ -55,6 +56,16 @@ class RandomizedResponse:
                 "insecure_noise_seed is not a whole number of 0 or more",
                 remedy="Leave it out: noise then comes from the operating system.",
             )
+
+    @property
+    def may_have_loops(self) -> bool:
+        """Whether a node of a graph may list itself, which is public knowledge."""
+        return self.self_loops
+
+    @property
+    def is_seeded(self) -> bool:
+        """Whether the noise can be drawn again: then it protects nobody."""
+        return self.insecure_noise_seed is not None
 
     def foresee(self, sets: Sets, level: str, epsilon: float) -> Outlook:
         """Say what a run would do, and refuse one that would not fit."""

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import JobError, unknown
+from incrowd.methods.base import TransactionMethod
 from incrowd.methods.shared.options import NONE, stated_effort
 from incrowd.options import option
 
 if TYPE_CHECKING:
     from incrowd.engines.base import Engine
+    from incrowd.guarantees.table import Guarantee
     from incrowd.methods.shared.item_parts import FoundParts, KmPromise, RulePromise
     from incrowd.progress import Progress
     from incrowd.sets.sets import Sets
@@ -27,7 +29,7 @@ BYTES_PER_ENTRY, BYTES_PER_ROW = 20, 64
 
 
 @dataclass(frozen=True)
-class Rbat:
+class Rbat(TransactionMethod):
     """Split the public items, all in one part at first, for as long as every rule holds.
 
     Follows RBAT and MR-RBAT (Memon and Shao 2015, Algorithms 1 to 5). Deviation: an item goes to
@@ -89,9 +91,13 @@ class Rbat:
         improve = NONE if str(self.improve) in ("0", NONE) else stated_effort(self.improve)
         object.__setattr__(self, "improve", improve)
 
-    def require_rounds_for(self, guarantee: str) -> None:
+    def refuse_guarantee(self, guarantee: Guarantee) -> None:
         """Raise JobError where this guarantee cannot be counted as it is asked for."""
-        if guarantee == "km" and self.rounds == ENGINE:
+        if guarantee.name == "km":
+            self._refuse_rounds_of_km()
+
+    def _refuse_rounds_of_km(self) -> None:
+        if self.rounds == ENGINE:
             raise JobError(
                 "rounds on the engine count rules, not every set of m items",
                 remedy="Leave --rounds out for km, or state --rounds driver.",
@@ -113,7 +119,7 @@ class Rbat:
         from incrowd.methods.shared.item_parts import KmPromise
 
         if isinstance(promise, KmPromise):
-            self.require_rounds_for("km")
+            self._refuse_rounds_of_km()
         elif engine is not None and self._is_by_rounds(sets, engine):
             from incrowd.methods.rbat.rounds.search import search_by_rounds
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from incrowd.methods.base import TableMethod
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,7 +18,8 @@ if TYPE_CHECKING:
     from incrowd.progress import Progress
 
 
-class LineMethod:
+@dataclass(frozen=True)
+class LineMethod(TableMethod):
     """Runs the search of a method on a table, or on its distinct rows with their numbers."""
 
     def run(

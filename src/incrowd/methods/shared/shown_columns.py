@@ -7,11 +7,12 @@ from typing import Any
 
 from incrowd.errors import JobError
 from incrowd.hierarchies.specs import MEAN, HierarchySpec
+from incrowd.methods.base import TableMethod
 from incrowd.tables.schema import Schema
 
 
 def with_means(
-    method: Any,
+    method: TableMethod,
     schema: Schema,
     k: int,
     specs: Mapping[str, HierarchySpec],
@@ -23,7 +24,7 @@ def with_means(
     is less than the method's least, and where ``mean`` is stated for any other column.
     """
     settled = dict(specs)
-    shown = schema.quasi if getattr(method, "shows_means", False) else ()
+    shown = schema.quasi if method.shows_means else ()
     for column, spec in specs.items():
         if spec.kind == MEAN and column not in shown:
             raise JobError(
@@ -59,14 +60,17 @@ FLAT = "flat"
 
 
 def with_flat(
-    method: Any, schema: Schema, specs: Mapping[str, HierarchySpec], coded: Mapping[str, Any]
+    method: TableMethod,
+    schema: Schema,
+    specs: Mapping[str, HierarchySpec],
+    coded: Mapping[str, Any],
 ) -> dict[str, HierarchySpec]:
     """Return the hierarchies with ``flat`` for every column of a method that masks cells.
 
     Raises JobError where another is stated for such a column, and where the column is coded.
     """
     settled = dict(specs)
-    for column in schema.quasi if getattr(method, "masks_cells", False) else ():
+    for column in schema.quasi if method.masks_cells else ():
         if settled.setdefault(column, HierarchySpec(FLAT)).kind != FLAT:
             raise JobError(
                 f"column {column!r}: method {method.name!r} shows a value or '*', and its "

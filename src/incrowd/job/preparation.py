@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.encoding.bins import binned, proposed_bins
-from incrowd.encoding.one_hot import one_hot
+from incrowd.encoding.one_hot import SET_BIT, one_hot
 from incrowd.encoding.rows import Rows
+from incrowd.guarantees.table import TableGuarantee
 from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.job.job import Job
-from incrowd.methods.adaptive.search import SET_BIT
+from incrowd.methods.base import TableMethod
 from incrowd.methods.shared.shown_columns import FLAT
 from incrowd.tables.read import formula_cells
 from incrowd.tables.schema import Schema
@@ -43,10 +45,10 @@ def prepare(job: Job, table: Table) -> Prepared:
     otherwise; what was decided is in ``bins``, for the job that repeats this.
     """
     bins = dict(job.bins)
-    if getattr(job.method, "masks_cells", False):
+    method = cast(TableMethod, job.method)
+    if method.masks_cells:
         bins |= proposed_bins(table, job.schema.quasi, bins)
-    is_bit = getattr(job.method, "mask", "attribute") == "bit"
-    return prepared(table, job.schema, bins, job.hierarchies, is_bit=is_bit)
+    return prepared(table, job.schema, bins, job.hierarchies, is_bit=method.masks_bits)
 
 
 def prepared(
@@ -131,7 +133,7 @@ def notes_on_removed(job: Job, columns: list[str]) -> list[str]:
     """Return which of a table's columns are not released."""
     schema = job.schema
     notes = []
-    withheld = {schema.person, job.guarantee.k_column}
+    withheld = {schema.person, cast(TableGuarantee, job.guarantee).k_column}
     unstated = [name for name in columns if name not in schema.roles and name not in withheld]
     removed = [*schema.identifying, *sorted(name for name in withheld if name)]
     if removed:

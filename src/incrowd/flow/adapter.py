@@ -1,0 +1,144 @@
+"""What the flow asks of one shape of data: the same few steps for tables, sets and transactions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from incrowd.engines.base import Engine
+from incrowd.guarantees.evidence import Finding
+from incrowd.job.job import Job
+from incrowd.progress import Progress
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from incrowd.audit import Audit
+    from incrowd.checking.certificates import Reading
+    from incrowd.checking.material import Material
+    from incrowd.flow.publication import Publication
+    from incrowd.tables.locations import Location
+
+Data = TypeVar("Data")
+Evidence = TypeVar("Evidence")
+
+STAGES = {
+    "read": "reading",
+    "encode": "encoding",
+    "search": "searching",
+    "decode": "putting rows in order",
+    "write": "writing",
+    "audit": "auditing",
+}
+
+
+@dataclass
+class Stages:
+    """How long each stage took; its beginning is reported."""
+
+    progress: Progress
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        self.progress(STAGES[name], 0, 0)
+        started = time.perf_counter()
+        yield
+        self.seconds[name] = round(time.perf_counter() - started, 4)
+
+
+@dataclass(eq=False)
+class Candidate(Generic[Data, Evidence]):
+    """A release that nobody has audited yet, with what its audit and its documents need.
+
+    ``job`` makes it again: what the stated job left open is settled in it. ``original_row`` is
+    the key, ``original_row[released row]``; None where rows are never numbered.
+    """
+
+    data: Data | None
+    job: Job
+    evidence: Evidence
+    original_row: NDArray[np.int64] | None = None
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def take(self) -> Data:
+        """Return the data and forget them: the audit reads them again from where they went."""
+        data, self.data = self.data, None
+        assert data is not None
+        return data
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What the audit of a written release found and measured."""
+
+    findings: list[Finding]
+    n_rows: int
+    losses: Mapping[str, float] = field(default_factory=dict)
+    n_suppressed: int = 0
+
+
+class Store(Protocol):
+    """Where data come from and where the release goes: a file, a folder, or a frame in Python."""
+
+    def read(self) -> Any:
+        """Take the original in."""
+
+    def write(self, data: Any) -> Any:
+        """Put a release where only this run sees it."""
+
+    def reread(self, written: Any) -> Any:
+        """Read it back as a stranger would."""
+
+    def hashes(self, written: Any, reread: Any, n_rows: int) -> tuple[str, str]:
+        """Return the SHA-256 of the written release and of the original."""
+
+    def publish(self, written: Any, publication: Publication) -> tuple[Any, Location | None]:
+        """Give the release its name; return it (a frame) or where it is (a file or folder)."""
+
+
+class Adapter(Protocol):
+    """The steps of the flow for one shape of data, in the order in which they are called."""
+
+    @property
+    def store(self) -> Store:
+        """Where data come from and go to."""
+
+    @property
+    def engine(self) -> Engine:
+        """Where rows live."""
+
+    def encode(self, original: Any, progress: Progress) -> Any:
+        """Turn the original into what a method searches; refuse what no release could satisfy."""
+
+    def search(self, encoded: Any, progress: Progress) -> Any:
+        """Run the method."""
+
+    def decode(self, encoded: Any, found: Any) -> Candidate[Any, Any]:
+        """Turn what the method found into rows as they are written."""
+
+    def audit(self, candidate: Candidate[Any, Any], reread: Any) -> Checked:
+        """Check the release as it was read back, with code that no method shares."""
+
+    def reading(self, candidate: Candidate[Any, Any]) -> Reading:
+        """Return how a stranger reads the release, for its certificate."""
+
+    def findings_on_file(
+        self, candidate: Candidate[Any, Any], reread: Any, audit: Audit
+    ) -> list[Finding]:
+        """Return what anyone finds on the released file alone; nothing where only its owner can."""
+
+    def material(
+        self, candidate: Candidate[Any, Any], reread: Any
+    ) -> Callable[[], Material] | None:
+        """Return what a report is computed from; None where the rows are not in this process."""
+
+    def private_files(
+        self, candidate: Candidate[Any, Any], reread: Any, publication: Publication
+    ) -> None:
+        """Write what the job asks to keep for the owner besides the key."""
