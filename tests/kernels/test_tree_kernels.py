@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from incrowd.encoding.rows import Rows
 from incrowd.hierarchies.prices import fixed_point_costs
-from incrowd.kernels.trees import Trees, common_ancestor, move_meetings, price_meetings
+from incrowd.kernels.trees import Trees, common_ancestor, move_meetings
 from incrowd.methods.shared.forest import Forest
 from oracles.generated import as_trees, hierarchies
 from tiers import examples
@@ -15,39 +15,34 @@ from tiers import examples
 @given(st.lists(hierarchies(), min_size=1, max_size=3))
 def test_meetings_are_lowest_common_ancestors(drawn):
     forest = Forest.of(drawn)
-    costs = fixed_point_costs(drawn, "nllm")
-    by_rank = [cost[walk.node_at] for cost, walk in zip(costs, forest.walks, strict=True)]
-    trees = Trees(forest.start, forest.parent, forest.end, forest.flat(by_rank))
     nodes = np.zeros((len(drawn), 1), dtype=np.int32)
     oracle = as_trees(Rows(("column",) * len(drawn), nodes, tuple(drawn)), "nllm")
-    found = np.full(len(trees.parent), -7, dtype=np.int32)
     for column, (walk, tree) in enumerate(zip(forest.walks, oracle, strict=True)):
         offset = int(forest.start[column])
         for node in range(len(walk.parent)):
             place = offset + int(walk.rank_of_node[node])
-            price_meetings.py_func(place, trees, found)
             for other in range(len(walk.parent)):
                 other_place = offset + int(walk.rank_of_node[other])
                 meeting = tree.meet([node, other])
-                met = common_ancestor.py_func(trees.parent, place, other_place)
+                met = common_ancestor.py_func(forest.parent, place, other_place)
                 assert int(walk.node_at[met - offset]) == meeting
-                assert found[other_place] == costs[column][meeting]
 
 
 @examples(100)
 @given(st.data())
-def test_moved_meetings_are_those_priced_afresh(data):
+def test_moved_meetings_are_those_at_common_ancestors(data):
     hierarchy = data.draw(hierarchies(12))
     forest = Forest.of([hierarchy])
     walk = forest.walks[0]
     cost = fixed_point_costs([hierarchy], data.draw(st.sampled_from(["llm", "ncp"])))[0]
     trees = Trees(forest.start, forest.parent, forest.end, cost[walk.node_at])
     n_nodes = hierarchy.n_nodes
-    moved, best, fresh = (np.full(n_nodes, -7, dtype=np.int32) for _ in range(3))
+    moved, best = (np.full(n_nodes, -7, dtype=np.int32) for _ in range(2))
     last = -1
     for node in data.draw(st.lists(st.integers(0, n_nodes - 1), min_size=1, max_size=8)):
         move_meetings.py_func(last, node, trees, moved, best)
-        price_meetings.py_func(node, trees, fresh)
+        met = [common_ancestor.py_func(forest.parent, node, other) for other in range(n_nodes)]
+        fresh = trees.cost_to_root[met]
         assert np.array_equal(moved, fresh)
         for other in range(n_nodes):  # the nodes under it are a run
             assert best[other] == fresh[other : int(walk.end[other])].max()

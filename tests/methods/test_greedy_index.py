@@ -8,9 +8,15 @@ from hypothesis import strategies as st
 from incrowd.encoding.rows import Rows
 from incrowd.errors import InfeasibleError
 from incrowd.hierarchies.tree import Hierarchy
-from incrowd.methods.greedy import boxes as box_tree
 from incrowd.methods.greedy import kernel
-from incrowd.methods.greedy.groups import RUNNING, room_for, slot_of_distinct, start_groups
+from incrowd.methods.greedy.boxes import room_for_boxes
+from incrowd.methods.greedy.groups import (
+    RUNNING,
+    room_for,
+    slot_of_distinct,
+    start_groups,
+    start_slots,
+)
 from incrowd.methods.greedy.search import Plan, merge_rows
 from incrowd.methods.shared.conditions import Conditions, SensitiveCondition
 from incrowd.methods.shared.options import METRICS
@@ -134,7 +140,8 @@ def merged_with_few_boxes(rows, plan, limits, n_boxes):
     trees = Trees(forest.start, forest.parent, forest.end, plan.cost_to_root)
     offset = trees.start[:-1, None].astype(np.int32)
     sizes = np.diff(run_start)
-    boxes = box_tree.start(ranks[:, order[run_start[:-1]]] + offset, sizes, trees)
+    slots = start_slots(ranks[:, order[run_start[:-1]]] + offset, sizes)
+    boxes = room_for_boxes(slots, trees)
     cut = {
         name: getattr(boxes, name)[:n_boxes].copy()
         for name in boxes._fields
@@ -143,9 +150,9 @@ def merged_with_few_boxes(rows, plan, limits, n_boxes):
     boxes = boxes._replace(**cut)
     groups = start_groups(order, run_start)
     room = room_for(limits, True, rows.n_rows)
-    while kernel.merge_slice(100, groups, boxes, trees, limits, room) == RUNNING:
+    while kernel.merge_slice(100, groups, slots, boxes, None, trees, limits, room) == RUNNING:
         pass
-    ended_as = kernel.nodes_of(boxes, slot_of_distinct(groups)) - offset
+    ended_as = slots.node_of_slot[slot_of_distinct(groups)].T - offset
     found = np.empty_like(rows.nodes)
     found[:, order] = np.repeat(forest.in_nodes(ended_as.astype(np.int32)), sizes, axis=1)
     return found

@@ -42,29 +42,6 @@ def common_ancestor(parent: NDArray[np.int32], first: Whole, second: Whole) -> W
 
 
 @compiled_inner
-def price_meetings(node: Whole, trees: Trees, cost_of_meeting: NDArray[np.int32]) -> None:
-    """Set ``cost_of_meeting[x]`` to the cost to the root from where x and ``node`` meet.
-
-    What lies under ``node`` meets it there; what else lies under its parent meets it at the
-    parent, and so on up to the root. Every node of the tree is written once. O(nodes).
-    """
-    low: Whole = node
-    high: Whole = node
-    while True:
-        cost = trees.cost_to_root[node]
-        end = np.int64(trees.end[node])
-        for other in range(node, low):
-            cost_of_meeting[other] = cost
-        for other in range(high, end):
-            cost_of_meeting[other] = cost
-        low, high = node, end
-        above = np.int64(trees.parent[node])
-        if above == node:
-            return
-        node = above
-
-
-@compiled_inner
 def move_meetings(
     last: Whole,
     node: Whole,
@@ -72,13 +49,18 @@ def move_meetings(
     cost_of_meeting: NDArray[np.int32],
     best_cost_of_meeting: NDArray[np.int32],
 ) -> None:
-    """Set what ``price_meetings`` sets, given what it set for ``last``, or −1 the first time.
+    """Set ``cost_of_meeting[x]`` to the cost to the root from where x and ``node`` meet.
 
-    What lies neither under the child that leads to ``last``, nor under the child that leads to
-    ``node``, of the node where these two meet, meets both at the same place. So only those two
-    children's nodes are written. ``best_cost_of_meeting[x]`` is the cost to the root from where
-    ``node`` meets, at best, a node at or under x: its own cost if it lies under x, else as above.
+    What lies under ``node`` meets it there; what else lies under its parent meets it at the
+    parent, and so on up to the root. ``best_cost_of_meeting[x]`` is the cost to the root from
+    where ``node`` meets, at best, a node at or under x: its own cost if it lies under x, else as
+    above.
+
+    The arrays are as they were set for ``last``, −1 the first time. What lies neither under the
+    child that leads to ``last``, nor under the child that leads to ``node``, of the node where
+    these two meet, meets both at the same place. So only those two children's nodes are written.
     """
+    # climb from both to where they meet: ``top`` is the child on our side, −1 if there is none
     top: Whole = node
     if last < 0:
         while trees.parent[top] != top:
@@ -94,10 +76,12 @@ def move_meetings(
             else:
                 top = ours
                 ours = np.int64(trees.parent[ours])
+        # what lies on the other side meets the node where ``last`` does
         if last_top >= 0:
             for other in range(last_top, trees.end[last_top]):
                 cost_of_meeting[other] = trees.cost_to_root[last]
                 best_cost_of_meeting[other] = trees.cost_to_root[last]
+    # on our side, every node at or above meets what lies under it and not under the one before
     low: Whole = node
     high: Whole = node
     above: Whole = node

@@ -1,7 +1,8 @@
 """The groups of a run of GkAA: who they are made of, and which of them is merged next.
 
 Groups are numbered as they come to be: the distinct rows in the order given, then each merged
-group. Where a group's nodes lie, its *slot*, is up to the kernel that looks for partners.
+group. A group's nodes lie in a *slot*; a merged group takes its partner's, and those who look for
+partners may move groups to other slots.
 """
 
 from __future__ import annotations
@@ -40,6 +41,14 @@ class Groups(NamedTuple):
     counters: NDArray[np.int64]
 
 
+class Slots(NamedTuple):
+    """Per slot: the group's node in each column, its size in rows, and its number."""
+
+    node_of_slot: NDArray[np.uint32]
+    size_of_slot: NDArray[np.int64]
+    group_of_slot: NDArray[np.int32]
+
+
 class Room(NamedTuple):
     """What one thread needs to test groups: room for members, and to count in."""
 
@@ -65,6 +74,15 @@ def start_groups(rows: NDArray[np.int64], run_start: NDArray[np.int64]) -> Group
         run_start.astype(np.int32),
         np.zeros(2 * n_distinct, dtype=np.int64),
         np.asarray([n_distinct, n_distinct, 0, 0, 0], dtype=np.int64),
+    )
+
+
+def start_slots(node_of_distinct: NDArray[np.int32], size_of_distinct: NDArray[np.int64]) -> Slots:
+    """Return a slot per distinct row; ``node_of_distinct[column, distinct]`` are tree numbers."""
+    return Slots(
+        np.ascontiguousarray(node_of_distinct.T, dtype=np.uint32),
+        size_of_distinct.astype(np.int64),
+        np.arange(len(size_of_distinct), dtype=np.int32),
     )
 
 

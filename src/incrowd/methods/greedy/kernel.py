@@ -1,103 +1,71 @@
-"""The merging loop of GkAA: the smallest group that is not valid meets its cheapest partner.
-
-Partners are found through the box tree of ``boxes.py``; the merges are those of ``scan.py``, which
-looks at every group.
-"""
+"""The merging loop of GkAA: the smallest group that is not valid meets its cheapest partner."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from incrowd.compiling import Whole, compiled
-from incrowd.kernels.trees import Trees, common_ancestor, move_meetings
-from incrowd.methods.greedy.boxes import (
-    Boxes,
-    Waiting,
-    build,
-    cheapest_partner,
-    move_up,
-    start,
-    take_out,
-)
+from incrowd.kernels.trees import Trees, common_ancestor
+from incrowd.methods.greedy.boxes import Boxes, find_partner_in_boxes, keep_boxes_true
 from incrowd.methods.greedy.groups import (
-    ALIVE,
     NEXT,
     RUNNING,
     TESTED,
     Groups,
     Room,
+    Slots,
     join,
     queue_unless_valid,
     take_small,
 )
-
-__all__ = ["merge_slice", "nodes_of", "start"]
-
-STALE_SHARE = 0.3
-"""Boxes are built anew after so many merges for each group that is still alive."""
-
-STALE_LEAST = 32
-"""And never after fewer merges than this."""
-
-
-def nodes_of(boxes: Boxes, wanted: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return ``nodes[column, …]`` of some slots."""
-    return boxes.node_of_slot[wanted].T.astype(np.int64)
+from incrowd.methods.greedy.scan import StatedCosts, fill_slot, find_partner_by_scan
 
 
 @compiled
 def merge_slice(
-    n_merges: Whole, groups: Groups, boxes: Boxes, trees: Trees, limits: Any, room: Room
+    n_merges: Whole,
+    groups: Groups,
+    slots: Slots,
+    boxes: Boxes | None,
+    stated: StatedCosts | None,
+    trees: Trees,
+    limits: Any,
+    room: Room,
 ) -> Whole:
     """Make up to ``n_merges`` merges; return RUNNING, DONE or STUCK (one group, not valid).
 
-    O(groups alive · columns) a merge at worst; on real tables most boxes are never opened.
+    Partners are found through boxes, or by a scan where costs are stated; the other one is None,
+    and its branches are not compiled. O(groups alive · columns) a merge at worst; on real tables
+    most boxes are never opened.
     """
-    n_columns = boxes.node_of_slot.shape[1]
-    cost_of_meeting = np.empty(trees.parent.size, dtype=np.int32)
-    best_cost_of_meeting = np.empty(trees.parent.size, dtype=np.int32)
-    priced = np.full(n_columns, -1, dtype=np.int64)
-    most_boxes = boxes.parent_of_box.size
-    waiting = Waiting(np.empty(most_boxes, dtype=np.int32), np.empty(most_boxes, dtype=np.int64))
     state = RUNNING
     for _ in range(n_merges):
         # all groups the first time, then the one that was merged last
         for group in range(groups.counters[TESTED], groups.counters[NEXT]):
-            size = boxes.size_of_slot[groups.slot_of_group[group]]
+            size = slots.size_of_slot[groups.slot_of_group[group]]
             queue_unless_valid(group, size, groups, limits, room)
         groups.counters[TESTED] = groups.counters[NEXT]
         state, small = take_small(groups)
         if state != RUNNING:
             break
-        n_alive = groups.counters[ALIVE]
-        if boxes.n_stale[0] > STALE_SHARE * n_alive + STALE_LEAST:
-            build(boxes, n_alive, groups.slot_of_group, trees)
-            boxes.n_stale[0] = 0
-        small_slot = np.int64(groups.slot_of_group[small])
-        small_size = boxes.size_of_slot[small_slot]
-        for column in range(n_columns):
-            node = np.int64(boxes.node_of_slot[small_slot, column])
-            if node != priced[column]:
-                move_meetings(priced[column], node, trees, cost_of_meeting, best_cost_of_meeting)
-                priced[column] = node
-        take_out(boxes, small_slot)
-        slot = cheapest_partner(boxes, small_size, cost_of_meeting, best_cost_of_meeting, waiting)
+        if boxes is not None:
+            slot = find_partner_in_boxes(small, groups, slots, boxes, trees)
+        if stated is not None:
+            slot = find_partner_by_scan(small, groups, slots, stated, trees)
         # the merged group takes its partner's slot
-        cost: Whole = np.int64(0)
-        for column in range(n_columns):
-            node = common_ancestor(
-                trees.parent, priced[column], np.int64(boxes.node_of_slot[slot, column])
+        small_slot = np.int64(groups.slot_of_group[small])
+        for column in range(slots.node_of_slot.shape[1]):
+            slots.node_of_slot[slot, column] = common_ancestor(
+                trees.parent,
+                np.int64(slots.node_of_slot[small_slot, column]),
+                np.int64(slots.node_of_slot[slot, column]),
             )
-            boxes.node_of_slot[slot, column] = node
-            cost += trees.cost_to_root[node]
-        size = small_size + boxes.size_of_slot[slot]
-        partner = boxes.group_of_slot[slot]
-        boxes.size_of_slot[slot] = size
-        boxes.cost_of_slot[slot] = cost
-        boxes.group_of_slot[slot] = join(small, partner, slot, groups)
-        move_up(boxes, slot, trees.end)
-        boxes.n_stale[0] += 1
+        slots.size_of_slot[slot] += slots.size_of_slot[small_slot]
+        slots.group_of_slot[slot] = join(small, slots.group_of_slot[slot], slot, groups)
+        if boxes is not None:
+            keep_boxes_true(slot, slots, boxes, trees)
+        if stated is not None:
+            fill_slot(small_slot, groups, slots)
     return state

@@ -1,177 +1,105 @@
-"""The merging loop of GkAA with a scan of all groups for every partner, as the paper has it.
+"""A scan of all groups for every partner, as the paper has it, by costs stated node by node.
 
-The plain twin of ``kernel.py``, which finds the same partners through an index: the tests hold one
-against the other. Groups lie in slots in the order of their numbers; a merged group takes the next
-free slot, and the slots of the dead are closed up now and then.
+Such costs need not add up along a path nor rise with it, so no box can be passed over and the index
+of ``boxes.py`` does not hold. Given a metric's costs as a matrix, the scan finds the partners that
+the index finds: the tests hold one against the other.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.compiling import Whole, compiled, compiled_inner
-from incrowd.kernels.trees import Trees, common_ancestor, price_meetings
-from incrowd.methods.greedy.groups import (
-    ALIVE,
-    NEXT,
-    RUNNING,
-    TESTED,
-    Groups,
-    Room,
-    join,
-    queue_unless_valid,
-    take_small,
-)
-
-BLOCK = 1024
-"""Candidates are priced this many at a time, column by column, within the fastest cache."""
+from incrowd.compiling import Whole, compiled_inner
+from incrowd.kernels.trees import Trees
+from incrowd.methods.greedy.groups import ALIVE, Groups, Slots
 
 
-class Slots(NamedTuple):
-    """Per slot: nodes, size, cost to the root of one row, the group's number, whether it is alive.
+class StatedCosts(NamedTuple):
+    """``costs[node, depth of the ancestor]``, and every node's depth.
 
-    ``n_used[0]``: slots in use.
+    ``own[x]`` and ``theirs[x]`` are room for what it costs one row of the group that looks for a
+    partner, and one row at node x, to be generalized to where they meet.
     """
 
-    node_of_slot: NDArray[np.uint32]
-    size_of_slot: NDArray[np.int64]
-    cost_of_slot: NDArray[np.int64]
-    group_of_slot: NDArray[np.int32]
-    is_alive: NDArray[np.bool_]
-    n_used: NDArray[np.int64]
+    depth: NDArray[np.int32]
+    costs: NDArray[np.int64]
+    own: NDArray[np.int64]
+    theirs: NDArray[np.int64]
 
 
-def start(
-    node_of_distinct: NDArray[np.int32], size_of_distinct: NDArray[np.int64], trees: Trees
-) -> Slots:
-    """Return the slots in which every distinct row is a group.
-
-    ``node_of_distinct[column, distinct]`` are numbers in the trees.
-    """
-    n_columns, n_distinct = node_of_distinct.shape
-    n_slots = n_distinct + n_distinct // 8 + 66
-    node_of_slot = np.zeros((n_columns, n_slots), dtype=np.uint32)
-    node_of_slot[:, :n_distinct] = node_of_distinct
-    sizes = np.zeros(n_slots, dtype=np.int64)
-    sizes[:n_distinct] = size_of_distinct
-    costs = np.zeros(n_slots, dtype=np.int64)
-    costs[:n_distinct] = trees.cost_to_root[node_of_distinct].sum(axis=0)
-    group_of_slot = np.arange(n_slots, dtype=np.int32)
-    is_alive = group_of_slot < n_distinct
-    return Slots(node_of_slot, sizes, costs, group_of_slot, is_alive, np.asarray([n_distinct]))
-
-
-def nodes_of(slots: Slots, wanted: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return ``nodes[column, …]`` of some slots."""
-    return slots.node_of_slot[:, wanted].astype(np.int64)
+def room_for_scan(depth: NDArray[np.int32], costs: NDArray[np.int64]) -> StatedCosts:
+    """Return stated costs with room to price the nodes of one group."""
+    return StatedCosts(depth, costs, np.empty_like(costs[:, 0]), np.empty_like(costs[:, 0]))
 
 
 @compiled_inner
-def _cheapest_partner(
-    slots: Slots,
-    size: Whole,
-    cost_of_meeting: NDArray[np.int32],
-    sums: NDArray[np.int32],
+def find_partner_by_scan(
+    small: Whole, groups: Groups, slots: Slots, stated: StatedCosts, trees: Trees
 ) -> Whole:
-    """Return the slot of the cheapest partner, the first of equals. O(slots · columns).
+    """Return the slot of a group's cheapest partner, the oldest of equals.
 
-    Merging C and D costs |C|·c(C) + |D|·c(D) − (|C| + |D|)·c(where they meet), c being the cost
-    to the root; the first term is the same for every D and left out.
+    Groups alive lie in the first slots. O(groups alive · columns + nodes).
     """
-    node_of_slot, size_of_slot = slots.node_of_slot, slots.size_of_slot
-    n_columns = node_of_slot.shape[0]
-    n_slots = slots.n_used[0]
+    n_columns = slots.node_of_slot.shape[1]
+    small_slot = np.int64(groups.slot_of_group[small])
+    size = slots.size_of_slot[small_slot]
+    for column in range(n_columns):
+        _price_pairs(np.int64(slots.node_of_slot[small_slot, column]), stated, trees)
     least = np.int64(9223372036854775807)
+    oldest = np.int32(2147483647)
     partner: Whole = np.int64(-1)
-    for first in range(0, n_slots, BLOCK):
-        n_block = min(BLOCK, n_slots - first)
-        sums[:n_block] = 0
+    for slot in range(groups.counters[ALIVE]):
+        if slot == small_slot:
+            continue
+        own = np.int64(0)
+        theirs = np.int64(0)
         for column in range(n_columns):
-            for place in range(n_block):
-                sums[place] += cost_of_meeting[node_of_slot[column, first + place]]
-        for place in range(n_block):
-            slot = first + place
-            cost = size_of_slot[slot] * slots.cost_of_slot[slot]
-            cost -= (size + size_of_slot[slot]) * np.int64(sums[place])
-            if cost < least and slots.is_alive[slot]:
-                least = cost
-                partner = slot
+            node = slots.node_of_slot[slot, column]
+            own += stated.own[node]
+            theirs += stated.theirs[node]
+        cost = size * own + slots.size_of_slot[slot] * theirs
+        if cost < least or (cost == least and slots.group_of_slot[slot] < oldest):
+            least = cost
+            oldest = slots.group_of_slot[slot]
+            partner = slot
     return partner
 
 
 @compiled_inner
-def close_up(slots: Slots, slot_of_group: NDArray[np.int32]) -> None:
-    """Close up the slots of dead groups, the order of numbers kept."""
-    n_columns = slots.node_of_slot.shape[0]
-    n_slots = slots.n_used[0]
-    kept = 0
-    for slot in range(n_slots):
-        if not slots.is_alive[slot]:
-            continue
-        if kept != slot:
-            for column in range(n_columns):
-                slots.node_of_slot[column, kept] = slots.node_of_slot[column, slot]
-            slots.size_of_slot[kept] = slots.size_of_slot[slot]
-            slots.cost_of_slot[kept] = slots.cost_of_slot[slot]
-            slots.group_of_slot[kept] = slots.group_of_slot[slot]
-            slots.is_alive[kept] = True
-            slot_of_group[slots.group_of_slot[kept]] = kept
-        kept += 1
-    for slot in range(kept, n_slots):
-        slots.is_alive[slot] = False
-    slots.n_used[0] = kept
+def _price_pairs(node: Whole, stated: StatedCosts, trees: Trees) -> None:
+    """Set ``own`` and ``theirs`` of every node of the tree for a group at this node. O(nodes).
 
-
-@compiled
-def merge_slice(
-    n_merges: Whole, groups: Groups, slots: Slots, trees: Trees, limits: Any, room: Room
-) -> Whole:
-    """Make up to ``n_merges`` merges; return RUNNING, DONE or STUCK (one group, not valid).
-
-    O(groups alive · columns) a merge.
+    What lies under a node meets it there; what else lies under its parent meets it at the parent,
+    and so on up to the root.
     """
-    n_columns = slots.node_of_slot.shape[0]
-    cost_of_meeting = np.empty(trees.parent.size, dtype=np.int32)
-    sums = np.empty(BLOCK, dtype=np.int32)
-    state = RUNNING
-    for _ in range(n_merges):
-        # all groups the first time, then the one that was merged last
-        for group in range(groups.counters[TESTED], groups.counters[NEXT]):
-            size = slots.size_of_slot[groups.slot_of_group[group]]
-            queue_unless_valid(group, size, groups, limits, room)
-        groups.counters[TESTED] = groups.counters[NEXT]
-        state, small = take_small(groups)
-        if state != RUNNING:
-            break
-        small_slot = np.int64(groups.slot_of_group[small])
-        small_size = slots.size_of_slot[small_slot]
-        for column in range(n_columns):
-            node = np.int64(slots.node_of_slot[column, small_slot])
-            price_meetings(node, trees, cost_of_meeting)
-        slots.is_alive[small_slot] = False
-        slot = _cheapest_partner(slots, small_size, cost_of_meeting, sums)
-        slots.is_alive[slot] = False
-        merged_slot = slots.n_used[0]
-        cost: Whole = np.int64(0)
-        for column in range(n_columns):
-            node = common_ancestor(
-                trees.parent,
-                np.int64(slots.node_of_slot[column, small_slot]),
-                np.int64(slots.node_of_slot[column, slot]),
-            )
-            slots.node_of_slot[column, merged_slot] = node
-            cost += trees.cost_to_root[node]
-        size = small_size + slots.size_of_slot[slot]
-        partner = slots.group_of_slot[slot]
-        slots.size_of_slot[merged_slot] = size
-        slots.cost_of_slot[merged_slot] = cost
-        slots.group_of_slot[merged_slot] = join(small, partner, merged_slot, groups)
-        slots.is_alive[merged_slot] = True
-        slots.n_used[0] += 1
-        n_alive = groups.counters[ALIVE]
-        if slots.n_used[0] > n_alive + n_alive // 8 + 64:
-            close_up(slots, groups.slot_of_group)
-    return state
+    above: Whole = node
+    low: Whole = node
+    high: Whole = node
+    while True:
+        depth = stated.depth[above]
+        cost = stated.costs[node, depth]
+        end = np.int64(trees.end[above])
+        for other in range(above, low):
+            stated.own[other] = cost
+            stated.theirs[other] = stated.costs[other, depth]
+        for other in range(high, end):
+            stated.own[other] = cost
+            stated.theirs[other] = stated.costs[other, depth]
+        low, high = above, end
+        if trees.parent[above] == above:
+            return
+        above = np.int64(trees.parent[above])
+
+
+@compiled_inner
+def fill_slot(slot: Whole, groups: Groups, slots: Slots) -> None:
+    """Move the last group alive to the slot of one that was just merged. O(columns)."""
+    last = groups.counters[ALIVE]
+    for column in range(slots.node_of_slot.shape[1]):
+        slots.node_of_slot[slot, column] = slots.node_of_slot[last, column]
+    slots.size_of_slot[slot] = slots.size_of_slot[last]
+    slots.group_of_slot[slot] = slots.group_of_slot[last]
+    groups.slot_of_group[slots.group_of_slot[slot]] = slot

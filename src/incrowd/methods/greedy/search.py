@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -98,6 +97,19 @@ class Matrices:
             whole[first[column] : first[column + 1], : table.shape[1]] = table[walk.node_at]
             depths.append(rows.hierarchies[column].depth[walk.node_at])
         return cls(np.concatenate(depths).astype(np.int32), whole)
+
+    @classmethod
+    def of_costs_to_root(cls, cost_to_root: NDArray[np.int32], forest: Forest) -> Matrices:
+        """Return the same costs as a matrix: the cost to the root of a node less its ancestor's."""
+        parent = forest.parent
+        paths = [np.arange(len(parent))]
+        while not np.array_equal(parent[paths[-1]], paths[-1]):
+            paths.append(parent[paths[-1]])
+        depth = np.sum([path != parent[path] for path in paths], axis=0, dtype=np.int32)
+        costs = np.zeros((len(parent), len(paths)), dtype=np.int64)
+        for path in paths:
+            costs[paths[0], depth[path]] = cost_to_root - cost_to_root[path]
+        return cls(depth, costs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,10 +207,13 @@ def merge(
     depend on the order of rows. Without the index every partner is found by a scan of all groups:
     the same result, later. Costs that are stated node by node always take a scan.
     """
+    from incrowd.kernels.trees import Trees
+    from incrowd.methods.greedy import boxes as index
     from incrowd.methods.greedy import groups as state
+    from incrowd.methods.greedy import kernel, scan
 
-    kernel, trees = _kernel(plan, with_index)
     forest = plan.forest
+    trees = Trees(forest.start, forest.parent, forest.end, plan.cost_to_root)
     ranks = forest.in_ranks(nodes)
     rows, run_start = sorted_runs(plan.key_of_row(ranks))
     sizes = np.diff(run_start)
@@ -206,7 +221,13 @@ def merge(
         sizes = np.add.reduceat(n_of_row[rows], run_start[:-1]).astype(np.int64)
     offset = trees.start[:-1, None].astype(np.int32)
     groups = state.start_groups(rows, run_start)
-    slots: Any = kernel.start(ranks[:, rows[run_start[:-1]]] + offset, sizes, trees)
+    slots = state.start_slots(ranks[:, rows[run_start[:-1]]] + offset, sizes)
+    boxes = stated = None
+    if plan.matrices is None and with_index:
+        boxes = index.room_for_boxes(slots, trees)
+    else:
+        matrices = plan.matrices or Matrices.of_costs_to_root(plan.cost_to_root, forest)
+        stated = scan.room_for_scan(matrices.depth, matrices.costs)
     room = state.room_for(limits, plan.is_size_only, len(rows))
     # groups that are not valid at first; where more than the size decides, all are taken for it
     n_first = int((sizes < limits.k).sum()) if plan.is_size_only else len(sizes)
@@ -216,7 +237,9 @@ def merge(
         progress(STAGE, n_first - n_left, n_first)
         if is_abort_wished():
             raise KeyboardInterrupt
-        ended = kernel.merge_slice(MERGES_PER_SLICE, groups, slots, trees, limits, room)
+        ended = kernel.merge_slice(
+            MERGES_PER_SLICE, groups, slots, boxes, stated, trees, limits, room
+        )
         n_left = state.n_not_valid(groups)
     if ended == state.STUCK:
         raise InfeasibleError(
@@ -224,31 +247,10 @@ def merge(
             remedy="Lower k or l, raise t, or leave out the rows that ask for too much.",
         )
     progress(STAGE, n_first, n_first)
-    ended_as = kernel.nodes_of(slots, state.slot_of_distinct(groups)) - offset
+    ended_as = slots.node_of_slot[state.slot_of_distinct(groups)].T - offset
     of_distinct = forest.in_nodes(ended_as.astype(np.int32))
     merged_into = groups.merged_into[: int(groups.counters[state.NEXT])]
     return Merged(rows, run_start, of_distinct, merged_into)
-
-
-def _kernel(plan: Plan, with_index: bool) -> tuple[Any, Any]:
-    """Return the loops that find partners, and the trees as they take them."""
-    from incrowd.kernels.trees import Trees
-
-    forest = plan.forest
-    if plan.matrices is not None:
-        from incrowd.methods.greedy import matrices
-
-        stated = plan.matrices
-        shape = (forest.start, forest.parent, forest.end)
-        return matrices, matrices.CostTrees(*shape, stated.depth, stated.costs)
-    trees = Trees(forest.start, forest.parent, forest.end, plan.cost_to_root)
-    if with_index:
-        from incrowd.methods.greedy import kernel
-
-        return kernel, trees
-    from incrowd.methods.greedy import scan
-
-    return scan, trees
 
 
 @dataclass(frozen=True, eq=False)
