@@ -90,7 +90,7 @@ class Wished:
             return made.codes, made.n_values
         import pyarrow as pa
 
-        from incrowd.encoding.one_hot import categories
+        from incrowd.encoding.one_hot import encode_categories
         from incrowd.tables.read import read_table
         from incrowd.tables.table import Table
 
@@ -98,7 +98,9 @@ class Wished:
         columns = {"adult": CATEGORICAL}.get(self.name, tuple(tables[0].columns))
         if self.name in NETWORKS:
             columns = NETWORK_COLUMNS
-        found = categories(Table(pa.concat_tables([table.frame for table in tables])), columns)
+        found = encode_categories(
+            Table(pa.concat_tables([table.frame for table in tables])), columns
+        )
         return found.codes, found.n_values
 
 

@@ -102,10 +102,10 @@ class SetData:
 
 def adult_sets(path: Path) -> Sets:
     """Return Adult's eight categorical columns one-hot, ``?`` as a value: 102 items."""
-    from incrowd.encoding.one_hot import categories
+    from incrowd.encoding.one_hot import encode_categories
     from incrowd.tables.read import read_table
 
-    return _one_hot(list(categories(read_table(path), CATEGORICAL).codes))
+    return _one_hot(list(encode_categories(read_table(path), CATEGORICAL).codes))
 
 
 def playstore_sets(path: Path) -> Sets:

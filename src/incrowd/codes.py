@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-_ROOM = 1 << 62
+_MOST_KEYS = 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
-class Numbered:
+class ColumnCodes:
     """A column as numbers: ``values[codes[row]]`` is the cell, code ``n_values`` is missing.
 
     Values are distinct, in the order in which they were met, and none is null.
@@ -37,7 +37,7 @@ class Numbered:
         return len(self.values) + 1
 
 
-def numbered(column: pa.ChunkedArray | pa.Array, *, has_signed_zeros: bool = False) -> Numbered:
+def factorize(column: pa.ChunkedArray | pa.Array, *, has_signed_zeros: bool = False) -> ColumnCodes:
     """Number a column's distinct values; O(cells), four bytes a cell.
 
     A NaN equals a NaN, and 0.0 equals −0.0 unless signed zeros are to be told apart.
@@ -45,22 +45,22 @@ def numbered(column: pa.ChunkedArray | pa.Array, *, has_signed_zeros: bool = Fal
     if isinstance(column, pa.Array):
         column = pa.chunked_array([column])
     if pa.types.is_null(column.type):
-        return Numbered(np.zeros(len(column), dtype=np.int32), pa.nulls(0))
+        return ColumnCodes(np.zeros(len(column), dtype=np.int32), pa.nulls(0))
     if column.type == pa.string_view():
         column = column.cast(pa.large_string())
     encoded = pc.dictionary_encode(column).unify_dictionaries()
     codes = np.empty(len(column), dtype=np.int32)
     if not encoded.num_chunks:
         kind = column.type
-        return Numbered(codes, pa.array([], kind.value_type if _is_coded(kind) else kind))
-    values, code_of_entry = _distinct(encoded.chunk(0).dictionary, has_signed_zeros)
+        return ColumnCodes(codes, pa.array([], kind.value_type if _is_coded(kind) else kind))
+    values, code_of_entry = _unique_entries(encoded.chunk(0).dictionary, has_signed_zeros)
     code_of_entry = np.append(code_of_entry, np.int32(len(values)))
     start = 0
     for chunk in encoded.chunks:
         entries = chunk.indices.fill_null(len(code_of_entry) - 1).to_numpy(zero_copy_only=False)
         np.take(code_of_entry, entries, out=codes[start : start + len(chunk)])
         start += len(chunk)
-    return Numbered(codes, values)
+    return ColumnCodes(codes, values)
 
 
 class RowKey:
@@ -75,7 +75,7 @@ class RowKey:
 
     def add(self, codes: NDArray[np.int32], n_codes: int) -> None:
         """Tell rows apart by a further column, whose codes lie from 0 to ``n_codes − 1``."""
-        if self._n_keys * n_codes >= _ROOM:  # number the combinations that do occur
+        if self._n_keys * n_codes >= _MOST_KEYS:  # number the combinations that do occur
             distinct, self.numbers = np.unique(self.numbers, return_inverse=True)
             self._n_keys = len(distinct)
         self.numbers *= n_codes
@@ -90,21 +90,21 @@ def canonical_order(frame: pa.Table) -> NDArray[np.int64]:
     column is sorted once, as its distinct values. Equal rows keep their order. One number per row
     is held, and one column's ranks at a time.
     """
-    return np.argsort(content_numbers(frame), kind="stable")
+    return np.argsort(content_keys(frame), kind="stable")
 
 
-def content_numbers(frame: pa.Table) -> NDArray[np.int64]:
+def content_keys(frame: pa.Table) -> NDArray[np.int64]:
     """Return one number per row, by which rows have the order of their content, equal ones one."""
     key = RowKey(frame.num_rows)
     for column in frame.columns:
-        cells = numbered(column, has_signed_zeros=True)
+        cells = factorize(column, has_signed_zeros=True)
         rank_of_code = np.zeros(cells.n_codes, dtype=np.int32)  # missing cells have rank 0
-        rank_of_code[_ascending(cells.values)] = np.arange(1, cells.n_codes, dtype=np.int32)
+        rank_of_code[_sort_values(cells.values)] = np.arange(1, cells.n_codes, dtype=np.int32)
         key.add(rank_of_code[cells.codes], cells.n_codes)
     return key.numbers
 
 
-def _ascending(values: pa.Array) -> NDArray[np.int64]:
+def _sort_values(values: pa.Array) -> NDArray[np.int64]:
     """Return the places of distinct values in their order."""
     if pa.types.is_floating(values.type):  # Arrow leaves 0.0 and −0.0 as they came
         numbers = values.to_numpy(zero_copy_only=False)
@@ -113,7 +113,9 @@ def _ascending(values: pa.Array) -> NDArray[np.int64]:
     return np.asarray(pc.array_sort_indices(values).to_numpy()).astype(np.int64)
 
 
-def _distinct(entries: pa.Array, has_signed_zeros: bool) -> tuple[pa.Array, NDArray[np.int32]]:
+def _unique_entries(
+    entries: pa.Array, has_signed_zeros: bool
+) -> tuple[pa.Array, NDArray[np.int32]]:
     """Return the distinct values of a dictionary's entries, and each entry's place in them."""
     if pa.types.is_floating(entries.type) and not has_signed_zeros:
         entries = pc.add(entries, pa.scalar(0.0, entries.type))  # −0.0 becomes 0.0

@@ -21,26 +21,26 @@ Flag: TypeAlias = Any
 """Yes or no in a kernel: a bool outside, a one-bit number within."""
 
 
-PAUSE, MOST_SECONDS = 0.02, 120.0
+PAUSE, MOST_WAIT_SECONDS = 0.02, 120.0
 """How often a process asks whether it is its turn to compile, and how long it does."""
 
 
 def compiled(function: Function) -> Function:
     """Compile a kernel that Python calls."""
-    return _compiled(function, no_cfunc_wrapper=True)
+    return _compile(function, no_cfunc_wrapper=True)
 
 
 def compiled_inner(function: Function) -> Function:
     """Compile a kernel that only other kernels call: no door from Python, so half the time."""
-    return _compiled(function, no_cfunc_wrapper=True, no_cpython_wrapper=True)
+    return _compile(function, no_cfunc_wrapper=True, no_cpython_wrapper=True)
 
 
 def compiled_into_callers(function: Function) -> Function:
     """Compile a small kernel that becomes part of every kernel that calls it."""
-    return _compiled(function, no_cfunc_wrapper=True, no_cpython_wrapper=True, forceinline=True)
+    return _compile(function, no_cfunc_wrapper=True, no_cpython_wrapper=True, forceinline=True)
 
 
-def _compiled(function: Function, **options: bool) -> Function:
+def _compile(function: Function, **options: bool) -> Function:
     compile_with = cast(Any, njit)  # Numba's stubs do not know all of its options
     try:
         kept = compile_with(cache=True, nogil=True, **options)(function)
@@ -77,7 +77,7 @@ def _turn(path: Path) -> Iterator[None]:
         yield
         return
     try:
-        for _ in range(round(MOST_SECONDS / PAUSE)):
+        for _ in range(round(MOST_WAIT_SECONDS / PAUSE)):
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break

@@ -1,7 +1,7 @@
 """Ctrl-C and its kin: what is asked of the work under way, and who may ask.
 
 Signals belong to the whole process, and so do the wishes kept here. Loops that run in slices ask
-``is_end_wished`` between two of them, on any thread; a worker on another machine never hears.
+``is_stop_requested`` between two of them, on any thread; a worker on another machine never hears.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from types import FrameType
 
 TERMINATED = 143
 
-_end = threading.Event()
+_stop = threading.Event()
 _abort = threading.Event()
 
 
-def is_end_wished() -> bool:
+def is_stop_requested() -> bool:
     """Whether a search should end as soon as what it has is valid."""
-    return _end.is_set()
+    return _stop.is_set()
 
 
-def is_abort_wished() -> bool:
+def is_abort_requested() -> bool:
     """Whether all work is in vain: what is under way on other threads should stop."""
     return _abort.is_set()
 
 
 @contextmanager
-def heard(*, publishes: bool, tell: Callable[[], None]) -> Iterator[None]:
+def handle_interrupts(*, publishes: bool, tell: Callable[[], None]) -> Iterator[None]:
     """Turn Ctrl-C into wishes while work runs: abort at once or, if it publishes, end the search.
 
     Then the first Ctrl-C calls ``tell`` and lets searches end; the second aborts. Aborting is a
@@ -45,17 +45,17 @@ def heard(*, publishes: bool, tell: Callable[[], None]) -> Iterator[None]:
         return
 
     def interrupted(_number: int, _frame: FrameType | None) -> None:
-        if publishes and not _end.is_set():
-            _end.set()
+        if publishes and not _stop.is_set():
+            _stop.set()
             tell()
             return
         _abort.set()
-        _end.set()
+        _stop.set()
         raise KeyboardInterrupt
 
     def terminated(_number: int, _frame: FrameType | None) -> None:
         _abort.set()
-        _end.set()
+        _stop.set()
         sys.exit(TERMINATED)
 
     before = signal.signal(signal.SIGTERM, terminated)
@@ -65,5 +65,5 @@ def heard(*, publishes: bool, tell: Callable[[], None]) -> Iterator[None]:
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, before)
-        _end.clear()
+        _stop.clear()
         _abort.clear()

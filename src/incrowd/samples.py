@@ -174,12 +174,12 @@ def census(n_rows: int = 30_000, seed: int = 1) -> pa.Table:
     draws = Draws(n_rows, seed)
     age = draws.one_of(_pyramid())
     sexes = np.array([(women, 997 - women, 3) for women in _WOMEN_OF_1000.values()])
-    sex = draws.given(_band(age, _WOMEN_OF_1000), sexes)
+    sex = draws.given(_band_of(age, _WOMEN_OF_1000), sexes)
     area = draws.one_of(1_000_000 // np.arange(4, _N_ZIP_AREAS + 4))
     education = _education(draws, age, is_university_region=area % len(_REGIONS) == 3)
     occupation = _occupation(draws, age, sex, education)
-    marital = draws.given(_band(age, _MARITAL_WEIGHTS), np.array([*_MARITAL_WEIGHTS.values()]))
-    band = 2 * _band(age, _DIAGNOSIS_WEIGHTS) + _as_man(draws, sex)
+    marital = draws.given(_band_of(age, _MARITAL_WEIGHTS), np.array([*_MARITAL_WEIGHTS.values()]))
+    band = 2 * _band_of(age, _DIAGNOSIS_WEIGHTS) + _weights_of_men(draws, sex)
     by_sex = np.array([weights for pair in _DIAGNOSIS_WEIGHTS.values() for weights in pair])
     diagnosis = draws.given(band, by_sex)
     k = np.array([*_K_WEIGHTS])[draws.one_of(np.array([*_K_WEIGHTS.values()]))]
@@ -188,12 +188,12 @@ def census(n_rows: int = 30_000, seed: int = 1) -> pa.Table:
             "id": pa.array(np.arange(n_rows) + 100_001),
             "name": _names(draws, sex),
             "age": pa.array(age),
-            "sex": _labelled(sex, _SEXES),
-            "zip": _labelled(area, _zip_codes()),
-            "education": _labelled(education, _values(_EDUCATION)),
-            "occupation": _labelled(occupation, _values(_OCCUPATION)),
-            "marital_status": _labelled(marital, _values(_MARITAL)),
-            "diagnosis": _labelled(diagnosis, _values(_DIAGNOSIS)),
+            "sex": _label(sex, _SEXES),
+            "zip": _label(area, _zip_codes()),
+            "education": _label(education, _values(_EDUCATION)),
+            "occupation": _label(occupation, _values(_OCCUPATION)),
+            "marital_status": _label(marital, _values(_MARITAL)),
+            "diagnosis": _label(diagnosis, _values(_DIAGNOSIS)),
             "k": pa.array(k),
         }
     )
@@ -241,12 +241,12 @@ def _pyramid() -> Codes:
     return weights
 
 
-def _band(value: Codes, table: Mapping[int, object]) -> Codes:
+def _band_of(value: Codes, table: Mapping[int, object]) -> Codes:
     """Return the position of the last key of ``table`` at or below each value."""
     return np.searchsorted(np.array([*table]), value, side="right").astype(np.int64) - 1
 
 
-def _as_man(draws: Draws, sex: Codes) -> Codes:
+def _weights_of_men(draws: Draws, sex: Codes) -> Codes:
     """Return 1 for rows to be treated by the weights of men; others fall to either side."""
     either = draws.one_of(np.array([1, 1]))
     return np.where(sex == 2, either, sex)
@@ -256,13 +256,13 @@ def _education(draws: Draws, age: Codes, is_university_region: NDArray[np.bool_]
     rows = np.array([*_ADULT_EDUCATION.values()])
     lifted = rows.copy()
     lifted[:, 11:] *= _UNIVERSITY_FACTOR
-    case = np.maximum(_band(age, _ADULT_EDUCATION), 0) + len(rows) * is_university_region
+    case = np.maximum(_band_of(age, _ADULT_EDUCATION), 0) + len(rows) * is_university_region
     grown_up = 2 + draws.given(case, np.concatenate([rows, lifted]))
-    return np.where(age < 18, _band(age, _STAGES_OF_SCHOOL), grown_up)
+    return np.where(age < 18, _band_of(age, _STAGES_OF_SCHOOL), grown_up)
 
 
 def _occupation(draws: Draws, age: Codes, sex: Codes, education: Codes) -> Codes:
-    case = 2 * _band(education, _JOBS) + _as_man(draws, sex)
+    case = 2 * _band_of(education, _JOBS) + _weights_of_men(draws, sex)
     job = draws.given(case, np.array([weights for pair in _JOBS.values() for weights in pair]))
     percent = draws.one_of(np.ones(100, dtype=np.int64))
     labels = _values(_OCCUPATION)
@@ -289,10 +289,10 @@ def _names(draws: Draws, sex: Codes) -> pa.Array:
     given = first[sex] + draws.given(sex, weights)
     family = draws.one_of(1_000 // np.arange(5, len(_FAMILY) + 5))
     full = [f"{name} {surname}" for name in given_names for surname in _FAMILY]
-    return _labelled(given * len(_FAMILY) + family, full)
+    return _label(given * len(_FAMILY) + family, full)
 
 
-def _labelled(codes: Codes, labels: Iterable[str]) -> pa.Array:
+def _label(codes: Codes, labels: Iterable[str]) -> pa.Array:
     return pa.array(list(labels), pa.string()).take(pa.array(codes))
 
 

@@ -40,10 +40,10 @@ class Workspace:
 
     def __enter__(self) -> Workspace:
         try:
-            sweep(self._parent)
+            remove_stale(self._parent)
             while self._lock < 0:
                 self.folder = self._parent / f"{PREFIX}{secrets.token_hex(4)}"
-                self._lock = _held(_lock_of(self.folder), os.O_CREAT | os.O_EXCL)
+                self._lock = _acquire(_lock_of(self.folder), os.O_CREAT | os.O_EXCL)
             os.write(self._lock, f"{MARK}, process {os.getpid()}\n".encode())
             self.folder.mkdir(mode=0o700)
         except OSError as error:
@@ -73,7 +73,7 @@ class Workspace:
         return path
 
 
-def sweep(folder: Path) -> None:
+def remove_stale(folder: Path) -> None:
     """Remove what killed runs left behind in a folder; living runs are left alone.
 
     So is every folder that no run made. A run that was killed before it wrote its mark left an
@@ -82,7 +82,7 @@ def sweep(folder: Path) -> None:
     for lock in folder.glob(f"{PREFIX}*{LOCK}"):
         if not _LOCK_NAME.fullmatch(lock.name):
             continue
-        descriptor = _held(lock, 0)
+        descriptor = _acquire(lock, 0)
         if descriptor < 0:
             continue
         written = os.pread(descriptor, len(MARK), 0)
@@ -110,7 +110,7 @@ def _lock_of(folder: Path) -> Path:
     return folder.with_name(folder.name + LOCK)
 
 
-def _held(lock: Path, flags: int) -> int:
+def _acquire(lock: Path, flags: int) -> int:
     """Return the descriptor of a lock file that is now ours, −1 where it is another's or gone."""
     try:
         descriptor = os.open(lock, os.O_RDWR | os.O_NOFOLLOW | flags, 0o600)
@@ -143,12 +143,12 @@ def publish(temporary: Path, final: Path, *, force: bool, private: bool = False)
         try:
             final.hardlink_to(temporary)
         except FileExistsError:
-            raise exists(final) from None
+            raise output_exists_error(final) from None
         except OSError as error:
             if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK):
                 raise
             if final.exists():  # no hard links here: the best that rename can do
-                raise exists(final) from None
+                raise output_exists_error(final) from None
             temporary.replace(final)
         else:
             temporary.unlink()
@@ -159,7 +159,7 @@ def publish(temporary: Path, final: Path, *, force: bool, private: bool = False)
         os.close(directory)
 
 
-def exists(path: Path) -> InputError:
+def output_exists_error(path: Path) -> InputError:
     """Return the error for an output that is there already."""
     return InputError(
         f"{path}: the output exists already",
@@ -167,7 +167,9 @@ def exists(path: Path) -> InputError:
     )
 
 
-def write_whole(path: Path, content: str | bytes, *, force: bool, private: bool = False) -> None:
+def write_atomically(
+    path: Path, content: str | bytes, *, force: bool, private: bool = False
+) -> None:
     """Write a small file that appears whole or not at all; a private one for the owner."""
     with Workspace(path.absolute().parent) as workspace:
         temporary = workspace.file("content")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.errors import IncrowdError, InputError
-from incrowd.hierarchies.ranges import ranges_hierarchy
+from incrowd.hierarchies.ranges import build_ranges
 from incrowd.hierarchies.tree import Hierarchy
 from incrowd.measures.attacks.composition import Published, composition_finding, overlapping
 from incrowd.measures.attacks.options import CompositionOptions
@@ -232,7 +232,7 @@ def test_ranges_beyond_the_tree_overlap_by_their_cells():
     numbers = np.arange(10.0, 50.0)
     labels = [str(int(number)) for number in numbers]
     grid = find_grid("age", numbers, np.ones(40, dtype=np.int64), is_whole=True)
-    tree = ranges_hierarchy("age", labels, numbers, grid, "ranges")
+    tree = build_ranges("age", labels, numbers, grid, "ranges")
     ranges = [label for label in tree.all_labels if label not in labels]
     found = overlapping(ranges, ranges, tree)
     by_text = overlapping(ranges, ranges, None)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.encoding.bins import binned, proposed_bins
+from incrowd.encoding.bins import bin_columns, propose_bins
 from incrowd.errors import DataError, JobError
 from incrowd.tables.table import Table
 from tiers import examples
@@ -19,7 +19,7 @@ def of(cells, kind=None, missing_values=()):
 
 
 def cut(cells, n_bins, kind=None, missing_values=()):
-    found, notes = binned(of(cells, kind, missing_values), {"x": n_bins})
+    found, notes = bin_columns(of(cells, kind, missing_values), {"x": n_bins})
     assert len(notes) == (n_bins > 0)
     return found.frame.column("x").to_pylist()
 
@@ -45,7 +45,7 @@ def test_texts_keep_their_spelling_and_missing_stays():
 )
 def test_typed_columns_keep_their_type(kind, make):
     table = of([make(n) for n in range(8)] + [None], kind)
-    found, _ = binned(table, {"x": 4})
+    found, _ = bin_columns(table, {"x": 4})
     assert found.frame.schema == table.frame.schema
     wanted = [make(n // 2 * 2) for n in range(8)]
     assert found.frame.column("x").to_pylist() == [*wanted, None]
@@ -105,7 +105,7 @@ def test_wrong_requests():
         with pytest.raises(JobError):
             cut([1, 2], wrong)
     with pytest.raises(JobError, match="'y'"):
-        binned(of([1]), {"y": 3})
+        bin_columns(of([1]), {"y": 3})
 
 
 def test_what_is_proposed():
@@ -119,9 +119,9 @@ def test_what_is_proposed():
     }
     table = Table(pa.table(columns))
     quasi = [name for name in columns if name != "other"]
-    assert proposed_bins(table, quasi) == {"many": 10, "typed": 10}
-    assert proposed_bins(table, quasi, {"many": 0, "few": 4}) == {"few": 4, "typed": 10}
+    assert propose_bins(table, quasi) == {"many": 10, "typed": 10}
+    assert propose_bins(table, quasi, {"many": 0, "few": 4}) == {"few": 4, "typed": 10}
     with pytest.raises(JobError, match="'other'"):
-        proposed_bins(table, quasi, {"other": 5})
+        propose_bins(table, quasi, {"other": 5})
     with pytest.raises(JobError, match="'absent'"):
-        proposed_bins(table, quasi, {"absent": 5})
+        propose_bins(table, quasi, {"absent": 5})

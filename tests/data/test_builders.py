@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.errors import DataError, HierarchyError, JobError
-from incrowd.hierarchies.builders import build, hierarchy_for
+from incrowd.hierarchies.builders import build_hierarchy, hierarchy_for
 from incrowd.hierarchies.files import read_hierarchy, write_hierarchy
 from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.hierarchies.tree import STAR
@@ -349,8 +349,10 @@ def test_groups_by_frequency_are_balanced_ordered_and_independent_of_row_order(c
 def test_the_tree_does_not_depend_on_the_order_of_labels():
     kind = kind_of(pa.array(["b", "a", "c", "d", "e"]))
     counts = np.asarray([1, 9, 3, 3, 2])
-    first = build(HierarchySpec(), "c", ["b", "a", "c", "d", "e"], kind, counts)
-    second = build(HierarchySpec(), "c", ["e", "d", "c", "a", "b"], kind, counts[[4, 3, 2, 1, 0]])
+    first = build_hierarchy(HierarchySpec(), "c", ["b", "a", "c", "d", "e"], kind, counts)
+    second = build_hierarchy(
+        HierarchySpec(), "c", ["e", "d", "c", "a", "b"], kind, counts[[4, 3, 2, 1, 0]]
+    )
     assert first.labels == second.labels
     assert first.labels[:5] == ("a", "b", "c", "d", "e")
 

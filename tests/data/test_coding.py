@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.encoding.coding import CodedView, Coding, coded_hierarchy
+from incrowd.encoding.coding import CodedView, Coding, add_coded_nodes
 from incrowd.encoding.rows import Rows
 from incrowd.errors import HierarchyError, JobError
-from incrowd.hierarchies.prices import PRICES, cost_to_root
+from incrowd.hierarchies.prices import COSTS_OF_METRIC, cost_to_root
 from incrowd.hierarchies.tree import Hierarchy
 
 AGES = [str(age) for age in range(0, 100, 2)]
@@ -28,7 +28,7 @@ def leaves_under(tree, label):
 
 
 def test_a_node_above_what_lies_beyond_and_nothing_else():
-    tree = coded_hierarchy(ages(), Coding(bottom=24, top=81))
+    tree = add_coded_nodes(ages(), Coding(bottom=24, top=81))
     assert leaves_under(tree, "<24") == {age for age in AGES if int(age) < 24}
     assert leaves_under(tree, ">81") == {age for age in AGES if int(age) > 81}
     assert leaves_under(tree, "20s") == {"24", "26", "28"}
@@ -42,23 +42,23 @@ def test_a_node_above_what_lies_beyond_and_nothing_else():
 
 
 def test_what_is_coded_entirely_hangs_under_the_root():
-    tree = coded_hierarchy(ages(), Coding(top=-1))
+    tree = add_coded_nodes(ages(), Coding(top=-1))
     assert leaves_under(tree, ">-1") == set(AGES)
     assert tree.labels[tree.parent[tree.node_of_label[">-1"]]] == "*"
     assert set(tree.labels) == {*AGES, ">-1", "*"}
 
 
 def test_limits_that_nothing_lies_beyond_change_nothing():
-    tree = coded_hierarchy(ages(), Coding(bottom=0, top=98))
+    tree = add_coded_nodes(ages(), Coding(bottom=0, top=98))
     assert set(tree.labels) == set(ages().labels)
 
 
 def test_a_group_that_is_just_what_is_coded_becomes_it():
     names = ["<20" if int(age) < 20 else "older" for age in AGES]
-    tree = coded_hierarchy(Hierarchy.from_ladder("age", [AGES, names]), Coding(bottom=20))
+    tree = add_coded_nodes(Hierarchy.from_ladder("age", [AGES, names]), Coding(bottom=20))
     assert leaves_under(tree, "<20") == {age for age in AGES if int(age) < 20}
     with pytest.raises(HierarchyError, match="label of a coded value"):
-        coded_hierarchy(
+        add_coded_nodes(
             Hierarchy.from_ladder(
                 "age", [AGES, ["<20" if int(age) < 30 else "older" for age in AGES]]
             ),
@@ -66,9 +66,9 @@ def test_a_group_that_is_just_what_is_coded_becomes_it():
         )
 
 
-@pytest.mark.parametrize("metric", PRICES)
+@pytest.mark.parametrize("metric", COSTS_OF_METRIC)
 def test_coding_is_not_free(metric):
-    tree = coded_hierarchy(ages(), Coding(bottom=24, top=81))
+    tree = add_coded_nodes(ages(), Coding(bottom=24, top=81))
     cost = cost_to_root(tree, metric)
     for label, leaf in [("<24", 0), (">81", tree.n_leaves - 1)]:
         assert cost[leaf] > cost[tree.node_of_label[label]]
@@ -81,7 +81,7 @@ def test_a_search_sees_coded_values_as_leaves_and_comes_back_to_ancestors(data):
     if bottom is None and top is None:
         return
     limits = Coding(bottom, top)
-    tree = coded_hierarchy(ages(), limits)
+    tree = add_coded_nodes(ages(), limits)
     leaves = data.draw(st.lists(st.integers(0, tree.n_leaves - 1), min_size=1, max_size=12))
     sex = Hierarchy.from_ladder("sex", [["f", "m"]])
     before = Rows(("age", "sex"), np.asarray([leaves, [0] * len(leaves)], np.int32), (tree, sex))

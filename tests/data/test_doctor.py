@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.errors import HierarchyError
-from incrowd.hierarchies.doctor import AILMENTS, examine, refuse, repair
+from incrowd.hierarchies.doctor import PROBLEMS, examine, refuse_errors, repair
 from incrowd.hierarchies.tree import STAR, Hierarchy
 from oracles import hierarchies as oracle
 from tiers import examples
@@ -45,7 +45,7 @@ CASES = {
 
 
 def test_every_ailment_has_a_case():
-    assert set(CASES) == set(AILMENTS)
+    assert set(CASES) == set(PROBLEMS)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -64,9 +64,9 @@ def test_each_ailment_is_named_alone_with_count_example_and_remedy(name):
         assert repr(named) not in ailment.text(show_values=False)
     if ailment.severity == "error":
         with pytest.raises(HierarchyError, match="column 'zip'"):
-            refuse(found)
+            refuse_errors(found)
     else:
-        refuse(found)
+        refuse_errors(found)
 
 
 def test_a_healthy_hierarchy_has_nothing():
@@ -116,7 +116,7 @@ def test_all_errors_are_joined_and_warnings_come_last():
     names = [ailment.name for ailment in found]
     assert names == ["two-roots", "two-parents", "missing-value", "duplicate", "unequal-depth"]
     with pytest.raises(HierarchyError) as refused:
-        refuse(found)
+        refuse_errors(found)
     message = str(refused.value)
     for piece in ("2 different roots", "more than one parent", "1 value has no leaf"):
         assert piece in message
@@ -267,4 +267,4 @@ def test_repair_leaves_a_sound_ladder_as_it_is(groups, extra):
 def test_the_docs_explain_every_ailment():
     page = Path(__file__).parents[2] / "docs" / "hierarchies.md"
     text = page.read_text(encoding="utf-8")
-    assert [name for name in AILMENTS if f"`{name}`" not in text] == []
+    assert [name for name in PROBLEMS if f"`{name}`" not in text] == []

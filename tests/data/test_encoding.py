@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.codes import canonical_order
-from incrowd.encoding.encode import coded, decode, encode, refuse_stars
+from incrowd.encoding.encode import decode, encode, encode_labels, refuse_stars
 from incrowd.errors import DataError
 from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.tables.schema import Schema
@@ -41,7 +41,7 @@ def test_canonical_order_is_the_order_of_the_content(rows):
 @given(st.lists(CELLS, min_size=1))
 def test_codes_number_sorted_texts(cells):
     column = pa.chunked_array([pa.array(cells[:1], pa.string()), pa.array(cells[1:], pa.string())])
-    numbered = coded(column, ("9",))
+    numbered = encode_labels(column, ("9",))
     assert numbered.labels == sorted({cell for cell in cells if cell is not None and cell != "9"})
     for cell, code in zip(cells, numbered.codes.tolist(), strict=True):
         assert code == (-1 if cell in (None, "9") else numbered.labels.index(cell))

@@ -5,12 +5,12 @@ import pyarrow as pa
 import pytest
 
 from incrowd.encoding.fitting import (
-    by_flags,
-    by_text,
     count_fitted,
     count_fitting,
-    fitting_lines,
-    fitting_pairs,
+    do_pairs_fit,
+    fit_by_flags,
+    fit_by_text,
+    fitting_row_pairs,
 )
 
 
@@ -23,7 +23,7 @@ def random_columns(draw, n_known, n_released, sizes):
         values = np.minimum(draw.geometric(0.3, n_known) - 1, n_values - 1).astype(np.int32)
         shown = draw.integers(0, n_shown, n_released).astype(np.int32)
         halves = np.split(fits, [n_values // 2])
-        columns.append(by_flags(values, shown, n_shown, halves))
+        columns.append(fit_by_flags(values, shown, n_shown, halves))
         flags.append(fits)
     return columns, flags
 
@@ -49,22 +49,22 @@ def test_counts_agree_with_comparing_every_pair(seed, sizes):
     partly = every_pair(columns, flags, some)
     assert np.array_equal(count_fitting(columns, some), partly.sum(axis=1))
     rows, lines = draw.integers(0, 150, 500), draw.integers(0, 400, 500)
-    assert np.array_equal(fitting_pairs(columns, rows, lines), expected[rows, lines])
-    assert np.array_equal(fitting_pairs(columns, rows, lines, some), partly[rows, lines])
-    pairs = fitting_lines(columns, 150 * 400)
+    assert np.array_equal(do_pairs_fit(columns, rows, lines), expected[rows, lines])
+    assert np.array_equal(do_pairs_fit(columns, rows, lines, some), partly[rows, lines])
+    pairs = fitting_row_pairs(columns, 150 * 400)
     assert pairs is not None
     assert set(zip(*(side.tolist() for side in pairs), strict=True)) == set(
         zip(*(side.tolist() for side in np.nonzero(expected)), strict=True)
     )
     assert len(pairs[0]) == expected.sum()
     if expected.sum():
-        assert fitting_lines(columns, int(expected.sum()) - 1) is None
+        assert fitting_row_pairs(columns, int(expected.sum()) - 1) is None
 
 
 def test_texts_fit_themselves_stars_fit_all_and_missing_is_a_value():
     known = pa.chunked_array([["a", "b", None, "c", "*"]])
     shown = pa.chunked_array([["a", "*", None, "d", "a"]])
-    columns = [by_text(known, shown)]
+    columns = [fit_by_text(known, shown)]
     # a: a, *, a. b: *. missing: * and missing. c: *. a person whose value is '*': *
     assert count_fitting(columns).tolist() == [3, 1, 2, 1, 1]
     assert count_fitted(columns).tolist() == [1, 5, 1, 0, 1]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from incrowd.errors import HierarchyError
 from incrowd.hierarchies.doctor import examine
-from incrowd.hierarchies.files import arx_csv, read_hierarchy, read_paths, write_hierarchy
+from incrowd.hierarchies.files import read_hierarchy, read_paths, to_arx_csv, write_hierarchy
 from incrowd.hierarchies.tree import STAR, Hierarchy
 from tiers import examples
 
@@ -136,7 +136,7 @@ def test_a_ladder_padded_above_is_the_same_tree_as_one_padded_below(tmp_path):
     expected = {"x": "A", "y": "B", "z": "*", "A": "*", "B": "A"}
     assert parent_labels(read_hierarchy(above, "c")) == expected
     assert parent_labels(read_hierarchy(below, "c")) == expected
-    assert arx_csv(read_hierarchy(above, "c")) == below.read_text("utf-8")
+    assert to_arx_csv(read_hierarchy(above, "c")) == below.read_text("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from incrowd.encoding.encode import nodes_of
 from incrowd.errors import DataError, HierarchyError, JobError
 from incrowd.hierarchies.builders import hierarchy_for
-from incrowd.hierarchies.means import least_ranges, mean_cells
+from incrowd.hierarchies.means import covering_ranges, mean_cells
 from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.tables.column_types import labels_of
 from incrowd.tables.table import Table
@@ -79,7 +79,7 @@ def test_least_ranges_are_the_least(pairs):
     groups = np.asarray([group for _, group in pairs], dtype=np.int32)
     tree = tree_of(cells)
     leaves = leaves_of(cells, tree)
-    nodes = least_ranges(tree, leaves, groups)
+    nodes = covering_ranges(tree, leaves, groups)
     assert tree.is_ancestor(nodes, leaves).all()
     every = np.arange(tree.n_all_nodes, dtype=np.int32)
     n_under = Counter()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.encoding.one_hot import categories, decoded, one_hot
+from incrowd.encoding.one_hot import decoded, encode_categories, encode_one_hot
 from incrowd.errors import DataError, JobError
 from incrowd.tables.table import Table
 
@@ -24,7 +24,7 @@ PEOPLE = Table(
 
 
 def test_bits_stand_where_their_column_stood():
-    found = one_hot(PEOPLE, ["age", "education"])
+    found = encode_one_hot(PEOPLE, ["age", "education"])
     assert found.table.columns == [
         "id",
         "education=Bachelors",
@@ -59,7 +59,7 @@ def test_only_a_shown_one_comes_back(cells, seed):
             "rest": list(range(len(cells))),
         }
     )
-    made = one_hot(Table(frame, missing_values=("?",)), ["p", "q"])
+    made = encode_one_hot(Table(frame, missing_values=("?",)), ["p", "q"])
     assert decoded(made.table.frame, made.blocks) == frame
     draw = random.Random(seed)
     masked = {name: made.table.frame.column(name).to_pylist() for name in made.table.columns}
@@ -76,7 +76,7 @@ def test_only_a_shown_one_comes_back(cells, seed):
 
 
 def test_one_value_is_one_bit():
-    made = one_hot(Table(pa.table({"a": ["x", "x"]})), ["a"])
+    made = encode_one_hot(Table(pa.table({"a": ["x", "x"]})), ["a"])
     assert made.names == ("a=x",)
     assert decoded(made.table.frame, made.blocks).to_pydict() == {"a": ["x", "x"]}
 
@@ -90,14 +90,14 @@ def test_one_value_is_one_bit():
 )
 def test_bits_of_one_name_are_refused(columns, quasi):
     with pytest.raises(DataError) as caught:
-        one_hot(Table(pa.table(columns)), quasi)
+        encode_one_hot(Table(pa.table(columns)), quasi)
     assert "zq" not in str(caught.value)
 
 
 def test_too_many_bits_are_refused():
     table = Table(pa.table({"id": [str(n) for n in range(10_001)]}))
     with pytest.raises(JobError, match="10,001"):
-        one_hot(table, ["id"])
+        encode_one_hot(table, ["id"])
 
 
 @pytest.mark.parametrize(
@@ -119,4 +119,4 @@ def test_bits_of_no_code_are_refused(bits):
 
 def test_absent_columns_are_refused():
     with pytest.raises(JobError, match="'absent'"):
-        categories(PEOPLE, ["absent"])
+        encode_categories(PEOPLE, ["absent"])

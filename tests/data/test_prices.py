@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.errors import HierarchyError, JobError
-from incrowd.hierarchies.prices import PRICES, cost_to_root, fixed_point_costs
+from incrowd.hierarchies.prices import COSTS_OF_METRIC, cost_to_root, fixed_point_costs
 from incrowd.hierarchies.tree import Hierarchy
 from oracles.generated import hierarchies
 from tiers import examples
@@ -87,7 +87,7 @@ def test_definitions_on_an_even_tree(metric, leaf_to_group, leaf_to_root):
 
 def test_every_metric_is_tried_above():
     marks = test_definitions_on_an_even_tree.pytestmark
-    assert {case[0] for case in marks[0].args[1]} == set(PRICES)
+    assert {case[0] for case in marks[0].args[1]} == set(COSTS_OF_METRIC)
 
 
 def test_llm_counts_the_leaves_of_the_branch():
@@ -141,7 +141,7 @@ def test_an_unknown_metric_names_the_near_ones():
 
 
 @examples(100)
-@given(hierarchies(), st.sampled_from(list(PRICES)))
+@given(hierarchies(), st.sampled_from(list(COSTS_OF_METRIC)))
 def test_prices_never_rise_on_the_way_up(hierarchy, metric):
     table = cost_to_root(hierarchy, metric)
     assert np.all(np.isfinite(table))
@@ -152,7 +152,7 @@ def test_prices_never_rise_on_the_way_up(hierarchy, metric):
 
 
 @examples(100)
-@given(st.lists(hierarchies(), min_size=1, max_size=4), st.sampled_from(list(PRICES)))
+@given(st.lists(hierarchies(), min_size=1, max_size=4), st.sampled_from(list(COSTS_OF_METRIC)))
 def test_whole_numbers_keep_prices_and_their_order(drawn, metric):
     tables = [cost_to_root(hierarchy, metric) for hierarchy in drawn]
     whole = fixed_point_costs(drawn, metric)
@@ -179,6 +179,6 @@ def test_a_leaf_to_root_of_one_is_two_to_the_twentieth():
 def test_a_single_value_costs_nothing_or_one_step():
     alone = Hierarchy("alone", ("a", "*"), np.asarray([1, 1], dtype=np.int32), 1)
     bare = Hierarchy("bare", ("*",), np.asarray([0], dtype=np.int32), 1)
-    for metric in PRICES:
+    for metric in COSTS_OF_METRIC:
         assert np.all(np.isfinite(cost_to_root(alone, metric)))
         assert cost_to_root(bare, metric).tolist() == [0.0]

@@ -20,9 +20,9 @@ from incrowd.tables.role_proposals import (
     PERSON_COLUMN,
     Proposal,
     meaning_of,
-    notes_on,
-    propose,
+    propose_roles,
     repeating_identifiers,
+    summarize_proposals,
     words_of,
 )
 from incrowd.tables.schema import ROLES
@@ -38,7 +38,7 @@ def table_of(missing_values: tuple[str, ...] = (), **columns: list[object]) -> T
 
 
 def proposed(table: Table) -> dict[str, Proposal]:
-    return {proposal.column: proposal for proposal in propose(table)}
+    return {proposal.column: proposal for proposal in propose_roles(table)}
 
 
 def only(name: str, cells: list[object]) -> Proposal:
@@ -85,7 +85,7 @@ def test_the_sample_gets_the_roles_it_was_made_for() -> None:
     assert found["sex"].hierarchy_spec_text == "flat"
     assert found["occupation"].hierarchy_spec_text == "auto"
     assert found["diagnosis"].hierarchy_spec_text == found["id"].hierarchy_spec_text == ""
-    notes = notes_on(table, list(found.values()))
+    notes = summarize_proposals(table, list(found.values()))
     assert (notes.person, notes.k_column) == (None, "k")
 
 
@@ -99,7 +99,9 @@ def test_adult() -> None:
     assert found["sex"].hierarchy_spec_text == "flat"
     assert found["fnlwgt"].confidence == "low"
     assert "in doubt" in found["fnlwgt"].reasons[0]
-    (token,) = [text for text in notes_on(table, list(found.values())).warnings if "'?'" in text]
+    (token,) = [
+        text for text in summarize_proposals(table, list(found.values())).warnings if "'?'" in text
+    ]
     assert "workclass, occupation, native-country" in token
 
 
@@ -118,7 +120,7 @@ def test_the_order_of_rows_does_not_matter() -> None:
     frame = census(1_000)
     order = list(range(1_000))
     random.Random(4).shuffle(order)
-    assert propose(Table(frame)) == propose(Table(frame.take(order)))
+    assert propose_roles(Table(frame)) == propose_roles(Table(frame.take(order)))
 
 
 @given(
@@ -132,7 +134,7 @@ def test_the_order_of_rows_does_not_matter() -> None:
 def test_any_table_gets_a_safe_and_usable_proposal(columns: dict[str, list[str | None]]) -> None:
     cells = {name: pa.array(texts, pa.string()) for name, texts in columns.items()}
     table = Table(pa.table(cells))
-    proposals = propose(table)
+    proposals = propose_roles(table)
     assert [proposal.column for proposal in proposals] == table.columns
     for proposal in proposals:
         assert proposal.role in {*ROLES, K_COLUMN, PERSON_COLUMN} - {"insensitive"}
@@ -141,15 +143,15 @@ def test_any_table_gets_a_safe_and_usable_proposal(columns: dict[str, list[str |
         assert (proposal.hierarchy_spec_text != "") == (proposal.role == "quasi-identifying")
         if proposal.hierarchy_spec_text:
             HierarchySpec.parse(proposal.hierarchy_spec_text)
-    notes_on(table, proposals)
+    summarize_proposals(table, proposals)
 
 
 def test_no_reason_and_no_warning_quotes_a_value() -> None:
     planted = [f"zq{row:05d}" for row in range(40)]
     table = table_of(name=planted, diagnosis=planted, city=planted, note=planted, age=planted)
-    proposals = propose(table)
+    proposals = propose_roles(table)
     said = [*(reason for part in proposals for reason in part.reasons)]
-    said += notes_on(table, proposals).warnings
+    said += summarize_proposals(table, proposals).warnings
     assert not any("zq" in text for text in said)
 
 
@@ -280,7 +282,7 @@ def test_an_identifier_that_repeats_counts_people() -> None:
     assert found["patient_id"].role == PERSON_COLUMN
     assert found["mail_id"].role == "identifying"
     assert any("groups should count people" in reason for reason in found["mail_id"].reasons)
-    notes = notes_on(table, list(found.values()))
+    notes = summarize_proposals(table, list(found.values()))
     assert notes.person == "patient_id"
     assert "--person patient_id" in notes.warnings[0]
     assert repeating_identifiers(table) == ["patient_id", "mail_id"]
@@ -323,7 +325,7 @@ def test_an_empty_column_is_removed_and_odd_cells_are_told() -> None:
     found = proposed(table)
     assert found["nothing"].role == "identifying"
     assert any(reason.startswith("2 cells are no integer") for reason in found["size"].reasons)
-    assert any("'?'" in text for text in notes_on(table, list(found.values())).warnings)
+    assert any("'?'" in text for text in summarize_proposals(table, list(found.values())).warnings)
 
 
 # ── hierarchies ──────────────────────────────────────────────────────────────────────────────

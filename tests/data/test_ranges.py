@@ -14,8 +14,8 @@ from incrowd.encoding.rows import Rows
 from incrowd.errors import HierarchyError, JobError
 from incrowd.guarantees.tables.truth import prove_key
 from incrowd.hierarchies.builders import hierarchy_for
-from incrowd.hierarchies.prices import PRICES, cost_to_root
-from incrowd.hierarchies.ranges import find_grid, nice_step
+from incrowd.hierarchies.prices import COSTS_OF_METRIC, cost_to_root
+from incrowd.hierarchies.ranges import find_grid, round_step
 from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.measures.losses.tables import METRICS
 from incrowd.tables.schema import Schema
@@ -91,7 +91,7 @@ def test_prices_never_fall_on_the_way_up_and_ncp_is_width_over_domain(cells):
         nodes = np.unique(np.r_[nodes[:: len(nodes) // 100], tree.root]).astype(np.int32)
     above, below = (grid.ravel() for grid in np.meshgrid(nodes, nodes))
     is_above = tree.is_ancestor(above, below)
-    for metric in PRICES:
+    for metric in COSTS_OF_METRIC:
         cost = cost_to_root(tree, metric)
         assert len(cost) == tree.n_all_nodes
         assert cost[tree.root] == 0
@@ -175,7 +175,7 @@ def test_the_grid_is_round_and_its_ends_are_rounder(numbers, is_whole, origin):
 
 @given(st.fractions(Fraction(1, 10**9), 10**9), st.booleans())
 def test_a_nice_step_is_one_two_or_five_times_a_power_of_ten(least, is_whole):
-    step = nice_step(least, is_whole=is_whole)
+    step = round_step(least, is_whole=is_whole)
     digits = str(step.numerator * 10**12 // step.denominator).strip("0")
     assert digits in ("1", "2", "5")
     assert step >= least

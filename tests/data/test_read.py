@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 
 from incrowd.errors import DataError
 from incrowd.tables import text
-from incrowd.tables.read import MAX_CELL_BYTES, MAX_COLUMNS, formula_cells, open_rows, read_table
-from incrowd.tables.sniff import records
+from incrowd.tables.read import count_formula_cells, open_rows, read_table
+from incrowd.tables.sniff import MAX_COLUMNS, records
 from incrowd.tables.table import Format, Table
+from incrowd.tables.text import MAX_CELL_BYTES
 from tiers import examples
 
 TYPED = ["data.parquet", "data.arrow", "data.feather", "data.arrows"]
@@ -429,7 +430,7 @@ def test_an_error_of_the_system_is_named(tmp_path: Path, monkeypatch: pytest.Mon
     def fail(*_: object, **__: object) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr("incrowd.tables.read.open_text", fail)
+    monkeypatch.setattr("incrowd.tables.read.detect_text_format", fail)
     with pytest.raises(DataError, match="Input/output error"):
         read(tmp_path, SIMPLE)
 
@@ -563,7 +564,7 @@ def test_cells_that_a_spreadsheet_would_run() -> None:
     runs = ["=1+1", "+cmd|'/c'", "-2+3", "@SUM(A1)", "\tx", "\rx"]
     harmless = ["-5", "+5.5", "-1e3", "-1,5", "-5 %", "-", "a=b", None, "", " =1", "-.5"]
     frame = pa.table({"bad": [*runs, *harmless], "good": ["x"] * 17, "n": list(range(17))})
-    assert formula_cells(Table(frame)) == {"bad": len(runs)}
+    assert count_formula_cells(Table(frame)) == {"bad": len(runs)}
 
 
 # ── properties ──────────────────────────────────────────────────────────────────────────────

@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 from incrowd.errors import DataError
 from incrowd.tables import write
 from incrowd.tables.column_types import labels_of
-from incrowd.tables.frames import _blanked, fresh
+from incrowd.tables.frames import _overwrite_nulls, copy_detached
 from incrowd.tables.read import read_table
 from incrowd.tables.table import Format, suffix_of
-from incrowd.tables.write import format_of_path, regrouped, write_table, write_tables
+from incrowd.tables.write import format_of_path, regroup, write_table, write_tables
 from tiers import examples
 
 FORMATS = {
@@ -114,7 +114,7 @@ def test_dictionaries_are_written_as_their_values(
     coded = pa.table({"a": cells.dictionary_encode()})
     assert written(coded, FORMATS[name]) == whole
     monkeypatch.setattr(write, "_BLOCK_BYTES", 4000)
-    parts = write._cut(coded)
+    parts = write._split_block(coded)
     assert pa.concat_tables(parts).equals(coded)
     assert max(part.num_rows for part in parts) * 80 <= 4000
 
@@ -225,12 +225,12 @@ def test_nothing_hides_in_the_container(
     stored = FORMATS[name]
     content = secrets_of(written(frame, stored), stored)
     assert planted not in content
-    assert all(planted not in buffer.to_pybytes() for buffer in _buffers(fresh(frame)))
-    assert fresh(frame).column("a").to_pylist() == column.to_pylist()
+    assert all(planted not in buffer.to_pybytes() for buffer in _buffers(copy_detached(frame)))
+    assert copy_detached(frame).column("a").to_pylist() == column.to_pylist()
 
 
 def test_values_under_nulls_are_overwritten_by_shown_ones() -> None:
-    column = _blanked(pa.chunked_array([hiding(pa.int64(), [7, 8], 0x6A6B6C6D6E6F7071)]))
+    column = _overwrite_nulls(pa.chunked_array([hiding(pa.int64(), [7, 8], 0x6A6B6C6D6E6F7071)]))
     held = [struct.unpack("<5q", chunk.buffers()[1].to_pybytes()) for chunk in column.chunks]
     assert held == [(7, 8, 7, 7, 8)]
     assert column.to_pylist() == [7, 8, None, 7, 8]
@@ -259,7 +259,7 @@ def test_no_unused_categories_metadata_names_or_times(name: str, tmp_path: Path)
 
 def test_columns_of_nothing_but_nulls() -> None:
     frame = pa.table({"a": pa.nulls(3, pa.int64()), "b": pa.nulls(3), "c": ["x", "y", "z"]})
-    assert fresh(frame).to_pydict() == frame.to_pydict()
+    assert copy_detached(frame).to_pydict() == frame.to_pydict()
     assert written(frame, Format()) == b"a,b,c\n,,x\n,,y\n,,z\n"
 
 
@@ -326,7 +326,7 @@ def test_regrouped_tables_have_their_number_of_rows(sizes: list[int], n_rows: in
     whole = pa.table({"n": pa.array(range(sum(sizes)), pa.int64())})
     starts = [sum(sizes[:place]) for place in range(len(sizes))]
     tables = [whole.slice(start, size) for start, size in zip(starts, sizes, strict=True)]
-    found = list(regrouped(tables, n_rows))
+    found = list(regroup(tables, n_rows))
     assert [table.num_rows for table in found[:-1]] == [n_rows] * (len(found) - 1)
     assert [cell for table in found for cell in table.column("n").to_pylist()] == list(
         range(sum(sizes))

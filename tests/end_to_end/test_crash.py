@@ -126,10 +126,10 @@ def _remove(path):
 
 
 def test_a_living_run_is_left_alone(desk):
-    from incrowd.workspace import Workspace, sweep
+    from incrowd.workspace import Workspace, remove_stale
 
     with Workspace(desk.folder) as workspace:
-        sweep(desk.folder)
+        remove_stale(desk.folder)
         assert workspace.folder.is_dir()
         assert workspace.folder.stat().st_mode & 0o777 == 0o700
         assert workspace.file("x").stat().st_mode & 0o777 == 0o600
@@ -139,25 +139,25 @@ def test_a_living_run_is_left_alone(desk):
 @pytest.mark.parametrize("name", [".incrowd-notes", ".incrowd-0123abcd", ".incrowd-0123abcd-old"])
 @pytest.mark.parametrize("lock", [None, "", "mine\n"], ids=["alone", "empty", "other"])
 def test_a_folder_that_no_run_made_is_never_swept(desk, name, lock):
-    from incrowd.workspace import sweep
+    from incrowd.workspace import remove_stale
 
     (desk / name).mkdir()
     (desk / name / "kept.txt").write_text("kept")
     if lock is not None:
         (desk / f"{name}.lock").write_text(lock)
     before = desk.files()
-    sweep(desk.folder)
+    remove_stale(desk.folder)
     assert desk.files() == before
     assert (desk / name / "kept.txt").read_text() == "kept"
 
 
 def test_a_lock_that_is_a_link_is_left_alone(desk):
-    from incrowd.workspace import MARK, sweep
+    from incrowd.workspace import MARK, remove_stale
 
     (desk / ".incrowd-0123abcd").mkdir()
     (desk / "marked.txt").write_text(MARK)
     (desk / ".incrowd-0123abcd.lock").symlink_to("marked.txt")
-    sweep(desk.folder)
+    remove_stale(desk.folder)
     assert (desk / ".incrowd-0123abcd").is_dir()
     assert (desk / ".incrowd-0123abcd.lock").is_symlink()
 
@@ -172,9 +172,9 @@ def test_what_a_killed_run_left_is_swept(desk):
     )
     subprocess.run([sys.executable, "-c", code], cwd=desk.folder, check=False)
     assert len(leftovers(desk)) == 2
-    from incrowd.workspace import sweep
+    from incrowd.workspace import remove_stale
 
-    sweep(desk.folder)
+    remove_stale(desk.folder)
     assert leftovers(desk) == []
 
 
@@ -185,9 +185,9 @@ def test_what_cannot_be_removed_keeps_its_mark_for_the_next_run(desk, monkeypatc
         patch.setattr(workspace.shutil, "rmtree", lambda *_, **__: None)
         with workspace.Workspace(desk.folder) as made:
             made.file("x")
-        workspace.sweep(desk.folder)
+        workspace.remove_stale(desk.folder)
     assert len(leftovers(desk)) == 2
-    workspace.sweep(desk.folder)
+    workspace.remove_stale(desk.folder)
     assert leftovers(desk) == []
 
 

@@ -15,7 +15,7 @@ from incrowd.encoding import encode as encoding
 from incrowd.encoding.encode import encode
 from incrowd.errors import DataError, JobError
 from incrowd.guarantees.tables.truth import prove_key
-from incrowd.hierarchies.means import least_ranges, mean_cells
+from incrowd.hierarchies.means import covering_ranges, mean_cells
 from incrowd.tables.frames import from_frame
 
 QUASI = ("--quasi", "age,pay")
@@ -259,7 +259,7 @@ def test_keeping_the_order_and_the_proof_of_each_cell():
             found = proof(broken)
             assert not found.holds
             assert name in found.figures["columns"]
-    nodes = least_ranges(trees["age"], before.nodes[0], np.zeros(len(frame), dtype=np.int32))
+    nodes = covering_ranges(trees["age"], before.nodes[0], np.zeros(len(frame), dtype=np.int32))
     assert set(nodes.tolist()) == {trees["age"].root}
 
 

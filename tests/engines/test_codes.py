@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.codes import RowKey, canonical_order, numbered
+from incrowd.codes import RowKey, canonical_order, factorize
 from incrowd.guarantees.tables.row_order import is_in_canonical_order
 
 TYPED = {
@@ -36,7 +36,7 @@ TYPED = {
 def test_codes_read_back_as_the_cells(name, cut):
     kind, cells = TYPED[name]
     chunks = [pa.array(cells[:cut], kind), pa.array(cells[cut:], kind)]
-    column = numbered(pa.chunked_array(chunks, kind))
+    column = factorize(pa.chunked_array(chunks, kind))
     values = [*column.values.to_pylist(), None]
     assert [values[code] for code in column.codes] == cells
     assert len(set(values[:-1])) == len(values) - 1 == column.n_values
@@ -44,20 +44,20 @@ def test_codes_read_back_as_the_cells(name, cut):
 
 
 def test_codes_of_a_column_without_chunks():
-    column = numbered(pa.chunked_array([], pa.dictionary(pa.int8(), pa.string())))
+    column = factorize(pa.chunked_array([], pa.dictionary(pa.int8(), pa.string())))
     assert (len(column.codes), column.n_values) == (0, 0)
 
 
 def test_dictionaries_that_repeat_or_hold_nulls_are_numbered_by_value():
     entries = pa.array(["a", None, "a", "b"])
     coded = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 3, None]), entries)
-    assert numbered(coded).codes.tolist() == [0, 2, 0, 1, 2]
+    assert factorize(coded).codes.tolist() == [0, 2, 0, 1, 2]
 
 
 def test_zeros_and_nans_are_one_value_each():
     column = pa.chunked_array([[0.0, float("nan")], [-0.0, float("nan"), None]], pa.float64())
-    assert numbered(column).codes.tolist() == [0, 1, 0, 1, 2]
-    assert numbered(column, has_signed_zeros=True).codes.tolist() == [0, 1, 2, 1, 3]
+    assert factorize(column).codes.tolist() == [0, 1, 0, 1, 2]
+    assert factorize(column, has_signed_zeros=True).codes.tolist() == [0, 1, 2, 1, 3]
 
 
 @given(

@@ -275,7 +275,7 @@ def test_an_early_end_keeps_the_best_finished_iteration(monkeypatch):
     problem = random_problem(1, 300, [3, 8, 5, 4], True)
     first = cover.search(problem, most_iterations=1, engine=ONE)
     wished = []
-    monkeypatch.setattr(neighbours, "is_end_wished", lambda: bool(wished))
+    monkeypatch.setattr(neighbours, "is_stop_requested", lambda: bool(wished))
 
     def report(stage, done, total, _loss=None):
         if stage == "neighbours, iteration 2" and 0 < done < total:
@@ -291,7 +291,7 @@ def test_an_early_end_waits_for_the_first_iteration(monkeypatch):
     problem = random_problem(1, 300, [3, 8, 5, 4], True)
     first = cover.search(problem, most_iterations=1, engine=ONE)
     for module in (neighbours, cover):
-        monkeypatch.setattr(module, "is_end_wished", lambda: True)
+        monkeypatch.setattr(module, "is_stop_requested", lambda: True)
     ended = cover.search(problem, engine=ONE)
     assert np.array_equal(ended.is_masked, first.is_masked)
 

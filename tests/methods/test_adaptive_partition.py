@@ -166,14 +166,14 @@ def test_a_wish_to_end_gives_the_groups_so_far():
 
     def tell(*report):
         told.append(report)
-        interrupts._end.set()
+        interrupts._stop.set()
 
     try:
         found = partition.search(
             problem, effort=100_000, seed=0, engine=LocalEngine(threads=1), progress=tell
         )
     finally:
-        interrupts._end.clear()
+        interrupts._stop.clear()
     assert found.figures["iterations_done"] < 100_000
     assert "ended early" in found.notes[0]
     partition.require_crowds(problem, found.is_masked, is_as_value=False)

@@ -339,12 +339,12 @@ def test_a_wish_to_end_leaves_valid_masks(grouped):
 
     def tell(*report):
         told.append(report)
-        interrupts._end.set()
+        interrupts._stop.set()
 
     try:
         found = sweeps.improve(problem, masks, n_sweeps=3, is_bound=True, seed=0, progress=tell)
     finally:
-        interrupts._end.clear()
+        interrupts._stop.clear()
     assert np.array_equal(found.is_masked, masks)
     assert told == [(sweeps.STAGE, 0, 3, pytest.approx(float(masks.mean())))]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from incrowd.encoding.rows import Rows
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InfeasibleError
-from incrowd.hierarchies.prices import PRICES
+from incrowd.hierarchies.prices import COSTS_OF_METRIC
 from incrowd.hierarchies.tree import Hierarchy
 from incrowd.methods.greedy.method import Greedy
 from incrowd.methods.shared.conditions import Conditions, SensitiveCondition
@@ -41,7 +41,7 @@ def assert_keeps(before: Rows, after: Rows, rules: Rules) -> None:
 
 
 def test_metrics_on_offer_are_those_with_prices():
-    assert tuple(PRICES) == METRICS
+    assert tuple(COSTS_OF_METRIC) == METRICS
 
 
 @examples(120)

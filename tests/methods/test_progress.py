@@ -29,7 +29,7 @@ def in_blocks(monkeypatch):
 def small_slices(monkeypatch):
     monkeypatch.setattr(search, "ROWS_PER_SLICE", 500)
     yield
-    interrupts._end.clear()
+    interrupts._stop.clear()
 
 
 def followed(method, rows, k, threads=1):
@@ -72,7 +72,7 @@ def test_a_search_that_is_told_to_end_does_so_with_valid_groups(n_blocks, reques
         nonlocal n_told
         n_told += 1
         if n_told == 3:
-            interrupts._end.set()
+            interrupts._stop.set()
 
     after = Cluster(effort=100_000).run(rows, Conditions(5), LocalEngine(2), 0, impatient)
     assert min(Counter(as_tuples(after.nodes)).values()) >= 5
@@ -84,7 +84,7 @@ def test_a_search_that_is_told_to_end_does_so_with_valid_groups(n_blocks, reques
 
 def test_a_wish_that_comes_before_the_search_leaves_the_first_groups():
     rows = grid(1000)
-    interrupts._end.set()
+    interrupts._stop.set()
     after = Cluster(effort="5s").run(rows, Conditions(5), LocalEngine(1), 0, silent)
     assert min(Counter(as_tuples(after.nodes)).values()) >= 5
     assert after.trace.figures["iterations_done"] == 0

@@ -190,8 +190,8 @@ def test_an_end_that_is_wished_for_leaves_valid_parts(monkeypatch):
         nonlocal n_told
         n_told += 1
 
-    monkeypatch.setattr(search, "is_end_wished", lambda: n_told >= 3)
-    monkeypatch.setattr(improve, "is_end_wished", lambda: n_told >= 3)
+    monkeypatch.setattr(search, "is_stop_requested", lambda: n_told >= 3)
+    monkeypatch.setattr(improve, "is_stop_requested", lambda: n_told >= 3)
     found = Rbat().search(to_sets(rows, 20), promise, None, 0, tell)
     assert len(partition_of(found)) == 4
     assert oracle.keeps_km(partition_of(found), rows, 5, 2)

@@ -140,7 +140,7 @@ def test_rounds_are_few():
 def test_an_end_that_is_wished_for_leaves_valid_parts(monkeypatch):
     sets, promise = larger(60, (1, 4))
     answers = iter([False] * 14 + [True] * 99)
-    monkeypatch.setattr(rounds, "is_end_wished", lambda: next(answers))
+    monkeypatch.setattr(rounds, "is_stop_requested", lambda: next(answers))
     found = Rbat(rounds="engine").search(sets, promise, BLOCKS, 0, silent)
     whole = Rbat(rounds="driver", improve=0).search(sets, promise, None, 0, silent)
     assert 1 < found.part_of_item.max() < whole.part_of_item.max()

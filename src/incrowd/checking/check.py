@@ -12,7 +12,7 @@ from incrowd.audit import Audit, assemble
 from incrowd.checking.out_of_core import check_frame
 from incrowd.checking.tables import Owner, examine
 from incrowd.encoding.coding import Coding
-from incrowd.encoding.personal_k import wishes
+from incrowd.encoding.personal_k import assign_k
 from incrowd.engines.base import Engine
 from incrowd.engines.choice import make_engine
 from incrowd.errors import InputError
@@ -77,9 +77,9 @@ def check(
             f"could not check: {', '.join(lacking)} is the owner's and not in the release",
             remedy="Give --original and --key (or --aligned), as the owner.",
         )
-    if owner is not None and guarantee.k_rules and owner.wishes is None:
-        stated = wishes(owner.original, guarantee.k, None, guarantee.k_rules)
-        owner = replace(owner, wishes=stated)
+    if owner is not None and guarantee.k_rules and owner.k_of_row is None:
+        stated = assign_k(owner.original, guarantee.k, None, guarantee.k_rules)
+        owner = replace(owner, k_of_row=stated)
     released.require(schema.published, released.name)
     working = engine or make_engine()
     findings = examine(

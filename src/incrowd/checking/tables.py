@@ -18,7 +18,7 @@ from incrowd.guarantees.table import TableGuarantee
 from incrowd.guarantees.tables.leaks import find_leaks
 from incrowd.guarantees.tables.likeness import check_thresholds, measure
 from incrowd.guarantees.tables.truth import check_coding, line_of_row, prove_key
-from incrowd.hierarchies.means import least_ranges
+from incrowd.hierarchies.means import covering_ranges
 from incrowd.hierarchies.tree import Hierarchy
 from incrowd.tables.schema import Schema
 from incrowd.tables.table import Table
@@ -32,14 +32,14 @@ class Owner:
     """What only the owner has: the original, who is which released row, the hierarchies.
 
     ``original_row[released row]`` numbers the original's rows from 0; None where nobody knows.
-    ``wishes`` is each original row's own k where rules state it.
+    ``k_of_row`` is each original row's own k where rules state it.
     """
 
     original: Table
     original_row: NDArray[np.int64] | None = None
     hierarchies: Mapping[str, Hierarchy] | None = None
     keeps_order: bool = False
-    wishes: NDArray[np.int32] | None = None
+    k_of_row: NDArray[np.int32] | None = None
 
 
 def examine(
@@ -149,7 +149,7 @@ def released_rows(before: Rows, released: Table, original_row: NDArray[np.int64]
         if hierarchy.mean_unit is not None:
             line = line_of_row(released.frame, before.names)
             leaves = before.nodes[position, original_row]
-            nodes[position, original_row] = least_ranges(hierarchy, leaves, line)
+            nodes[position, original_row] = covering_ranges(hierarchy, leaves, line)
         else:
             nodes[position, original_row] = nodes_of(column, hierarchy, released.name)
     is_suppressed = np.ones(before.n_rows, dtype=np.bool_)
@@ -165,9 +165,9 @@ def _with_owner_columns(
         if name and name not in frame.column_names:
             frame = frame.append_column(name, owner.original.frame.column(name).take(rows))
     if guarantee.k_rules:
-        if owner.wishes is None:
+        if owner.k_of_row is None:
             raise ValueError("rules state each person's k, and the owner brings none")
-        frame = frame.append_column(WISH, pa.array(owner.wishes).take(rows))
+        frame = frame.append_column(WISH, pa.array(owner.k_of_row).take(rows))
     return frame
 
 

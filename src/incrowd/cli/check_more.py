@@ -169,7 +169,7 @@ def _attacks(checked: CheckedTable, options: AttackOptions) -> list[Finding]:
 
 def _hierarchies(checked: CheckedTable, population: Table | None) -> dict[str, Hierarchy]:
     """Return what released cells stand for: the owner's hierarchies, else those that are stated."""
-    from incrowd.encoding.coding import coded_hierarchy
+    from incrowd.encoding.coding import add_coded_nodes
     from incrowd.encoding.encode import encode
     from incrowd.hierarchies.builders import hierarchy_for
     from incrowd.hierarchies.files import read_hierarchy
@@ -187,7 +187,7 @@ def _hierarchies(checked: CheckedTable, population: Table | None) -> dict[str, H
         elif population is not None and name in population.columns:
             found[name] = hierarchy_for(name, population, spec)[0]
     coded = {
-        name: coded_hierarchy(found[name], limits)
+        name: add_coded_nodes(found[name], limits)
         for name, limits in checked.codings.items()
         if name in found
     }

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def refuse_report(path: Path, force: bool, read: Iterable[Location | None]) -> None:
     """Raise before anything is read where a report cannot be written."""
     from incrowd.flow.outputs import refuse_overwriting
-    from incrowd.workspace import exists
+    from incrowd.workspace import output_exists_error
 
     refuse_overwriting([path], read)
     if path.suffix != ".html":
@@ -26,7 +26,7 @@ def refuse_report(path: Path, force: bool, read: Iterable[Location | None]) -> N
     if not path.absolute().parent.is_dir():
         raise InputError(f"{path.parent}: no such folder", remedy="Make it first.")
     if path.exists() and not force:
-        raise exists(path)
+        raise output_exists_error(path)
 
 
 def files_of_job(path: Path | None) -> list[Location]:
@@ -42,10 +42,10 @@ def write_report(path: Path, checked: CheckedTable | CheckedSets, force: bool) -
     """Write the owner's page of a check, for the owner's eyes: it may show values."""
     from incrowd.figures.pages import owner_page
     from incrowd.report.render import render
-    from incrowd.workspace import write_whole
+    from incrowd.workspace import write_atomically
 
     page = owner_page(checked.audit, None, material_of(checked))
-    write_whole(path, render(page), force=force, private=True)
+    write_atomically(path, render(page), force=force, private=True)
 
 
 def material_of(checked: CheckedTable | CheckedSets) -> Material:
@@ -74,5 +74,5 @@ def _of_table(checked: CheckedTable) -> Material:
         return TableMaterial(released, schema)
     before, _ = encode(owner.original, schema.quasi, checked.specs, checked.codings)
     after = released_rows(before, released, owner.original_row)
-    own = OwnTable(owner.original, owner.original_row, before, after, owner.wishes)
+    own = OwnTable(owner.original, owner.original_row, before, after, owner.k_of_row)
     return TableMaterial(released, schema, own)

@@ -61,7 +61,7 @@ class CheckedTable:
 
 def check_table(request: TableRequest) -> CheckedTable:
     """Audit a released table with all that the owner brings."""
-    from incrowd.encoding.personal_k import wishes
+    from incrowd.encoding.personal_k import assign_k
     from incrowd.job.inputs import read_input
     from incrowd.job.preparation import prepared, replace_quasi
     from incrowd.workspace import file_hash
@@ -73,7 +73,7 @@ def check_table(request: TableRequest) -> CheckedTable:
         whole = read_input(request.original, request.reading)
         whole.require(schema.quasi, whole.name)
         if guarantee.k_rules:
-            k_of_row = wishes(whole, guarantee.k, None, guarantee.k_rules)
+            k_of_row = assign_k(whole, guarantee.k, None, guarantee.k_rules)
         ready = prepared(whole, schema, request.n_bins, specs, is_bit=request.is_bit)
         whole, schema, specs = ready.table, ready.schema, dict(ready.hierarchies)
         if request.is_bit:  # bits of values that no row shows are not in the release
@@ -98,7 +98,7 @@ def check_table(request: TableRequest) -> CheckedTable:
     owner = None
     if whole is not None:
         owner = owner_of(request, whole, table, schema, specs)
-        owner = replace(owner, wishes=k_of_row)
+        owner = replace(owner, k_of_row=k_of_row)
     elif request.key is not None or request.aligned:
         raise JobError("--key and --aligned speak of an original", remedy="Name it: --original.")
     audit = _audit(request, table, schema, specs, owner)

@@ -246,10 +246,10 @@ def _numbers(text: str | None, kind: type[Any], flag: str) -> list[Any]:
 
 
 def _require_writable(path: Path, force: bool) -> None:
-    from incrowd.workspace import exists
+    from incrowd.workspace import output_exists_error
 
     if path.exists() and not force:
-        raise exists(path)
+        raise output_exists_error(path)
     if not path.absolute().parent.is_dir():
         raise InputError(f"{path.parent}: no such folder", remedy="Make it first.")
 

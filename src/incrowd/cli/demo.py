@@ -98,7 +98,7 @@ def _prepare(folder: Path, rows: int, seed: int, force: bool) -> Job:
     from incrowd.guarantees.tables.k_anonymity import KAnonymity
     from incrowd.job.job import Job
     from incrowd.samples import write_sample
-    from incrowd.workspace import write_whole
+    from incrowd.workspace import write_atomically
 
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: is not a folder", remedy="Name another one.")
@@ -123,7 +123,7 @@ def _prepare(folder: Path, rows: int, seed: int, force: bool) -> Job:
         "method": {"name": METHOD, "metric": "loss"},
     }
     job = Job.from_mapping(mapping, folder)
-    write_whole(job_file, job.to_toml(folder), force=force)
+    write_atomically(job_file, job.to_toml(folder), force=force)
     shown = replace(job.release, report=str(folder / "report.html"))
     return replace(job, release=shown)
 

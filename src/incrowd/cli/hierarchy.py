@@ -18,7 +18,7 @@ from incrowd.job.inputs import InputOptions
 
 if TYPE_CHECKING:
     from incrowd.hierarchies.builders import ColumnValues
-    from incrowd.hierarchies.doctor import Ailment
+    from incrowd.hierarchies.doctor import Problem
     from incrowd.hierarchies.tree import Hierarchy
     from incrowd.tables.table import Table
 
@@ -153,8 +153,8 @@ def hierarchy_command(
     Exit status: 0, or 2 where the hierarchy has errors that were not repaired.
     """
     from incrowd.flow.outputs import refuse_overwriting
-    from incrowd.hierarchies.doctor import counted
-    from incrowd.hierarchies.files import arx_csv, write_hierarchy
+    from incrowd.hierarchies.doctor import pluralize
+    from incrowd.hierarchies.files import to_arx_csv, write_hierarchy
     from incrowd.job.inputs import read_input
 
     refuse_overwriting([output], [data, source])
@@ -172,7 +172,7 @@ def hierarchy_command(
     if as_json:
         print(json.dumps(look.to_mapping(may_show, levels), ensure_ascii=False, indent=2))
     elif levels and look.tree is not None:
-        print(arx_csv(look.tree), end="")
+        print(to_arx_csv(look.tree), end="")
         for line in look.findings(may_show):
             say(line)
     else:
@@ -182,7 +182,7 @@ def hierarchy_command(
     if look.tree is None:
         errors = [found for found in look.ailments if found.severity == "error"]
         raise HierarchyError(
-            f"column {column!r}: the hierarchy has {counted(errors, 'error')}"
+            f"column {column!r}: the hierarchy has {pluralize(errors, 'error')}"
             + ("" if output is None else "; nothing was written"),
             remedy="Mend what is said above by hand: it needs your knowledge."
             if repair
@@ -202,7 +202,7 @@ class Look:
     origin: str
     values: ColumnValues
     tree: Hierarchy | None
-    ailments: list[Ailment]
+    ailments: list[Problem]
     repairs: list[str]
     notes: list[str]
 
@@ -312,8 +312,8 @@ class Look:
 
 def _look(spec: HierarchySpec, column: str, table: Table, wants_repair: bool) -> Look:
     from incrowd.hierarchies.builders import ColumnValues, hierarchy_for
-    from incrowd.hierarchies.doctor import counted, examine, repair
-    from incrowd.hierarchies.files import HierarchyPaths, hierarchy_of, read_paths
+    from incrowd.hierarchies.doctor import examine, pluralize, repair
+    from incrowd.hierarchies.files import HierarchyPaths, hierarchy_from_paths, read_paths
 
     values = ColumnValues.of(column, table)
     if spec.path is None:
@@ -327,10 +327,10 @@ def _look(spec: HierarchySpec, column: str, table: Table, wants_repair: bool) ->
         paths, done = repair(said.paths, column, values.labels, is_ladder=said.is_ladder)
         lost = said.weight_of.keys() - {label for path in paths for label in path}
         if lost:
-            done.append(f"lost the weight of {counted(lost, 'label')}, which is 1 now")
+            done.append(f"lost the weight of {pluralize(lost, 'label')}, which is 1 now")
         said = HierarchyPaths(paths, said.is_ladder, said.weight_of)
     ailments = examine(said.paths, column, values.labels, where=where, is_ladder=said.is_ladder)
     usable = None
     if not any(found.severity == "error" for found in ailments):
-        usable = hierarchy_of(said, column, origin=where)
+        usable = hierarchy_from_paths(said, column, origin=where)
     return Look(column, f"from {where}", values, usable, ailments, done, [])

@@ -16,7 +16,7 @@ from incrowd.job.inputs import InputOptions
 from incrowd.options import parameters
 
 if TYPE_CHECKING:
-    from incrowd.tables.role_proposals import Proposal, TableNotes
+    from incrowd.tables.role_proposals import Proposal, TableSummary
 
 
 FLAGS = flags_of("input", [InputOptions], "Input")
@@ -46,15 +46,15 @@ def init_command(
     """
     from incrowd.flow.outputs import refuse_overwriting
     from incrowd.job.inputs import read_input
-    from incrowd.tables.role_proposals import notes_on, propose
+    from incrowd.tables.role_proposals import propose_roles, summarize_proposals
 
     refuse_overwriting([output], [data])
     mapping: dict[str, Any] = {}
     apply_flags(mapping, FLAGS, stated)
     reading = build(InputOptions, mapping.get("input", {}), "input")
     table = read_input(data, reading)
-    proposals = propose(table)
-    notes = notes_on(table, proposals)
+    proposals = propose_roles(table)
+    notes = summarize_proposals(table, proposals)
     if as_json:
         print(json.dumps([asdict(proposal) for proposal in proposals], indent=2))
     else:
@@ -62,10 +62,10 @@ def init_command(
     for warning in notes.warnings:
         say(f"note: {warning}")
     if output is not None:
-        from incrowd.workspace import write_whole
+        from incrowd.workspace import write_atomically
 
         text = job_text(data, output, proposals, notes, parameters(reading))
-        write_whole(output, text, force=force)
+        write_atomically(output, text, force=force)
         say(f"job written: {output}. Read it, change what is wrong, then: incrowd run {output}")
     elif not as_json:
         say("write it as a job with  -o job.toml")
@@ -95,7 +95,7 @@ def job_text(
     data: Path,
     output: Path,
     proposals: list[Proposal],
-    notes: TableNotes,
+    notes: TableSummary,
     reading: dict[str, Any],
 ) -> str:
     """Return a job file with every reason as a comment beside its column."""

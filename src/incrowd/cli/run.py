@@ -166,16 +166,16 @@ def execute(
     from incrowd import interrupts
     from incrowd.cli.terminal import show_release
     from incrowd.flow.run import run
-    from incrowd.workspace import exists
+    from incrowd.workspace import output_exists_error
 
     if save_job is not None:
         if save_job.exists() and not force:
-            raise exists(save_job)
+            raise output_exists_error(save_job)
         if not save_job.absolute().parent.is_dir():
             raise InputError(f"{save_job.parent}: no such folder", remedy="Make it first.")
     with (
         progress_bar() as progress,
-        interrupts.heard(publishes=publishes, tell=lambda: say(ENDING)),
+        interrupts.handle_interrupts(publishes=publishes, tell=lambda: say(ENDING)),
     ):
         release = run(job, force=force, progress=progress, save_job=save_job)
     for note in release.audit.notes:

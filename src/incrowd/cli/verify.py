@@ -227,7 +227,7 @@ def _make_report(
     """Render the public report of a release that its certificate holds for."""
     from incrowd.figures.pages import public_page
     from incrowd.report.render import render
-    from incrowd.workspace import write_whole
+    from incrowd.workspace import write_atomically
 
     if certificate["edition"] != "public":
         raise InputError(
@@ -241,7 +241,7 @@ def _make_report(
             "checked on the release alone, also --public-key, which shows who vouches for it.",
         )
     material = _material(certificate, location)
-    write_whole(report, render(public_page(certificate, material)), force=force)
+    write_atomically(report, render(public_page(certificate, material)), force=force)
 
 
 def _material(certificate: dict[str, Any], location: Any) -> Any:

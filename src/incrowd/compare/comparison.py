@@ -179,9 +179,9 @@ class Comparison:
         """Write the comparison as a page that opens anywhere, offline; it is the owner's."""
         from incrowd.compare.page import page_of
         from incrowd.report.render import render
-        from incrowd.workspace import write_whole
+        from incrowd.workspace import write_atomically
 
-        write_whole(Path(path), render(page_of(self)), force=force, private=True)
+        write_atomically(Path(path), render(page_of(self)), force=force, private=True)
 
 
 def are_of(result: Result) -> float | None:

@@ -14,7 +14,7 @@ from incrowd.errors import InputError
 from incrowd.job.documents import NOT_WRITTEN
 from incrowd.tables.locations import is_address
 from incrowd.version import __version__
-from incrowd.workspace import write_whole
+from incrowd.workspace import write_atomically
 
 if TYPE_CHECKING:
     from incrowd.compare.measure import Asked
@@ -132,4 +132,4 @@ def _is_whole(result: Result) -> bool:
 def write_results(path: Path, comparison: Mapping[str, Any]) -> None:
     """Write results so that the file is whole at any time; only its owner may read it."""
     text = json.dumps(comparison, indent=1, ensure_ascii=False) + "\n"
-    write_whole(path, text, force=True, private=True)
+    write_atomically(path, text, force=True, private=True)

@@ -29,7 +29,7 @@ MOST_VALUES = 20
 """Up to so many distinct values a column is kept as it is."""
 
 
-def proposed_bins(
+def propose_bins(
     table: Table, quasi: Sequence[str], stated: Mapping[str, int] | None = None
 ) -> dict[str, int]:
     """Return the columns to cut and into how many groups.
@@ -58,7 +58,7 @@ def proposed_bins(
     return {name: n_bins for name, n_bins in found.items() if n_bins != 0}
 
 
-def binned(table: Table, bins: Mapping[str, int]) -> tuple[Table, list[str]]:
+def bin_columns(table: Table, bins: Mapping[str, int]) -> tuple[Table, list[str]]:
     """Return the table with each named column's numbers replaced by medians, and notes of it.
 
     A median is written as a cell of its own value was; missing cells stay as they are. Raises for
@@ -74,23 +74,23 @@ def binned(table: Table, bins: Mapping[str, int]) -> tuple[Table, list[str]]:
             )
         if n_bins == 0:
             continue
-        cells, note = _binned(table, name, n_bins)
+        cells, note = _bin_column(table, name, n_bins)
         frame = frame.set_column(frame.column_names.index(name), name, cells)
         notes.append(note)
     return replace(table, frame=frame), notes
 
 
-def _binned(table: Table, name: str, n_bins: int) -> tuple[pa.ChunkedArray, str]:
+def _bin_column(table: Table, name: str, n_bins: int) -> tuple[pa.ChunkedArray, str]:
     """Return a column's cells after the cut, and what is said of it."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from incrowd.codes import numbered
+    from incrowd.codes import factorize
     from incrowd.tables.column_types import labels_of
 
     column = table.frame.column(name)
-    cells = numbered(column)
+    cells = factorize(column)
     labels = labels_of(cells.values)
     tokens = pa.array(["", *table.missing_values], labels.type)
     is_missing = np.append(_mask(pc.is_in(labels, tokens)) | _mask(pc.is_null(labels)), True)
@@ -100,7 +100,7 @@ def _binned(table: Table, name: str, n_bins: int) -> tuple[pa.ChunkedArray, str]
     counts = np.bincount(cells.codes, minlength=cells.n_codes)[order]
     starts = np.flatnonzero(np.append(True, np.diff(rank_of_place) > 0))  # equal ones together
     ends = np.cumsum(np.add.reduceat(counts, starts))
-    firsts = starts[_cuts(ends, n_bins)]  # where in the order each group begins
+    firsts = starts[_find_cuts(ends, n_bins)]  # where in the order each group begins
     limits = np.append(firsts, len(order))
     shown = np.arange(cells.n_codes)  # a missing cell shows itself
     sizes = []
@@ -157,7 +157,7 @@ def _sorted_values(
     return present[order], ranks.astype(np.int64)
 
 
-def _cuts(ends: NDArray[np.int64], n_bins: int) -> NDArray[np.int64]:
+def _find_cuts(ends: NDArray[np.int64], n_bins: int) -> NDArray[np.int64]:
     """Return the values at which groups begin: cuts nearest to equal counts, ties to the lower.
 
     ``ends[value]`` counts the rows up to and with a value.

@@ -73,8 +73,8 @@ class Coding:
     @property
     def labels(self) -> tuple[str, str]:
         """What is shown below bottom and above top; empty where nothing is coded."""
-        below = "" if self.bottom is None else f"<{_text(self.bottom)}"
-        return below, "" if self.top is None else f">{_text(self.top)}"
+        below = "" if self.bottom is None else f"<{_format_limit(self.bottom)}"
+        return below, "" if self.top is None else f">{_format_limit(self.top)}"
 
     def sides(self, numbers: NDArray[np.float64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return which numbers lie below bottom, and which above top; NaN lies nowhere."""
@@ -86,7 +86,7 @@ class Coding:
         return np.asarray(below, dtype=np.bool_), np.asarray(above, dtype=np.bool_)
 
 
-def coded_hierarchy(tree: Hierarchy, coding: Coding) -> Hierarchy:
+def add_coded_nodes(tree: Hierarchy, coding: Coding) -> Hierarchy:
     """Return the tree with a node above the values beyond each limit.
 
     The node's parent is the lowest that held all these values and others; groups that held none
@@ -113,12 +113,12 @@ def coded_hierarchy(tree: Hierarchy, coding: Coding) -> Hierarchy:
     for label, is_beyond in zip(coding.labels, sides, strict=True):
         leaves = np.flatnonzero(is_beyond).tolist()
         if leaves:
-            parent_of[label] = tree.labels[_holder(tree, leaves)]
+            parent_of[label] = tree.labels[_lowest_holder(tree, leaves)]
             for leaf in leaves:
                 parent_of[tree.labels[leaf]] = label
-    kept = _without_childless(parent_of, set(tree.labels[: tree.n_leaves]))
+    kept = _drop_childless(parent_of, set(tree.labels[: tree.n_leaves]))
     clashing = [label for label in labels if label in tree.node_of_label and label in kept]
-    if any(_still_means_another(tree, label, sides, coding) for label in clashing):
+    if any(_means_other_values(tree, label, sides, coding) for label in clashing):
         raise HierarchyError(
             f"column {tree.name!r}: its hierarchy has a node with the label of a coded value",
             remedy="Rename that node, or move the limit.",
@@ -128,7 +128,7 @@ def coded_hierarchy(tree: Hierarchy, coding: Coding) -> Hierarchy:
     )
 
 
-def _holder(tree: Hierarchy, leaves: list[int]) -> int:
+def _lowest_holder(tree: Hierarchy, leaves: list[int]) -> int:
     """Return the lowest node above all the leaves that has others under it too, or the root."""
     import numpy as np
 
@@ -143,7 +143,7 @@ def _holder(tree: Hierarchy, leaves: list[int]) -> int:
     return tree.root
 
 
-def _without_childless(parent_of: dict[str, str], leaves: set[str]) -> dict[str, str]:
+def _drop_childless(parent_of: dict[str, str], leaves: set[str]) -> dict[str, str]:
     """Return the tree without groups that nothing is left under."""
     kept = dict(parent_of)
     while True:
@@ -155,7 +155,7 @@ def _without_childless(parent_of: dict[str, str], leaves: set[str]) -> dict[str,
             del kept[label]
 
 
-def _still_means_another(
+def _means_other_values(
     tree: Hierarchy,
     label: str,
     sides: tuple[NDArray[np.bool_], NDArray[np.bool_]],
@@ -216,7 +216,7 @@ class CodedView:
             labels = [label for label in codings[name].labels if label in tree.node_of_label]
             if not labels:
                 continue
-            trees[place] = shorter = _with_leaves_at(tree, labels)
+            trees[place] = shorter = _prune_below(tree, labels)
             seen = np.full(tree.n_nodes, -1, dtype=np.int32)
             for node, label in enumerate(tree.labels):
                 seen[node] = shorter.node_of_label.get(label, -1)
@@ -240,7 +240,7 @@ class CodedView:
         return replace(restored, group_of_row=after.group_of_row)
 
 
-def _with_leaves_at(tree: Hierarchy, labels: list[str]) -> Hierarchy:
+def _prune_below(tree: Hierarchy, labels: list[str]) -> Hierarchy:
     """Return the tree with nothing under the named nodes."""
     import numpy as np
 
@@ -277,6 +277,6 @@ def _with_leaves_at(tree: Hierarchy, labels: list[str]) -> Hierarchy:
     )
 
 
-def _text(number: Number) -> str:
+def _format_limit(number: Number) -> str:
     """Write a limit so that it is exact and reads as people write it: 20, not 20.0."""
     return str(int(number)) if float(number).is_integer() else repr(float(number))

@@ -21,12 +21,12 @@ from incrowd.errors import HierarchyError, InputError
 from incrowd.hierarchies.prices import FIXED_POINT_BITS, cost_to_root
 from incrowd.hierarchies.tree import Hierarchy
 
-Matrix = NDArray[np.float64]
-Stated = dict[tuple[int, int], float]
+CostMatrix = NDArray[np.float64]
+StatedCosts = dict[tuple[int, int], float]
 """Cells that are not empty: the cost from a node to another."""
 
 
-def with_costs(rows: Rows, paths: Mapping[str, str]) -> Rows:
+def add_costs(rows: Rows, paths: Mapping[str, str]) -> Rows:
     """Return rows whose hierarchies know the costs that files state, by column."""
     hierarchies = [
         replace(tree, costs=read_costs(Path(paths[name]), tree)) if name in paths else tree
@@ -35,7 +35,7 @@ def with_costs(rows: Rows, paths: Mapping[str, str]) -> Rows:
     return replace(rows, hierarchies=tuple(hierarchies))
 
 
-def read_costs(path: Path, hierarchy: Hierarchy) -> Matrix:
+def read_costs(path: Path, hierarchy: Hierarchy) -> CostMatrix:
     """Read a CSV of costs from the node of its line to the node of its column.
 
     The labels of nodes stand in the first line and the first column. Every node needs the cost of
@@ -49,10 +49,10 @@ def read_costs(path: Path, hierarchy: Hierarchy) -> Matrix:
             f"{where}: the column's ranges are grown from the data, so costs cannot name them",
             remedy="Give the column a hierarchy: --hierarchy COLUMN=FILE or intervals:5,10.",
         )
-    lines = _lines(path, where)
-    across = _nodes(lines[0][1:], hierarchy, where)
-    down = _nodes([line[0] for line in lines[1:]], hierarchy, where)
-    stated: Stated = {}
+    lines = _read_lines(path, where)
+    across = _parse_nodes(lines[0][1:], hierarchy, where)
+    down = _parse_nodes([line[0] for line in lines[1:]], hierarchy, where)
+    stated: StatedCosts = {}
     unclear: list[str] = []
     for node, line in zip(down, lines[1:], strict=True):
         if len(line) != len(lines[0]):
@@ -63,7 +63,7 @@ def read_costs(path: Path, hierarchy: Hierarchy) -> Matrix:
             )
         for above, text in zip(across, line[1:], strict=True):
             if text.strip():
-                number = _number(text)
+                number = _parse_cost(text)
                 if math.isnan(number):
                     unclear.append(text)
                 stated[node, above] = number
@@ -73,10 +73,10 @@ def read_costs(path: Path, hierarchy: Hierarchy) -> Matrix:
             remedy="State costs as numbers of 0 or more; leave cells of other pairs empty.",
             examples=unclear[:3],
         )
-    return _by_depth(stated, hierarchy, where)
+    return _arrange_by_depth(stated, hierarchy, where)
 
 
-def costs_by_depth(hierarchy: Hierarchy, metric: str) -> Matrix:
+def costs_by_depth(hierarchy: Hierarchy, metric: str) -> CostMatrix:
     """Return a hierarchy's own costs, or a metric's in the same form."""
     if hierarchy.costs is not None:
         return hierarchy.costs
@@ -98,7 +98,7 @@ def fixed_point_matrices(
     return [np.rint(table * scale).astype(np.int64) for table in tables]
 
 
-def _lines(path: Path, where: str) -> list[list[str]]:
+def _read_lines(path: Path, where: str) -> list[list[str]]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -115,7 +115,7 @@ def _lines(path: Path, where: str) -> list[list[str]]:
     return lines
 
 
-def _nodes(labels: list[str], hierarchy: Hierarchy, where: str) -> list[int]:
+def _parse_nodes(labels: list[str], hierarchy: Hierarchy, where: str) -> list[int]:
     """Return the nodes of labels, each of which must name one node, once."""
     if len(set(hierarchy.labels)) < hierarchy.n_nodes:
         raise HierarchyError(
@@ -137,7 +137,7 @@ def _nodes(labels: list[str], hierarchy: Hierarchy, where: str) -> list[int]:
     return [hierarchy.node_of_label[label] for label in labels]
 
 
-def _number(text: str) -> float:
+def _parse_cost(text: str) -> float:
     try:
         number = float(text)
     except ValueError:
@@ -145,7 +145,7 @@ def _number(text: str) -> float:
     return number if math.isfinite(number) and number >= 0 else math.nan
 
 
-def _by_depth(stated: Stated, hierarchy: Hierarchy, where: str) -> Matrix:
+def _arrange_by_depth(stated: StatedCosts, hierarchy: Hierarchy, where: str) -> CostMatrix:
     """Return the costs to ancestors, after a look at every pair."""
     unnamed = hierarchy.leaf_of_value.get("", -1)
     costs = np.zeros((hierarchy.n_nodes, int(hierarchy.depth.max(initial=0)) + 1))
@@ -168,7 +168,9 @@ def _by_depth(stated: Stated, hierarchy: Hierarchy, where: str) -> Matrix:
     return costs
 
 
-def _refuse_contradictions(stated: Stated, costs: Matrix, hierarchy: Hierarchy, where: str) -> None:
+def _refuse_contradictions(
+    stated: StatedCosts, costs: CostMatrix, hierarchy: Hierarchy, where: str
+) -> None:
     """Raise where a pair that does not lie above each other is given a cost of its own."""
     paths = [hierarchy.ancestors(node) for node in range(hierarchy.n_nodes)]
     wrong = []

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from incrowd.codes import numbered
-from incrowd.encoding.coding import Coding, coded_hierarchy, refuse_uncodable
+from incrowd.codes import factorize
+from incrowd.encoding.coding import Coding, add_coded_nodes, refuse_uncodable
 from incrowd.encoding.rows import Rows
 from incrowd.errors import DataError, HierarchyError, JobError
 from incrowd.hierarchies.builders import hierarchy_for
@@ -47,7 +47,7 @@ def encode(
         hierarchy, said = hierarchy_for(name, table, specs.get(name))
         if name in codings:
             _refuse_coded_means(hierarchy)
-            hierarchy = coded_hierarchy(hierarchy, codings[name])
+            hierarchy = add_coded_nodes(hierarchy, codings[name])
         nodes[position] = nodes_of(table.frame.column(name), hierarchy, table.name)
         hierarchies.append(hierarchy)
         notes.extend(said)
@@ -75,7 +75,7 @@ def _coded_note(hierarchy: Hierarchy, coding: Coding, leaves: NDArray[np.int32])
 
 def nodes_of(column: pa.ChunkedArray, hierarchy: Hierarchy, where: str) -> NDArray[np.int32]:
     """Return the node of each cell by its label; a null is the leaf labelled ''."""
-    cells = coded(column)
+    cells = encode_labels(column)
     node_of_code = np.empty(len(cells.labels) + 1, dtype=np.int32)
     unknown = []
     for code, label in enumerate([*cells.labels, ""]):
@@ -93,7 +93,7 @@ def nodes_of(column: pa.ChunkedArray, hierarchy: Hierarchy, where: str) -> NDArr
 
 
 @dataclass(frozen=True, eq=False)
-class Coded:
+class LabelCodes:
     """A column as numbers: ``texts[codes[row]]`` is the cell's text, −1 is missing."""
 
     codes: NDArray[np.int32]
@@ -106,20 +106,20 @@ class Coded:
         return list(self.texts.to_pylist())
 
 
-def coded(column: pa.ChunkedArray, missing_values: tuple[str, ...] = ()) -> Coded:
+def encode_labels(column: pa.ChunkedArray, missing_values: tuple[str, ...] = ()) -> LabelCodes:
     """Number a column's distinct texts in sorted order; nulls and tokens are −1."""
-    cells = numbered(column)
+    cells = factorize(column)
     labels = labels_of(cells.values)
     if missing_values:
         tokens = pa.array(missing_values, labels.type)
         labels = pc.if_else(pc.is_in(labels, tokens), pa.scalar(None, labels.type), labels)
-    distinct = numbered(labels)  # several values may have one label, and some none
+    distinct = factorize(labels)  # several values may have one label, and some none
     order = pc.array_sort_indices(distinct.values)
     rank_of_label = np.full(distinct.n_codes, -1, dtype=np.int32)
     rank_of_label[order.to_numpy()] = np.arange(distinct.n_values, dtype=np.int32)
     rank_of_value = np.append(rank_of_label[distinct.codes], np.int32(-1))
     codes = rank_of_value[cells.codes]
-    return Coded(codes, distinct.values.take(order), bool((codes < 0).any()))
+    return LabelCodes(codes, distinct.values.take(order), bool((codes < 0).any()))
 
 
 def decode(rows: Rows, table: Table, schema: Schema) -> tuple[pa.Table, NDArray[np.int64]]:
@@ -137,7 +137,7 @@ def decode(rows: Rows, table: Table, schema: Schema) -> tuple[pa.Table, NDArray[
             position = rows.names.index(name)
             columns[name] = _released_cells(rows, position, table.frame.column(name), kept)
         elif name in schema.published:
-            columns[name] = _fresh(table.frame.column(name), kept)
+            columns[name] = _take_rows(table.frame.column(name), kept)
     return pa.table(columns), kept
 
 
@@ -152,7 +152,7 @@ def _released_cells(
         return mean_cells(hierarchy, leaves, rows.group_of_row[kept])
     nodes = rows.nodes[position][kept]
     if bool((nodes < hierarchy.n_leaves).all()):
-        return _fresh(original, kept)
+        return _take_rows(original, kept)
     return shown_cells(hierarchy, nodes)
 
 
@@ -163,21 +163,21 @@ def shown_cells(hierarchy: Hierarchy, nodes: NDArray[np.int32]) -> pa.Dictionary
     texts = pa.array([label for label in labels if label], pa.string())
     has_text = np.array([bool(label) for label in labels], dtype=np.bool_)
     place_of_code = np.where(has_text, np.cumsum(has_text) - 1, len(texts)).astype(np.int32)
-    return _dictionary(place_of_code[codes], texts)
+    return _dictionary_array(place_of_code[codes], texts)
 
 
-def _fresh(column: pa.ChunkedArray, kept: NDArray[np.int64]) -> pa.Array | pa.ChunkedArray:
+def _take_rows(column: pa.ChunkedArray, kept: NDArray[np.int64]) -> pa.Array | pa.ChunkedArray:
     taken = column if len(kept) == len(column) else column.take(pa.array(kept))
     if pa.types.is_dictionary(taken.type):
         taken = taken.cast(taken.type.value_type)
     if not pa.types.is_string(taken.type):
         return taken
-    cells = numbered(taken)
+    cells = factorize(taken)
     is_repeating = cells.n_values <= len(taken) * MOST_DISTINCT
-    return _dictionary(cells.codes, cells.values) if is_repeating else taken
+    return _dictionary_array(cells.codes, cells.values) if is_repeating else taken
 
 
-def _dictionary(codes: NDArray[np.int32], texts: pa.Array) -> pa.DictionaryArray:
+def _dictionary_array(codes: NDArray[np.int32], texts: pa.Array) -> pa.DictionaryArray:
     """Return the column whose cells are ``texts[code]``; the code after the last is missing."""
     is_missing = codes == len(texts)
     if not is_missing.any():

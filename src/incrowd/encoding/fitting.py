@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.codes import RowKey
-from incrowd.encoding.encode import coded
+from incrowd.encoding.encode import encode_labels
 from incrowd.hierarchies.tree import STAR, Hierarchy
 
 FLAGS_AT_ONCE = 1 << 22
@@ -42,7 +42,7 @@ class FittingColumn:
     cells: NDArray[np.int32]
 
 
-def by_flags(
+def fit_by_flags(
     value_of_row: NDArray[np.int32],
     shown_of_row: NDArray[np.int32],
     n_shown: int,
@@ -59,7 +59,7 @@ def by_flags(
     )
 
 
-def by_hierarchy(
+def fit_by_hierarchy(
     leaves: NDArray[np.int32],
     nodes: NDArray[np.int32],
     hierarchy: Hierarchy,
@@ -86,7 +86,7 @@ def by_hierarchy(
             found &= (hierarchy.is_ancestor(above, under) & is_placed) | (above == hierarchy.root)
         return found
 
-    return by_flags(
+    return fit_by_flags(
         value_of_row.reshape(-1).astype(np.int32),
         shown_of_row.reshape(-1).astype(np.int32),
         len(shown),
@@ -94,12 +94,12 @@ def by_hierarchy(
     )
 
 
-def by_text(known: pa.ChunkedArray, shown: pa.ChunkedArray) -> FittingColumn:
+def fit_by_text(known: pa.ChunkedArray, shown: pa.ChunkedArray) -> FittingColumn:
     """Return a column of known and shown texts: a cell fits the same text, ``*`` fits all.
 
     Missing is a value like any other.
     """
-    before, after = coded(known), coded(shown)
+    before, after = encode_labels(known), encode_labels(shown)
     n_values, n_shown = len(before.texts) + 1, len(after.texts) + 1
     same = pc.index_in(before.texts, after.texts.cast(before.texts.type)).fill_null(-1)
     same_cell = np.append(same.to_numpy(zero_copy_only=False), n_shown - 1).astype(np.int64)
@@ -119,9 +119,9 @@ def by_text(known: pa.ChunkedArray, shown: pa.ChunkedArray) -> FittingColumn:
     )
 
 
-def by_value(column: pa.ChunkedArray, rows: NDArray[np.int64]) -> FittingColumn:
+def fit_by_value(column: pa.ChunkedArray, rows: NDArray[np.int64]) -> FittingColumn:
     """Return a column that is known of some rows beside all of itself: a value fits itself."""
-    cells = coded(column)
+    cells = encode_labels(column)
     codes, n_codes = cells.codes + np.int32(1), len(cells.texts) + 1
     start = np.arange(n_codes + 1, dtype=np.int64)
     return FittingColumn(
@@ -129,7 +129,9 @@ def by_value(column: pa.ChunkedArray, rows: NDArray[np.int64]) -> FittingColumn:
     )
 
 
-def numbered_rows(columns: list[tuple[NDArray[np.int32], int]], n_rows: int) -> NDArray[np.int64]:
+def number_distinct_rows(
+    columns: list[tuple[NDArray[np.int32], int]], n_rows: int
+) -> NDArray[np.int64]:
     """Number rows by content, 0 … distinct − 1, from codes and how many codes each column has."""
     key = RowKey(n_rows)
     for codes, n_codes in columns:
@@ -145,33 +147,33 @@ def count_fitting(
     ``is_known[row, column]`` says which columns are known of each row, all where it is not given.
     Equal rows are met once on either side.
     """
-    met = _Met.of(columns, is_known)
+    met = _Matches.of(columns, is_known)
     return met.n_rows_fitting[met.known]
 
 
 def count_fitted(columns: list[FittingColumn]) -> NDArray[np.int64]:
     """Return, for every released row, how many known rows it fits; the other way round."""
-    met = _Met.of(columns, None)
+    met = _Matches.of(columns, None)
     return met.n_known_fitted[met.line]
 
 
-def fitting_lines(
+def fitting_row_pairs(
     columns: list[FittingColumn], most: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
     """Return every pair of a known and a released row that fit; None where they are too many."""
-    met = _Met.of(columns, None)
-    rows_of_known, known_start = _members(met.known)
-    rows_of_line, line_start = _members(met.line)
+    met = _Matches.of(columns, None)
+    rows_of_known, known_start = _rows_of_numbers(met.known)
+    rows_of_line, line_start = _rows_of_numbers(met.line)
     n_left, n_right = np.diff(known_start), np.diff(line_start)
     n_all = int(met.n_rows_fitting @ n_left)
     if n_all > most:
         return None
-    known, line = _Met.of(columns, None, room=met.n_pairs).pairs
-    left, right = _crossed(known_start[known], n_left[known], line_start[line], n_right[line])
+    known, line = _Matches.of(columns, None, room=met.n_pairs).pairs
+    left, right = _cross_ranges(known_start[known], n_left[known], line_start[line], n_right[line])
     return rows_of_known[left], rows_of_line[right]
 
 
-def fitting_pairs(
+def do_pairs_fit(
     columns: list[FittingColumn],
     rows: NDArray[np.int64],
     released: NDArray[np.int64],
@@ -191,7 +193,7 @@ def fitting_pairs(
 
 
 @dataclass(frozen=True, eq=False)
-class _Met:
+class _Matches:
     """Known and released rows by content, and what their meeting came to.
 
     ``known`` and ``line`` number the distinct rows; ``n_rows_fitting`` counts released rows by
@@ -208,17 +210,17 @@ class _Met:
     @classmethod
     def of(
         cls, columns: list[FittingColumn], is_known: NDArray[np.bool_] | None, room: int = 0
-    ) -> _Met:
+    ) -> _Matches:
         """Meet every known row with every line; pairs are kept up to ``room``."""
-        from incrowd.encoding.fitting_kernels import meet
+        from incrowd.encoding.fitting_kernels import match_rows
 
         known_columns = [(column.value_of_row, column.n_values) for column in columns]
         if is_known is not None:
             known_columns += [(flags.astype(np.int32), 2) for flags in is_known.T]
-        known = numbered_rows(known_columns, len(columns[0].value_of_row))
+        known = number_distinct_rows(known_columns, len(columns[0].value_of_row))
         shown_columns = [(column.shown_of_row, column.n_shown) for column in columns]
-        line = numbered_rows(shown_columns, len(columns[0].shown_of_row))
-        first_known, first_line = _first(known), _first(line)
+        line = number_distinct_rows(shown_columns, len(columns[0].shown_of_row))
+        first_known, first_line = _first_rows(known), _first_rows(line)
         value_shift = np.cumsum([0, *(column.n_values for column in columns)])
         cell_shift = np.cumsum([0, *(column.n_shown for column in columns)])
         values, shown = (
@@ -230,11 +232,11 @@ class _Met:
         )
         n_fitting = np.concatenate([np.diff(column.start) for column in columns])
         cells = [c.cells + np.int32(shift) for c, shift in zip(columns, cell_shift, strict=False)]
-        lists = _Lists.of(shown, int(cell_shift[-1]))
+        lists = _RowsOfCell.of(shown, int(cell_shift[-1]))
         weight_of_known = np.zeros(len(first_known), dtype=np.int64)
         n_of_line = np.zeros(len(first_line), dtype=np.int64)
         pairs = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-        n_pairs = meet(
+        n_pairs = match_rows(
             values,
             np.ones(values.shape, dtype=np.bool_) if is_known is None else is_known[first_known],
             shown,
@@ -254,7 +256,7 @@ class _Met:
 
 
 @dataclass(frozen=True, eq=False)
-class _Lists:
+class _RowsOfCell:
     """The lines that show each cell, as lists, and as bits where the cell is common."""
 
     start: NDArray[np.int64]
@@ -263,7 +265,7 @@ class _Lists:
     words: NDArray[np.uint64]
 
     @classmethod
-    def of(cls, shown: NDArray[np.int32], n_cells: int) -> _Lists:
+    def of(cls, shown: NDArray[np.int32], n_cells: int) -> _RowsOfCell:
         n_lines = len(shown)
         cells = shown.T.reshape(-1)
         counts = np.bincount(cells, minlength=n_cells)
@@ -280,18 +282,18 @@ class _Lists:
         return cls(start, lines, words_of_cell, words)
 
 
-def _first(number: NDArray[np.int64]) -> NDArray[np.int64]:
+def _first_rows(number: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the first row of each number."""
     return np.unique(number, return_index=True)[1].astype(np.int64)
 
 
-def _members(number: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _rows_of_numbers(number: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the rows of each number, number after number, and where each begins."""
     start = np.concatenate([[0], np.cumsum(np.bincount(number))]).astype(np.int64)
     return np.argsort(number, kind="stable").astype(np.int64), start
 
 
-def _crossed(
+def _cross_ranges(
     left: NDArray[np.int64],
     n_left: NDArray[np.int64],
     right: NDArray[np.int64],

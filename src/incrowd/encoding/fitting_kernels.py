@@ -22,7 +22,7 @@ def is_listed(numbers: NDArray[np.int32], start: Whole, end: Whole, number: Whol
 
 
 @compiled
-def meet(
+def match_rows(
     values: NDArray[np.int32],
     is_known: NDArray[np.bool_],
     shown: NDArray[np.int32],

@@ -58,17 +58,17 @@ class Categories:
         return dict(zip(self.names, self.values, strict=True))
 
 
-def categories(table: Table, quasi: Sequence[str]) -> Categories:
+def encode_categories(table: Table, quasi: Sequence[str]) -> Categories:
     """Number the values of the quasi-identifying columns; tokens for missing are values too."""
     import numpy as np
 
-    from incrowd.encoding.encode import coded
+    from incrowd.encoding.encode import encode_labels
 
     table.require(list(quasi), "quasi-identifying columns")
     codes = np.empty((len(quasi), table.n_rows), dtype=np.int32)
     values = []
     for place, name in enumerate(quasi):
-        cells = coded(table.frame.column(name))
+        cells = encode_labels(table.frame.column(name))
         codes[place] = np.where(cells.codes < 0, len(cells.labels), cells.codes)
         values.append((*cells.labels, *([""] if cells.has_missing else [])))
     return Categories(tuple(quasi), tuple(values), codes)
@@ -98,7 +98,7 @@ def bit_name(attribute: str, value: str) -> str:
     return f"{attribute}={value}"
 
 
-def one_hot(table: Table, quasi: Sequence[str]) -> OneHot:
+def encode_one_hot(table: Table, quasi: Sequence[str]) -> OneHot:
     """Return the table with a column of ``0`` and ``1`` for every value of a quasi-identifier.
 
     Raises where two bits, or a bit and another column, would have the same name, and where there
@@ -108,7 +108,7 @@ def one_hot(table: Table, quasi: Sequence[str]) -> OneHot:
 
     from incrowd.tables.sniff import MAX_COLUMNS
 
-    found = categories(table, quasi)
+    found = encode_categories(table, quasi)
     blocks = found.blocks
     n_others = len(table.columns) - len(blocks)
     n_columns = n_others + sum(len(values) for values in blocks.values())

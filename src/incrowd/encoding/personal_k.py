@@ -69,7 +69,7 @@ class Rule:
     @classmethod
     def parse(cls, text: str, where: str = "k rule") -> Rule:
         """Read a rule; raises JobError at the first word that does not fit."""
-        reader = _Reader(text, where)
+        reader = _RuleParser(text, where)
         k = reader.wish()
         reader.expect("where")
         conditions = [reader.condition()]
@@ -84,17 +84,17 @@ class Rule:
         return tuple(dict.fromkeys(condition.column for condition in self.conditions))
 
 
-def parsed(rules: Iterable[str]) -> list[Rule]:
+def parse_rules(rules: Iterable[str]) -> list[Rule]:
     """Read rules in their order; an error names a rule by its place."""
     return [Rule.parse(text, f"k rule {place}") for place, text in enumerate(rules, 1)]
 
 
-def columns_of(rules: Iterable[str]) -> tuple[str, ...]:
+def columns_of_rules(rules: Iterable[str]) -> tuple[str, ...]:
     """Return the columns that any of the rules looks at, each once."""
-    return tuple(dict.fromkeys(name for rule in parsed(rules) for name in rule.columns))
+    return tuple(dict.fromkeys(name for rule in parse_rules(rules) for name in rule.columns))
 
 
-def wishes(
+def assign_k(
     table: Table, k: int, k_column: str | None = None, rules: tuple[str, ...] = ()
 ) -> NDArray[np.int32]:
     """Return how large a crowd each row asks for: its own column, else its first rule, else k.
@@ -110,36 +110,36 @@ def wishes(
                 remedy="The column speaks for every row: leave one of the two out.",
             )
         table.require([k_column], f"{table.name}, column of k")
-        return personal_k(table, k_column)
+        return read_k_column(table, k_column)
     if not 1 <= k < 10**MOST_DIGITS:
         raise JobError(
             f"k is not a whole number of 1 or more and at most {MOST_DIGITS} digits",
             remedy="State --k 5, for example.",
         )
-    k_of_rule = np.array([*(rule.k for rule in parsed(rules)), k], dtype=np.int32)
-    return k_of_rule[rule_of_row(table, rules)]  # −1, no rule, is the last entry
+    k_of_rule = np.array([*(rule.k for rule in parse_rules(rules)), k], dtype=np.int32)
+    return k_of_rule[first_rule_of_row(table, rules)]  # −1, no rule, is the last entry
 
 
-def rule_of_row(table: Table, rules: Sequence[str]) -> NDArray[np.int32]:
+def first_rule_of_row(table: Table, rules: Sequence[str]) -> NDArray[np.int32]:
     """Return the place of the first rule that each row meets, from 0; −1 where it meets none."""
     import numpy as np
 
     found = np.full(table.n_rows, -1, dtype=np.int32)
-    comparing: dict[str, _Comparing] = {}
-    for place, rule in enumerate(parsed(rules)):
+    comparing: dict[str, _ComparedColumn] = {}
+    for place, rule in enumerate(parse_rules(rules)):
         where = f"k rule {place + 1}"
         is_met = found < 0
         for condition in rule.conditions:
             if condition.column not in comparing:
                 if condition.column not in table.columns:
                     raise unknown("column", condition.column, table.columns, where=where)
-                comparing[condition.column] = _Comparing.of(table, condition.column)
+                comparing[condition.column] = _ComparedColumn.of(table, condition.column)
             is_met &= comparing[condition.column].rows(condition, where)
         found[is_met] = place
     return found
 
 
-def personal_k(table: Table, column: str) -> NDArray[np.int32]:
+def read_k_column(table: Table, column: str) -> NDArray[np.int32]:
     """Return each row's own k: whole numbers of at least 1 and at most nine digits."""
     import numpy as np
     import pyarrow as pa
@@ -166,7 +166,7 @@ def personal_k(table: Table, column: str) -> NDArray[np.int32]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Comparing:
+class _ComparedColumn:
     """A column as codes of its distinct texts, and what each text is; the last code is missing."""
 
     codes: NDArray[np.int32]
@@ -175,14 +175,14 @@ class _Comparing:
     missing_values: tuple[str, ...]
 
     @classmethod
-    def of(cls, table: Table, name: str) -> _Comparing:
+    def of(cls, table: Table, name: str) -> _ComparedColumn:
         import numpy as np
 
-        from incrowd.encoding.encode import coded
+        from incrowd.encoding.encode import encode_labels
         from incrowd.tables.column_types import kind_of, parse_numbers
 
         column = table.frame.column(name)
-        cells = coded(column, table.missing_values)
+        cells = encode_labels(column, table.missing_values)
         codes = np.where(cells.codes < 0, len(cells.labels), cells.codes).astype(np.int32)
         is_numeric = kind_of(column, table.missing_values).kind in ("integer", "decimal")
         numbers = np.append(parse_numbers(cells.texts), np.nan) if is_numeric else None
@@ -240,7 +240,7 @@ def _number(text: str) -> float | None:
 # ── reading ─────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Reader:
+class _RuleParser:
     """The words of a rule, one after the other."""
 
     def __init__(self, text: str, where: str) -> None:

@@ -108,9 +108,9 @@ class Reading:
 
     def taken(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
         """Return the rows of files as they are taken in."""
-        from incrowd.tables.frames import plain_zeros
+        from incrowd.tables.frames import drop_signed_zeros
 
-        return map(plain_zeros, tables) if self.has_plain_zeros else tables
+        return map(drop_signed_zeros, tables) if self.has_plain_zeros else tables
 
 
 @dataclass(frozen=True)

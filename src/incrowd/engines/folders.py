@@ -12,9 +12,9 @@ from pathlib import Path
 
 from incrowd.engines.base import PartFile, hash_of_parts
 from incrowd.errors import InputError
-from incrowd.tables.read import data_files, not_whole
+from incrowd.tables.read import data_files, incomplete_folder_error
 from incrowd.tables.table import MANIFEST, SUCCESS, Format, suffix_of
-from incrowd.workspace import Workspace, exists
+from incrowd.workspace import Workspace, output_exists_error
 
 _BLOCK_BYTES = 1 << 20
 
@@ -93,7 +93,7 @@ def check_free(final: Path, *, force: bool) -> None:
     if not os.path.lexists(final):
         return
     if not force:
-        raise exists(final)
+        raise output_exists_error(final)
     is_folder = final.is_dir() and not final.is_symlink()
     entries = list(final.iterdir()) if is_folder else []
     is_release = (final / SUCCESS).is_file() and all(entry.is_file() for entry in entries)
@@ -107,7 +107,7 @@ def check_free(final: Path, *, force: bool) -> None:
 def require_whole(folder: Path) -> None:
     """Raise for a folder without the mark that all of it is there."""
     if not (folder / SUCCESS).is_file():
-        raise not_whole(str(folder))
+        raise incomplete_folder_error(str(folder))
 
 
 def part_name(number: int, stored: Format) -> str:

@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.checking.material import OwnTable, TableMaterial
-from incrowd.codes import numbered
-from incrowd.encoding.encode import coded
+from incrowd.codes import factorize
+from incrowd.encoding.encode import encode_labels
 from incrowd.figures.blocks import Bars, Block, Facts, Listing, Section, Steps
 from incrowd.figures.trees import hierarchy_tree
-from incrowd.hierarchies.prices import PRICES, cost_to_root
+from incrowd.hierarchies.prices import COSTS_OF_METRIC, cost_to_root
 from incrowd.hierarchies.tree import STAR, Hierarchy
 from incrowd.measures.losses.tables import Tally, tally, weighed
 
@@ -29,7 +29,7 @@ MISSING = "(missing)"
 
 def shown_bars(column: pa.ChunkedArray, title: str) -> Bars:
     """Return how many rows show each of a column's commonest values."""
-    cells = numbered(column)
+    cells = factorize(column)
     counts = np.bincount(cells.codes, minlength=cells.n_codes)
     labels = [*(str(value) for value in cells.values.to_pylist()), MISSING]
     order = sorted(
@@ -71,7 +71,7 @@ def numbers_in(column: pa.ChunkedArray, missing_values: tuple[str, ...] = ()) ->
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
         numbers = column.cast(pa.float64())
         return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
-    cells = coded(column, missing_values)
+    cells = encode_labels(column, missing_values)
     try:
         values = pc.cast(cells.texts, pa.float64())
     except pa.ArrowInvalid:
@@ -127,7 +127,7 @@ def column_block(
     missing_values: tuple[str, ...] = (),
 ) -> Bars | Steps:
     """Return a column as it is released, beside what it was where that is known and differs."""
-    cells = numbered(column)
+    cells = factorize(column)
     sides = {"before": before, "after": column} if before is not None else {"rows": column}
     if cells.n_values > MOST_VALUES:
         numbers = {name: numbers_in(side, missing_values) for name, side in sides.items()}
@@ -144,7 +144,7 @@ def column_block(
 def _bars_of_both(column: pa.ChunkedArray, before: pa.ChunkedArray, title: str) -> Bars:
     counts = {}
     for name, side in (("before", before), ("after", column)):
-        cells = numbered(side)
+        cells = factorize(side)
         labels = [*(str(value) for value in cells.values.to_pylist()), MISSING]
         found = np.bincount(cells.codes, minlength=cells.n_codes).tolist()
         counts[name] = {label: n for label, n in zip(labels, found, strict=True) if n}
@@ -244,7 +244,7 @@ def changes_of(own: OwnTable) -> list[ColumnChange]:
 def loss_section(changes: list[ColumnChange], metric: str | None) -> Section:
     """Return what each column lost, by the metric that the search minded and by plain loss."""
     metrics = ["loss"]
-    if metric in PRICES and metric != "loss":
+    if metric in COSTS_OF_METRIC and metric != "loss":
         metrics.insert(0, str(metric))
     lost = {change.name: {metric: change.loss(metric) for metric in metrics} for change in changes}
     order = sorted(changes, key=lambda change: -lost[change.name][metrics[0]])

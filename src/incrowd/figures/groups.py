@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.codes import RowKey, numbered
+from incrowd.codes import RowKey, factorize
 from incrowd.figures.blocks import Bars, Facts, Listing, Section, Steps
 from incrowd.guarantees.adaptive.check import histogram
 from incrowd.guarantees.sets.check import equal_rows
@@ -69,7 +69,7 @@ def table_group_of_row(released: Table, schema: Schema) -> Whole:
     key = RowKey(released.n_rows)
     for name in schema.quasi:
         if name in released.frame.column_names:
-            cells = numbered(released.frame.column(name))
+            cells = factorize(released.frame.column(name))
             key.add(cells.codes, cells.n_codes)
     return np.asarray(np.unique(key.numbers, return_inverse=True)[1], dtype=np.int64)
 

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.encoding.encode import coded
-from incrowd.encoding.personal_k import wishes
+from incrowd.encoding.encode import encode_labels
+from incrowd.encoding.personal_k import assign_k
 from incrowd.errors import DataError, JobError
 from incrowd.guarantees.adaptive.promise import AdaptiveAnonymity
 from incrowd.guarantees.table import TableGuarantee
@@ -36,7 +36,7 @@ def conditions_of(
         )
     return Conditions(
         k=guarantee.k,
-        k_of_row=wishes(table, guarantee.k, guarantee.k_column, guarantee.k_rules)
+        k_of_row=assign_k(table, guarantee.k, guarantee.k_column, guarantee.k_rules)
         if guarantee.k_column or guarantee.k_rules
         else None,
         person_of_row=person_numbers(table, schema.person) if schema.person else None,
@@ -72,7 +72,7 @@ def refuse_infeasible(job: Job, conditions: Conditions, n_rows: int) -> None:
 
 def person_numbers(table: Table, column: str) -> NDArray[np.int32]:
     """Return a number per row that tells people apart; a row without a person is an error."""
-    people = coded(table.frame.column(column), table.missing_values)
+    people = encode_labels(table.frame.column(column), table.missing_values)
     if people.has_missing:
         rows = np.flatnonzero(people.codes < 0)
         raise DataError(
@@ -107,7 +107,7 @@ def sensitive_hierarchies_of(job: Job, table: Table) -> dict[str, Hierarchy]:
 def _sensitive_condition(
     guarantee: KAnonymity, table: Table, name: str, hierarchy: Hierarchy | None
 ) -> SensitiveCondition:
-    values = coded(table.frame.column(name), (*table.missing_values, STAR))
+    values = encode_labels(table.frame.column(name), (*table.missing_values, STAR))
     codes, labels = values.codes, values.labels
     if guarantee.t is not None and guarantee.t_kind == "ordered":
         if values.has_missing:

@@ -13,7 +13,7 @@ from incrowd.job.job import Job
 from incrowd.tables.locations import Location, is_address, is_folder, located, name_of
 from incrowd.tables.table import SUFFIXES, Format
 from incrowd.tables.write import format_of_path
-from incrowd.workspace import exists
+from incrowd.workspace import output_exists_error
 
 BESIDE_SETS = ("rows", "items")
 """What the names of lists beside a file of sets end in."""
@@ -71,7 +71,7 @@ def _guarded(job: Job, force: bool, save_job: Path | None) -> tuple[Location, Lo
     stated = [output, *_stated_outputs(job), *saved]
     for path in [Path(written) for written in stated if not is_address(written)]:
         if path.exists() and not force:
-            raise exists(path)
+            raise output_exists_error(path)
     if job.release.key and not force and not is_address(output):
         key = Path(job.release.key)
         if key.resolve().parent == Path(output).resolve().parent:

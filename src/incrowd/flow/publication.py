@@ -30,7 +30,7 @@ from incrowd.errors import InputError
 from incrowd.guarantees.evidence import Finding
 from incrowd.job.documents import Documents
 from incrowd.job.job import Job
-from incrowd.workspace import Workspace, exists, publish
+from incrowd.workspace import Workspace, output_exists_error, publish
 
 if TYPE_CHECKING:
     import numpy as np
@@ -89,7 +89,7 @@ class Publication:
         make(new)
         if final.exists():
             if not self.force:
-                raise exists(final)
+                raise output_exists_error(final)
             if not is_replaceable(final):
                 raise InputError(
                     f"{final}: not a folder that incrowd wrote", remedy="Name another folder."

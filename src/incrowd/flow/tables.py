@@ -17,7 +17,7 @@ from incrowd.checking.material import Material, OwnTable, TableMaterial
 from incrowd.checking.tables import Owner, examine, released_rows
 from incrowd.codes import canonical_order
 from incrowd.encoding.coding import CodedView
-from incrowd.encoding.costs import with_costs
+from incrowd.encoding.costs import add_costs
 from incrowd.encoding.encode import decode, encode, refuse_stars, starred_missing
 from incrowd.encoding.rows import Rows
 from incrowd.engines.base import Engine
@@ -45,10 +45,10 @@ from incrowd.methods.shared.conditions import Conditions
 from incrowd.progress import Progress
 from incrowd.tables.frames import (
     SPARK,
+    drop_signed_zeros,
     frame_hash,
     from_frame,
     is_spark_frame,
-    plain_zeros,
     to_frame,
 )
 from incrowd.tables.locations import Location, is_folder, name_of
@@ -93,7 +93,7 @@ class TableAdapter:
     def encode(self, original: Table, progress: Progress) -> EncodedTable:
         """Prepare the columns, build hierarchies, and refuse what no release could satisfy."""
         del progress
-        original = replace(original, frame=plain_zeros(original.frame))
+        original = replace(original, frame=drop_signed_zeros(original.frame))
         job, table = self.job, original
         stated = job.schema
         table.require([*stated.roles, *([stated.person] if stated.person else [])], table.name)
@@ -114,7 +114,7 @@ class TableAdapter:
         )
         before, notes_on_hierarchies = encode(table, schema.quasi, prepared.hierarchies, job.coding)
         before = replace(before, attribute_of_column=prepared.attribute_of_column)
-        before = with_costs(before, self.method.stated_costs)
+        before = add_costs(before, self.method.stated_costs)
         hierarchies = sensitive_hierarchies_of(job, table)
         conditions = conditions_of(job, original, hierarchies)
         refuse_infeasible(job, conditions, table.n_rows)
@@ -190,7 +190,7 @@ class TableAdapter:
                 original_row,
                 dict(zip(before.names, before.hierarchies, strict=True)),
                 keeps_order=job.release.keep_order,
-                wishes=evidence.conditions.k_of_row,
+                k_of_row=evidence.conditions.k_of_row,
             ),
             sensitive_hierarchies=evidence.sensitive_hierarchies,
             accepted=job.release.accept_insensitive,

@@ -18,14 +18,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from incrowd.codes import numbered
+from incrowd.codes import factorize
 from incrowd.errors import DataError, HierarchyError
-from incrowd.hierarchies.doctor import counted, examine, refuse
-from incrowd.hierarchies.files import hierarchy_of, read_paths
-from incrowd.hierarchies.groupings import EXACT, Levels, by_frequency, calendar, intervals, prefixes
-from incrowd.hierarchies.means import mean_unit
-from incrowd.hierarchies.ranges import find_grid, ranges_hierarchy
-from incrowd.hierarchies.specs import DEFAULT_DATE_UNITS, GRIDS, MEAN, HierarchySpec
+from incrowd.hierarchies.doctor import examine, pluralize, refuse_errors
+from incrowd.hierarchies.files import hierarchy_from_paths, read_paths
+from incrowd.hierarchies.groupings import (
+    EXACT_INTEGERS,
+    Levels,
+    group_by_calendar,
+    group_by_frequency,
+    group_by_interval,
+    group_by_prefix,
+)
+from incrowd.hierarchies.means import choose_mean_unit
+from incrowd.hierarchies.ranges import build_ranges, find_grid
+from incrowd.hierarchies.specs import DEFAULT_DATE_UNITS, GRID_KINDS, MEAN, HierarchySpec
 from incrowd.hierarchies.tree import STAR, Hierarchy
 from incrowd.tables.column_types import (
     ColumnKind,
@@ -36,10 +43,10 @@ from incrowd.tables.column_types import (
 )
 from incrowd.tables.table import Table
 
-FEW = 4  # up to as many values are not grouped further
-SHORT_CODE = 8  # characters up to which automatic prefixes have a level for each
-LONGEST_CODE = 64
-NUMERIC = (
+MOST_UNGROUPED = 4  # up to as many values are not grouped further
+SHORT_CODE_LENGTH = 8  # characters up to which automatic prefixes have a level for each
+MOST_CODE_LEVELS = 64
+NUMERIC_BUILDERS = (
     "intervals",
     "ranges",
     "dates",
@@ -47,7 +54,7 @@ NUMERIC = (
 )  # what groups, or at least orders, by numbers or days
 
 
-WHOLE = ("integer", "code")  # kinds of columns whose numbers are all whole
+WHOLE_KINDS = ("integer", "code")  # kinds of columns whose numbers are all whole
 
 
 def hierarchy_for(
@@ -72,12 +79,12 @@ def hierarchy_of_values(
     if spec.kind == MEAN:
         _refuse_missing(column, values)
     if spec.path is not None:
-        tree, notes = _from_file(spec.path, spec.missing == "suppress", column, values)
+        tree, notes = _read_covering(spec.path, spec.missing == "suppress", column, values)
     elif not values.labels:
         tree = Hierarchy.from_groups(column, values.missing or [""], [], origin="flat")
         return tree, [f"column {column!r}: every cell is missing"]
     else:
-        tree = build(spec, column, values.labels, values.kind, values.counts)
+        tree = build_hierarchy(spec, column, values.labels, values.kind, values.counts)
         notes = []
         if spec.kind == "auto":
             notes.append(f"column {column!r}: {why}built {tree.origin}")
@@ -123,7 +130,9 @@ class ColumnValues:
         kind: ColumnKind | None = None,
     ) -> ColumnValues:
         """The same of a column's distinct cells and how many there are of each."""
-        distinct = numbered(pc.fill_null(labels_of(cells), ""))  # several values may have one label
+        distinct = factorize(
+            pc.fill_null(labels_of(cells), "")
+        )  # several values may have one label
         n_of_label = np.bincount(
             distinct.codes, weights=n_of_cell, minlength=distinct.n_values
         ).astype(np.int64)
@@ -148,19 +157,21 @@ class ColumnValues:
         )
 
 
-def _from_file(
+def _read_covering(
     path: Path, is_lenient: bool, column: str, values: ColumnValues
 ) -> tuple[Hierarchy, list[str]]:
     """Read a hierarchy that covers the values, or puts those without a leaf under its root."""
     said, where = read_paths(path), path.name
     ailments = examine(said.paths, column, values.labels, where=where, is_ladder=said.is_ladder)
-    refuse([found for found in ailments if not (is_lenient and found.name == "missing-value")])
+    refuse_errors(
+        [found for found in ailments if not (is_lenient and found.name == "missing-value")]
+    )
     notes = [found.what for found in ailments if found.severity == "warning"]
-    tree = hierarchy_of(said, column, origin=where)
+    tree = hierarchy_from_paths(said, column, origin=where)
     absent = [label for label in values.labels if label not in tree.leaf_of_value]
     if absent:
         notes.append(
-            f"column {column!r}: {counted(absent, 'value')} without a leaf in {where}, put "
+            f"column {column!r}: {pluralize(absent, 'value')} without a leaf in {where}, put "
             "directly under the root"
         )
     return tree.with_leaves(absent), notes
@@ -169,7 +180,7 @@ def _from_file(
 # ── building ────────────────────────────────────────────────────────────────────────────────
 
 
-def build(
+def build_hierarchy(
     spec: HierarchySpec,
     column: str,
     labels: Sequence[str],
@@ -184,32 +195,32 @@ def build(
     if counts is None:
         counts = np.ones(len(labels), dtype=np.int64)
     if spec.kind == MEAN:
-        return _for_means(spec, column, labels, kind, counts)
+        return _build_for_means(spec, column, labels, kind, counts)
     order = sorted(range(len(labels)), key=labels.__getitem__)
     labels, counts = [labels[place] for place in order], counts[order]
-    numbers = _numbers_behind(spec, labels, kind)
-    plan = _automatic(spec, column, labels, numbers, kind)
+    numbers = _parse_numbers_or_days(spec, labels, kind)
+    plan = _choose_automatic(spec, column, labels, numbers, kind)
     outside: list[str] = []
     noun = "date" if plan.kind == "dates" else "number"
-    if plan.kind not in NUMERIC:
+    if plan.kind not in NUMERIC_BUILDERS:
         numbers = None
     if numbers is not None:
         has_none = np.isnan(numbers)
         is_strict = plan.missing == "refuse" and plan.kind != "flat"
         if has_none.all() or (is_strict and has_none.any()):
-            raise _odd_values(noun, column, int(counts[has_none].sum()), kind)
+            raise _odd_values_error(noun, column, int(counts[has_none].sum()), kind)
         outside = [labels[place] for place in np.flatnonzero(has_none)]
         inside = np.argsort(numbers, kind="stable")[: len(labels) - len(outside)]
         labels, counts, numbers = [labels[p] for p in inside], counts[inside], numbers[inside]
     if plan.kind == "ranges" and numbers is not None and numbers[0] < numbers[-1]:
-        tree = _on_grid(plan, column, labels, numbers, kind, counts).with_leaves(outside)
+        tree = _build_ranges(plan, column, labels, numbers, kind, counts).with_leaves(outside)
         _refuse_shared_labels(tree)
         return tree
     root = (np.zeros(len(labels), dtype=np.int64), [STAR])  # also above a group that holds all
     tree = Hierarchy.from_groups(
         column,
         labels,
-        [*_levels(plan, column, labels, numbers, kind, counts), root],
+        [*_group_levels(plan, column, labels, numbers, kind, counts), root],
         values=numbers,
         origin=plan.text() if plan.kind != "auto" else "groups by frequency",
     )
@@ -218,7 +229,7 @@ def build(
     return tree
 
 
-def _numbers_behind(
+def _parse_numbers_or_days(
     spec: HierarchySpec, labels: list[str], kind: ColumnKind
 ) -> NDArray[np.float64] | None:
     """Return the number or day behind each label, NaN for none; None where names are grouped."""
@@ -227,12 +238,12 @@ def _numbers_behind(
     if spec.kind == "dates" or (asks_nothing and what == "date"):
         days = parse_dates(labels)
         return np.asarray([math.nan if day is None else float(day.toordinal()) for day in days])
-    if spec.kind in GRIDS or (asks_nothing and what in ("integer", "decimal")):
+    if spec.kind in GRID_KINDS or (asks_nothing and what in ("integer", "decimal")):
         return parse_numbers(labels)
     return None
 
 
-def _automatic(
+def _choose_automatic(
     spec: HierarchySpec,
     column: str,
     labels: list[str],
@@ -243,24 +254,24 @@ def _automatic(
     what, kept = kind.nearly or kind.kind, spec.missing
     if spec.kind != "auto":
         return spec
-    if len(labels) <= FEW or what == "boolean":
+    if len(labels) <= MOST_UNGROUPED or what == "boolean":
         return HierarchySpec("flat", missing=kept)
     if kind.nearly and kept == "refuse":
-        raise _odd_values(what if what in ("date", "code") else "number", column, 0, kind)
+        raise _odd_values_error(what if what in ("date", "code") else "number", column, 0, kind)
     if what == "date":
         return HierarchySpec("dates", units=DEFAULT_DATE_UNITS, missing=kept)
-    if numbers is not None and np.nanmax(np.abs(numbers)) < EXACT:
+    if numbers is not None and np.nanmax(np.abs(numbers)) < EXACT_INTEGERS:
         is_constant = np.nanmin(numbers) == np.nanmax(numbers)
         return HierarchySpec("flat" if is_constant else "ranges", missing=kept)
     if what == "code" or numbers is not None:
         longest = max(len(label) for label in labels)
-        step = math.ceil(longest / SHORT_CODE)
+        step = math.ceil(longest / SHORT_CODE_LENGTH)
         drops = () if step == 1 else tuple(range(step, longest, step))
         return HierarchySpec("prefix", drops=drops, missing=kept)
     return spec
 
 
-def _on_grid(
+def _build_ranges(
     plan: HierarchySpec,
     column: str,
     labels: list[str],
@@ -273,7 +284,7 @@ def _on_grid(
         column,
         numbers,
         counts,
-        is_whole=(kind.nearly or kind.kind) in WHOLE,
+        is_whole=(kind.nearly or kind.kind) in WHOLE_KINDS,
         step=plan.widths[0] if plan.widths else None,
         lower=plan.lower,
         upper=plan.upper,
@@ -284,10 +295,10 @@ def _on_grid(
     )
     # a grid of one edge is stated by its lower end
     found = replace(plan, widths=(step,), lower=lower, upper=upper if upper > lower else None)
-    return ranges_hierarchy(column, labels, numbers, grid, found.text())
+    return build_ranges(column, labels, numbers, grid, found.text())
 
 
-def _for_means(
+def _build_for_means(
     spec: HierarchySpec,
     column: str,
     labels: Sequence[str],
@@ -298,19 +309,19 @@ def _for_means(
     is_none = np.isnan(parse_numbers(labels))
     if is_none.any():
         raise DataError(
-            f"column {column!r}: {counted(range(int(counts[is_none].sum())), 'row')} without a "
+            f"column {column!r}: {pluralize(range(int(counts[is_none].sum())), 'row')} without a "
             "number, and only numbers have a mean",
             remedy="Leave the column or these rows out, or use another method: --method cluster.",
             examples=[labels[place] for place in np.flatnonzero(is_none)[:3]],
         )
-    tree = build(HierarchySpec("ranges"), column, labels, kind, counts)
+    tree = build_hierarchy(HierarchySpec("ranges"), column, labels, kind, counts)
     grid = HierarchySpec.parse(tree.origin).widths
-    unit = mean_unit(
+    unit = choose_mean_unit(
         column,
         spec.widths[0] if spec.widths else None,
         Fraction(str(grid[0])) if grid else None,
         tree,
-        kind.kind in WHOLE,
+        kind.kind in WHOLE_KINDS,
     )
     size = int(unit) if unit.denominator == 1 else float(unit)
     return replace(tree, mean_unit=unit, origin=replace(spec, widths=(size,)).text())
@@ -325,7 +336,7 @@ def _refuse_missing(column: str, values: ColumnValues) -> None:
         )
 
 
-def _levels(
+def _group_levels(
     plan: HierarchySpec,
     column: str,
     labels: list[str],
@@ -336,25 +347,25 @@ def _levels(
     if plan.kind in ("flat", "ranges"):  # ranges of a single number are none
         return []
     if plan.kind == "intervals" and numbers is not None:
-        is_whole = (kind.nearly or kind.kind) in WHOLE
-        return intervals(
+        is_whole = (kind.nearly or kind.kind) in WHOLE_KINDS
+        return group_by_interval(
             column, numbers, plan.widths, lower=plan.lower, upper=plan.upper, is_whole=is_whole
         )
     if plan.kind == "dates" and numbers is not None:
-        return calendar(labels, numbers, plan.units or DEFAULT_DATE_UNITS)
+        return group_by_calendar(labels, numbers, plan.units or DEFAULT_DATE_UNITS)
     if plan.kind == "prefix":
         longest = max(len(label) for label in labels)
-        if longest > LONGEST_CODE and not plan.drops:
+        if longest > MOST_CODE_LEVELS and not plan.drops:
             raise HierarchyError(
                 f"column {column!r}: its values are up to {longest} characters long, too long for "
                 "a level per character",
                 remedy="State how many characters each level masks:  prefix:10,20.",
             )
-        return prefixes(labels, plan.drops or range(1, longest))
-    return by_frequency(labels, counts)
+        return group_by_prefix(labels, plan.drops or range(1, longest))
+    return group_by_frequency(labels, counts)
 
 
-def _odd_values(noun: str, column: str, n_rows: int, kind: ColumnKind) -> DataError:
+def _odd_values_error(noun: str, column: str, n_rows: int, kind: ColumnKind) -> DataError:
     is_named = kind.nearly in {"number": ("integer", "decimal", "code")}.get(noun, (noun,))
     n_odd = kind.n_odd if is_named else n_rows
     shown = ""
@@ -364,7 +375,7 @@ def _odd_values(noun: str, column: str, n_rows: int, kind: ColumnKind) -> DataEr
     verb = "holds" if n_odd == 1 else "hold"
     stated = "prefix" if noun == "code" else "auto,missing=suppress"
     return DataError(
-        f"column {column!r}: {counted(range(n_odd), 'row')} {verb} no {noun}{shown}",
+        f"column {column!r}: {pluralize(range(n_odd), 'row')} {verb} no {noun}{shown}",
         remedy="If they mean missing, say so:  --missing-values '?,NA'.\n"
         f"Or group nothing:  --hierarchy {column}=flat.  Or take them as they are:  "
         f"--hierarchy {column}={stated}"
@@ -378,8 +389,8 @@ def _refuse_shared_labels(tree: Hierarchy) -> None:
     shared = [label for label in tree.labels[: tree.n_leaves] if label in groups]
     if shared or len(groups) < tree.n_all_nodes - tree.n_leaves:
         raise HierarchyError(
-            f"column {tree.name!r}: {counted(shared, 'value')} with the label of a group, so that "
-            "a released cell could mean either",
+            f"column {tree.name!r}: {pluralize(shared, 'value')} with the label of a group, so "
+            "that a released cell could mean either",
             remedy="Give these values another name in the data, or the groups in the hierarchy.",
             examples=shared,
         )

@@ -15,7 +15,7 @@ from incrowd.hierarchies.tree import STAR, Hierarchy
 Path = Sequence[str]
 Edge = tuple[str, str, int]  # a group's label, the label above it, and its column in the file
 
-AILMENTS = {
+PROBLEMS = {
     "no-line": ("error", "State a line per value: the value, its groups, '*'."),
     "header": ("error", "Delete the first line: a hierarchy file has no header."),
     "star-value": ("error", "Delete that line; give such a value another name in the data."),
@@ -44,7 +44,7 @@ AILMENTS = {
 
 
 @dataclass(frozen=True)
-class Ailment:
+class Problem:
     """One thing that is wrong (``error``) or odd (``warning``) with a hierarchy."""
 
     name: str
@@ -55,12 +55,12 @@ class Ailment:
     @property
     def severity(self) -> str:
         """``error`` where the hierarchy is refused for it, else ``warning``."""
-        return AILMENTS[self.name][0]
+        return PROBLEMS[self.name][0]
 
     @property
     def remedy(self) -> str:
         """How to mend it."""
-        return AILMENTS[self.name][1]
+        return PROBLEMS[self.name][1]
 
     def text(self, show_values: bool) -> str:
         """Return the finding and its remedy; with ``show_values`` also up to three examples."""
@@ -76,7 +76,7 @@ def examine(
     *,
     where: str = "the hierarchy",
     is_ladder: bool = True,
-) -> list[Ailment]:
+) -> list[Problem]:
     """Return everything wrong with the paths, errors first.
 
     ``values_of_data`` are the values that need a leaf. ``is_ladder`` says that the paths are the
@@ -84,17 +84,17 @@ def examine(
     something; the paths of a nested tree need not.
     """
     values = None if values_of_data is None else list(dict.fromkeys(values_of_data))
-    ward = Ward(list(paths), column, where, values)
+    ward = PathIndex(list(paths), column, where, values)
     if not ward.paths:
         return [ward.ailment("no-line", f"{where} holds no line", count=1)]
     found = [*ward.bad_lines(), *ward.bad_roots(), *ward.bad_groups(), *ward.uncovered()]
     if is_ladder:
         found += ward.odd_levels()
     found += ward.odd_labels()
-    return sorted(found, key=lambda ailment: list(AILMENTS).index(ailment.name))
+    return sorted(found, key=lambda ailment: list(PROBLEMS).index(ailment.name))
 
 
-def refuse(ailments: Sequence[Ailment]) -> None:
+def refuse_errors(ailments: Sequence[Problem]) -> None:
     """Raise one error that joins all errors among the ailments, if there are any."""
     errors = [ailment for ailment in ailments if ailment.severity == "error"]
     if not errors:
@@ -108,7 +108,7 @@ def refuse(ailments: Sequence[Ailment]) -> None:
     )
 
 
-class Ward:
+class PathIndex:
     """Paths in the shape that the examinations share: values, and each distinct way up once."""
 
     def __init__(
@@ -125,23 +125,23 @@ class Ward:
                 above, first_column = above[1:], first_column + 1
             way = way_of.get((above, first_column))
             if way is None:
-                way = way_of[above, first_column] = without_repeats(above)
-                self.edges.update(_edges(without_gaps(above), first_column))
+                way = way_of[above, first_column] = drop_repeats(above)
+                self.edges.update(_edges(fill_gaps(above), first_column))
             self.ways_of_value[value][way] += 1
             self.lines_of_root[way[-1] if way else value] += 1
         self.groups = {label for way in way_of.values() for label in way[:-1]}
 
     def ailment(
         self, name: str, what: str, examples: Sequence[str] = (), *, count: int = 0
-    ) -> Ailment:
+    ) -> Problem:
         """Return a finding in words; it counts its examples unless told otherwise."""
-        return Ailment(
+        return Problem(
             name, f"column {self.column!r}: {what}", count or len(examples), tuple(examples[:5])
         )
 
     # ── lines ───────────────────────────────────────────────────────────────────────────────
 
-    def bad_lines(self) -> list[Ailment]:
+    def bad_lines(self) -> list[Problem]:
         """Find lines that say nothing, nothing new, or the opposite of another."""
         found = []
         if STAR in self.ways_of_value:
@@ -149,20 +149,22 @@ class Ward:
             found.append(self.ailment("star-value", what, count=1))
         gaps = [path[0] for path in self.paths if _has_gap(path)]
         if gaps:
-            what = f"{counted(gaps, 'line')} of {self.where} with an empty group"
+            what = f"{pluralize(gaps, 'line')} of {self.where} with an empty group"
             found.append(self.ailment("empty-label", what, gaps))
         several = {v: ways for v, ways in self.ways_of_value.items() if ways.total() > 1}
         same = [value for value, ways in several.items() if len(ways) == 1]
         other = [value for value, ways in several.items() if len(ways) > 1]
         if same:
-            what = f"{counted(same, 'value')} on several lines of {self.where}, with equal groups"
+            what = f"{pluralize(same, 'value')} on several lines of {self.where}, with equal groups"
             found.append(self.ailment("duplicate", what, same))
         if other:
-            what = f"{counted(other, 'value')} on several lines of {self.where}, with other groups"
+            what = (
+                f"{pluralize(other, 'value')} on several lines of {self.where}, with other groups"
+            )
             found.append(self.ailment("contradiction", what, other))
         return found
 
-    def bad_roots(self) -> list[Ailment]:
+    def bad_roots(self) -> list[Problem]:
         """Find what keeps the lines from ending in one root that is nothing else."""
         roots = self.lines_of_root
         if not self.has_groups:
@@ -189,14 +191,14 @@ class Ward:
     @property
     def has_header(self) -> bool:
         """Whether the first line is alone with its root, and about no value of the data."""
-        first = without_repeats(self.paths[0])
+        first = drop_repeats(self.paths[0])
         is_alone = len(self.lines_of_root) == 2 and self.lines_of_root[first[-1]] == 1
         is_no_value = first[0] not in (self.values or ())
         return self.has_groups and is_alone and len(self.paths) > 2 and is_no_value
 
     # ── groups ──────────────────────────────────────────────────────────────────────────────
 
-    def bad_groups(self) -> list[Ailment]:
+    def bad_groups(self) -> list[Problem]:
         """Find labels that are more than one node, or a node that has no way to the root."""
         found = []
         if STAR in self.groups:
@@ -204,16 +206,16 @@ class Ward:
             found.append(self.ailment("star-inside", what, count=1))
         looping = self.looping()
         if looping:
-            what = f"{counted(looping, 'label')} of {self.where} climbing in a cycle"
+            what = f"{pluralize(looping, 'label')} of {self.where} climbing in a cycle"
             found.append(self.ailment("cycle", what, looping))
         torn, spread = (set(labels).difference(looping) for labels in self.two_parents())
         if torn:
-            what = f"{counted(torn, 'label')} of {self.where} with more than one parent"
+            what = f"{pluralize(torn, 'label')} of {self.where} with more than one parent"
             found.append(self.ailment("two-parents", what, sorted(torn)))
         shared = sorted((spread | (self.groups & self.ways_of_value.keys())) - {STAR})
         if shared:
             what = (
-                f"{counted(shared, 'label')} of {self.where} shared by different nodes (a value "
+                f"{pluralize(shared, 'label')} of {self.where} shared by different nodes (a value "
                 "and a group, or groups of two levels): a released cell could mean either"
             )
             found.append(self.ailment("shared-label", what, shared))
@@ -245,7 +247,7 @@ class Ward:
 
     # ── the data's values ───────────────────────────────────────────────────────────────────
 
-    def uncovered(self) -> list[Ailment]:
+    def uncovered(self) -> list[Problem]:
         """Find values of the data that have no leaf."""
         found = []
         absent = self.absent()
@@ -254,14 +256,14 @@ class Ward:
             found.append(self.ailment("star-in-data", what, count=1))
         grouped = [value for value in absent if value in self.groups]
         if grouped:
-            what = f"{counted(grouped, 'value')} of the data with the label of a group, no leaf"
+            what = f"{pluralize(grouped, 'value')} of the data with the label of a group, no leaf"
             found.append(self.ailment("group-in-data", what, grouped))
         absent = [value for value in absent if value not in self.groups]
         if absent:
             verb = "has" if len(absent) == 1 else "have"
-            what = f"{counted(absent, 'value')} {verb} no leaf in {self.where}"
-            known = {_plain(value) for value in self.ways_of_value}
-            n_alike = sum(_plain(value) in known for value in absent)
+            what = f"{pluralize(absent, 'value')} {verb} no leaf in {self.where}"
+            known = {_normalize(value) for value in self.ways_of_value}
+            n_alike = sum(_normalize(value) in known for value in absent)
             if n_alike:
                 what += f" ({n_alike:,} only for blanks, case, leading zeros or '.0')"
             found.append(self.ailment("missing-value", what, absent))
@@ -273,13 +275,13 @@ class Ward:
 
     # ── what is only odd ────────────────────────────────────────────────────────────────────
 
-    def odd_levels(self) -> list[Ailment]:
+    def odd_levels(self) -> list[Problem]:
         """Find lines that are too short and columns that change nothing."""
         found = []
         longest = max(len(path) for path in self.paths)
         short = [path[0] for path in self.paths if len(path) < longest]
         if short:
-            what = f"{counted(short, 'line')} of {self.where} with fewer than {longest} labels"
+            what = f"{pluralize(short, 'line')} of {self.where} with fewer than {longest} labels"
             found.append(self.ailment("unequal-depth", what, short))
         idle = [
             level
@@ -292,16 +294,16 @@ class Ward:
             found.append(self.ailment("empty-level", what, count=len(idle)))
         return found
 
-    def odd_labels(self) -> list[Ailment]:
+    def odd_labels(self) -> list[Problem]:
         """Find groups that say no more than the root, and labels that look like slips."""
         found = []
         if self.idle_group():
             what = f"one group of {self.where} below the root holds every value"
             found.append(self.ailment("idle-group", what, [self.idle_group()]))
-        pairs = near_labels(self.edges)
+        pairs = similar_labels(self.edges)
         if pairs:
             what = (
-                f"{counted(pairs, 'pair')} of groups in {self.where} that differ by one letter, "
+                f"{pluralize(pairs, 'pair')} of groups in {self.where} that differ by one letter, "
                 "blanks or case"
             )
             found.append(self.ailment("near-labels", what, [" / ".join(pair) for pair in pairs]))
@@ -336,13 +338,13 @@ def _has_gap(path: Path) -> bool:
     return "" in path[first_group:]
 
 
-def counted(things: Iterable[object], noun: str) -> str:
+def pluralize(things: Iterable[object], noun: str) -> str:
     """Return the number of things with the noun in the right number."""
     n_things = sum(1 for _ in things)
     return f"{n_things:,} {noun}" if n_things == 1 else f"{n_things:,} {noun}s"
 
 
-def without_gaps(labels: Path) -> tuple[str, ...]:
+def fill_gaps(labels: Path) -> tuple[str, ...]:
     """Return the labels with each empty one replaced by the one before it."""
     filled: list[str] = []
     for label in labels:
@@ -350,15 +352,15 @@ def without_gaps(labels: Path) -> tuple[str, ...]:
     return tuple(filled)
 
 
-def without_repeats(labels: Path) -> tuple[str, ...]:
+def drop_repeats(labels: Path) -> tuple[str, ...]:
     """Return the labels without gaps and without those that repeat the one before them."""
-    filled = without_gaps(labels)
+    filled = fill_gaps(labels)
     return tuple(
         label for place, label in enumerate(filled) if place == 0 or label != filled[place - 1]
     )
 
 
-def _plain(value: str) -> str:
+def _normalize(value: str) -> str:
     """Return a value without what two files often write differently."""
     plain = value.strip().casefold()
     head, point, tail = plain.partition(".")
@@ -367,7 +369,7 @@ def _plain(value: str) -> str:
     return plain.lstrip("0") or "0" if plain.isdecimal() else plain
 
 
-def near_labels(edges: Iterable[Edge]) -> list[tuple[str, str]]:
+def similar_labels(edges: Iterable[Edge]) -> list[tuple[str, str]]:
     """Return pairs of groups of one level whose labels are hard to tell apart.
 
     Labels with digits are near each other by nature (20-24, 25-29; 0124*, 0125*): of these, and of
@@ -425,43 +427,43 @@ def repair(
     if not given:
         return [], []
     done: list[str] = []
-    lines = _without_useless_lines(given, column, values, done)
-    lines = _with_level_names(lines, column, done)
-    lines = [without_repeats(line) for line in lines]
-    lines = _completed(lines, done)
-    lines = _with_one_root(lines, done)
-    lines = _with_values(lines, values, done)
-    lines = _without_shared_labels(lines, column, done)
-    lines = _without_copies(lines, done)
+    lines = _drop_useless_lines(given, column, values, done)
+    lines = _rename_across_levels(lines, column, done)
+    lines = [drop_repeats(line) for line in lines]
+    lines = _extend_to_root(lines, done)
+    lines = _add_root(lines, done)
+    lines = _add_values(lines, values, done)
+    lines = _rename_shared_labels(lines, column, done)
+    lines = _drop_duplicates(lines, done)
     if any(ailment.severity == "error" for ailment in examine(lines, column, values)):
         return lines, done
-    lines = _without_idle_groups(lines, column, done)
+    lines = _drop_idle_groups(lines, column, done)
     if is_ladder:
-        lines = _padded(lines, given, column, done)
+        lines = _pad(lines, given, column, done)
     return lines, done
 
 
-def _without_useless_lines(
+def _drop_useless_lines(
     lines: list[Line], column: str, values: list[str] | None, done: list[str]
 ) -> list[Line]:
     """Drop a header (only where the data prove that it is no value) and lines about ``*``."""
-    if values is not None and Ward(list(lines), column, "", values).has_header:
+    if values is not None and PathIndex(list(lines), column, "", values).has_header:
         lines = lines[1:]
         done.append("dropped the first line, a header")
     kept = [line for line in lines if line[0] != STAR]
     if len(kept) < len(lines):
-        done.append(f"dropped {counted(lines[len(kept) :], 'line')} about the value '*'")
+        done.append(f"dropped {pluralize(lines[len(kept) :], 'line')} about the value '*'")
     n_gaps = sum("" in line[1:] for line in kept)
     if n_gaps:
-        done.append(f"filled empty groups on {counted(range(n_gaps), 'line')}")
-    return [(line[0], *without_gaps(line)[1:]) for line in kept]
+        done.append(f"filled empty groups on {pluralize(range(n_gaps), 'line')}")
+    return [(line[0], *fill_gaps(line)[1:]) for line in kept]
 
 
-def _with_level_names(lines: list[Line], column: str, done: list[str]) -> list[Line]:
+def _rename_across_levels(lines: list[Line], column: str, done: list[str]) -> list[Line]:
     """Give groups of two levels that share a label a name each; the lowest keeps it."""
     if not lines:
         return lines
-    ward = Ward(list(lines), column, "", None)
+    ward = PathIndex(list(lines), column, "", None)
     looping = ward.looping()
     taken = {label for line in lines for label in line}
     new_name: dict[tuple[str, str], str] = {}  # by label and parent
@@ -472,10 +474,10 @@ def _with_level_names(lines: list[Line], column: str, done: list[str]) -> list[L
         for place in sorted(parent_of_column):
             first_column.setdefault(parent_of_column[place], place)
         for higher, place in list(first_column.items())[1:]:
-            new_name[label, higher] = _fresh(f"{label} (level {place})", taken)
+            new_name[label, higher] = _unused_name(f"{label} (level {place})", taken)
     if not new_name:
         return lines
-    done.append(f"renamed {counted(new_name, 'group')} whose label stood on two levels")
+    done.append(f"renamed {pluralize(new_name, 'group')} whose label stood on two levels")
     renamed = []
     for line in lines:
         new = list(line)
@@ -487,7 +489,7 @@ def _with_level_names(lines: list[Line], column: str, done: list[str]) -> list[L
     return renamed
 
 
-def _completed(lines: list[Line], done: list[str]) -> list[Line]:
+def _extend_to_root(lines: list[Line], done: list[str]) -> list[Line]:
     """Carry on lines that stop at a group whose way up other lines tell."""
     parents: dict[str, set[str]] = {}
     for line in lines:
@@ -505,11 +507,11 @@ def _completed(lines: list[Line], done: list[str]) -> list[Line]:
         n_completed += whole != line
         completed.append(whole)
     if n_completed:
-        done.append(f"carried on {counted(range(n_completed), 'line')} that stopped at a group")
+        done.append(f"carried on {pluralize(range(n_completed), 'line')} that stopped at a group")
     return completed
 
 
-def _with_one_root(lines: list[Line], done: list[str]) -> list[Line]:
+def _add_root(lines: list[Line], done: list[str]) -> list[Line]:
     roots = {line[-1] for line in lines}
     values = {line[0] for line in lines}
     if len(roots) == 1 and not roots & values:
@@ -521,61 +523,61 @@ def _with_one_root(lines: list[Line], done: list[str]) -> list[Line]:
     return [line if line[-1] == STAR else (*line, STAR) for line in lines]
 
 
-def _with_values(lines: list[Line], values: list[str] | None, done: list[str]) -> list[Line]:
+def _add_values(lines: list[Line], values: list[str] | None, done: list[str]) -> list[Line]:
     known = {line[0] for line in lines}
     absent = sorted(value for value in values or () if value not in known and value != STAR)
     if not absent:
         return lines
-    done.append(f"added {counted(absent, 'value')} of the data directly under the root")
+    done.append(f"added {pluralize(absent, 'value')} of the data directly under the root")
     root = lines[0][-1] if lines else STAR
     return [*lines, *((value, root) for value in absent)]
 
 
-def _without_shared_labels(lines: list[Line], column: str, done: list[str]) -> list[Line]:
+def _rename_shared_labels(lines: list[Line], column: str, done: list[str]) -> list[Line]:
     values = {line[0] for line in lines}
     taken = {label for line in lines for label in line}
-    shared = sorted(Ward(list(lines), column, "", None).groups & values)
+    shared = sorted(PathIndex(list(lines), column, "", None).groups & values)
     if not shared:
         return lines
-    new_name = {label: _fresh(f"{label} (group)", taken) for label in shared}
-    done.append(f"renamed {counted(shared, 'group')} whose label is also a value")
+    new_name = {label: _unused_name(f"{label} (group)", taken) for label in shared}
+    done.append(f"renamed {pluralize(shared, 'group')} whose label is also a value")
     return [
         (line[0], *(new_name.get(label, label) for label in line[1:-1]), *line[1:][-1:])
         for line in lines
     ]
 
 
-def _without_idle_groups(lines: list[Line], column: str, done: list[str]) -> list[Line]:
+def _drop_idle_groups(lines: list[Line], column: str, done: list[str]) -> list[Line]:
     n_dropped = 0
-    while Ward(list(lines), column, "", None).idle_group():
+    while PathIndex(list(lines), column, "", None).idle_group():
         lines = [(*line[:-2], line[-1]) for line in lines]
         n_dropped += 1
     if n_dropped:
-        done.append(f"dropped {counted(range(n_dropped), 'group')} that held every value")
+        done.append(f"dropped {pluralize(range(n_dropped), 'group')} that held every value")
     return lines
 
 
-def _without_copies(lines: list[Line], done: list[str]) -> list[Line]:
+def _drop_duplicates(lines: list[Line], done: list[str]) -> list[Line]:
     kept = list(dict.fromkeys(lines))
     if len(kept) < len(lines):
-        done.append(f"dropped {counted(lines[len(kept) :], 'repeated line')}")
+        done.append(f"dropped {pluralize(lines[len(kept) :], 'repeated line')}")
     return kept
 
 
-def _padded(lines: list[Line], given: list[Line], column: str, done: list[str]) -> list[Line]:
+def _pad(lines: list[Line], given: list[Line], column: str, done: list[str]) -> list[Line]:
     """Return the lines of the tree's own ladder, all of one length and no level idle."""
     tree = Hierarchy.from_paths(column, lines)
     padded = [tuple(tree.labels[node] for node in rungs) for rungs in tree.ladder.T.tolist()]
-    for ailment in Ward(list(given), column, "", None).odd_levels():
+    for ailment in PathIndex(list(given), column, "", None).odd_levels():
         if ailment.name == "empty-level":
-            levels = counted(range(ailment.count), "level")
+            levels = pluralize(range(ailment.count), "level")
             done.append(f"dropped {levels} that changed nothing")
         else:
             done.append(f"padded all lines to {len(padded[0])} labels")
     return padded
 
 
-def _fresh(name: str, taken: set[str]) -> str:
+def _unused_name(name: str, taken: set[str]) -> str:
     candidate, number = name, 2
     while candidate in taken:
         candidate, number = f"{name} {number}", number + 1

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from incrowd.errors import HierarchyError
-from incrowd.hierarchies.doctor import examine, refuse
+from incrowd.hierarchies.doctor import examine, refuse_errors
 from incrowd.hierarchies.tree import STAR, Hierarchy
 from incrowd.tables.column_types import parse_dates, parse_numbers
 
@@ -45,14 +45,14 @@ def read_hierarchy(path: str | Path, column: str) -> Hierarchy:
     """Read a hierarchy; refuse what is no tree, with everything that the doctor finds."""
     path = Path(path)
     said = read_paths(path)
-    refuse(examine(said.paths, column, where=path.name, is_ladder=said.is_ladder))
-    return hierarchy_of(said, column, origin=path.name)
+    refuse_errors(examine(said.paths, column, where=path.name, is_ladder=said.is_ladder))
+    return hierarchy_from_paths(said, column, origin=path.name)
 
 
-def hierarchy_of(said: HierarchyPaths, column: str, *, origin: str = "") -> Hierarchy:
+def hierarchy_from_paths(said: HierarchyPaths, column: str, *, origin: str = "") -> Hierarchy:
     """Build the tree of paths in which the doctor found no error, with its leaves' numbers."""
     tree = Hierarchy.from_paths(column, said.paths, weight_of=said.weight_of, origin=origin)
-    return _with_numbers(tree)
+    return _attach_numbers(tree)
 
 
 def read_paths(path: str | Path) -> HierarchyPaths:
@@ -71,10 +71,10 @@ def read_paths(path: str | Path) -> HierarchyPaths:
     ending = path.suffix.lower()
     try:
         if ending == ".json":
-            return _paths_of_tree(json.loads(text, object_pairs_hook=_without_double_keys))
+            return _paths_of_tree(json.loads(text, object_pairs_hook=_refuse_duplicate_keys))
         if ending == ".toml":
             return _paths_of_tree(tomllib.loads(text))
-        return HierarchyPaths(_lines(text))
+        return HierarchyPaths(_parse_csv(text))
     except HierarchyError as error:
         raise HierarchyError(
             f"{path}: {error.what}", remedy=error.remedy, examples=error.examples
@@ -93,10 +93,10 @@ def write_hierarchy(hierarchy: Hierarchy, path: str | Path) -> None:
     path = Path(path)
     ending = path.suffix.lower()
     if ending in (".json", ".toml"):
-        text = _tree_text(hierarchy, is_toml=ending == ".toml")
+        text = _format_tree(hierarchy, is_toml=ending == ".toml")
     else:
         _refuse_weights(hierarchy, path)
-        text = arx_csv(hierarchy)
+        text = to_arx_csv(hierarchy)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     try:
         unfinished.unlink(missing_ok=True)
@@ -111,7 +111,7 @@ def write_hierarchy(hierarchy: Hierarchy, path: str | Path) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def _with_numbers(tree: Hierarchy) -> Hierarchy:
+def _attach_numbers(tree: Hierarchy) -> Hierarchy:
     """Return the tree with the numbers or days behind its leaves, where it groups by them.
 
     That is: every leaf is a number (but for some directly under the root, such as ``?``), and a
@@ -140,26 +140,26 @@ def _with_numbers(tree: Hierarchy) -> Hierarchy:
 # ── CSV ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def arx_csv(hierarchy: Hierarchy) -> str:
+def to_arx_csv(hierarchy: Hierarchy) -> str:
     """Return ARX's CSV of a tree: a line per leaf, levels padded by repeating the label below."""
-    shown = [_quoted(label) for label in hierarchy.labels]
+    shown = [_quote(label) for label in hierarchy.labels]
     rungs = hierarchy.ladder.T.tolist()
     return "".join(";".join([shown[node] for node in line]) + "\n" for line in rungs)
 
 
-def _quoted(label: str) -> str:
+def _quote(label: str) -> str:
     """Quote all that another separator or a byte-order mark could make ambiguous."""
     if not any(sign in label for sign in ';,"\t\r\n\ufeff'):
         return label
     return '"' + label.replace('"', '""') + '"'
 
 
-def _lines(text: str) -> list[tuple[str, ...]]:
+def _parse_csv(text: str) -> list[tuple[str, ...]]:
     separators = [sign for sign in ";,\t" if sign in text] or [";"]
-    return max((_split(text, separator) for separator in separators), key=_likeness_to_a_ladder)
+    return max((_split_lines(text, separator) for separator in separators), key=_plausibility)
 
 
-def _split(text: str, separator: str) -> list[tuple[str, ...]]:
+def _split_lines(text: str, separator: str) -> list[tuple[str, ...]]:
     lines = []
     for cells in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
         while len(cells) > 1 and cells[-1] == "":
@@ -169,7 +169,7 @@ def _split(text: str, separator: str) -> list[tuple[str, ...]]:
     return lines
 
 
-def _likeness_to_a_ladder(lines: list[tuple[str, ...]]) -> tuple[bool, int, bool, int]:
+def _plausibility(lines: list[tuple[str, ...]]) -> tuple[bool, int, bool, int]:
     """Say how much lines look like a hierarchy's, so that the right separator wins."""
     roots = {line[-1] for line in lines}
     lengths = {len(line) for line in lines}
@@ -218,26 +218,26 @@ def _walk(
             elif isinstance(member, (int, float)) and not isinstance(member, bool):
                 yield (str(member), *path)
             elif _is_explicit(member):
-                _weigh(member, weight_of)
+                _read_weight(member, weight_of)
                 yield from _walk(member["label"], member.get("children"), path, weight_of)
             else:
-                raise _no_member()
+                raise _bad_members_error()
     else:
-        raise _no_member()
+        raise _bad_members_error()
 
 
 def _is_explicit(node: Any) -> bool:
     return isinstance(node, Mapping) and isinstance(node.get("label"), str)
 
 
-def _no_member() -> HierarchyError:
+def _bad_members_error() -> HierarchyError:
     return HierarchyError(
         "a group's members are neither a table, nor a list of values or of {label, children}",
         remedy='Write  {"Europe": ["France", "Spain"], "Asia": {"East": ["Japan"]}}.',
     )
 
 
-def _weigh(node: Mapping[str, Any], weight_of: dict[str, float]) -> None:
+def _read_weight(node: Mapping[str, Any], weight_of: dict[str, float]) -> None:
     for name in node:
         if name not in ("label", "weight", "children"):
             raise HierarchyError(f"a node has label, weight and children, but no {name!r}")
@@ -249,7 +249,7 @@ def _weigh(node: Mapping[str, Any], weight_of: dict[str, float]) -> None:
         weight_of[node["label"]] = float(weight)
 
 
-def _without_double_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table = dict(pairs)
     if len(table) < len(pairs):
         names = [name for name, _ in pairs]
@@ -261,17 +261,17 @@ def _without_double_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return table
 
 
-def _tree_text(hierarchy: Hierarchy, *, is_toml: bool) -> str:
+def _format_tree(hierarchy: Hierarchy, *, is_toml: bool) -> str:
     if int(hierarchy.height[hierarchy.root]) >= DEEPEST:
         raise HierarchyError(
             f"column {hierarchy.name!r}: a nested file holds at most {DEEPEST} levels",
             remedy="Write .csv.",
         )
     members = _members(hierarchy)
-    nested = {STAR: _nested(hierarchy, members, hierarchy.root)}
+    nested = {STAR: _nested_members(hierarchy, members, hierarchy.root)}
     weights = hierarchy.edge_weights
     if weights is not None or (is_toml and not _keeps_order_in_toml(nested)):
-        document = _explicit(hierarchy, members, hierarchy.root)
+        document = _explicit_node(hierarchy, members, hierarchy.root)
     else:
         document = nested
     if not is_toml:
@@ -292,14 +292,14 @@ def _members(hierarchy: Hierarchy) -> list[list[int]]:
     return members
 
 
-def _nested(hierarchy: Hierarchy, members: list[list[int]], node: int) -> Any:
+def _nested_members(hierarchy: Hierarchy, members: list[list[int]], node: int) -> Any:
     below = members[node]
     if all(child < hierarchy.n_leaves for child in below):
         return [hierarchy.labels[child] for child in below]
-    return {hierarchy.labels[child]: _nested(hierarchy, members, child) for child in below}
+    return {hierarchy.labels[child]: _nested_members(hierarchy, members, child) for child in below}
 
 
-def _explicit(hierarchy: Hierarchy, members: list[list[int]], node: int) -> Any:
+def _explicit_node(hierarchy: Hierarchy, members: list[list[int]], node: int) -> Any:
     label = hierarchy.labels[node]
     if hierarchy.edge_weights is None and node < hierarchy.n_leaves:
         return label
@@ -307,7 +307,7 @@ def _explicit(hierarchy: Hierarchy, members: list[list[int]], node: int) -> Any:
     if hierarchy.edge_weights is not None and node != hierarchy.root:
         said["weight"] = float(hierarchy.edge_weights[node])
     if members[node]:
-        said["children"] = [_explicit(hierarchy, members, child) for child in members[node]]
+        said["children"] = [_explicit_node(hierarchy, members, child) for child in members[node]]
     return said
 
 

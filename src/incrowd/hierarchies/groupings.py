@@ -23,15 +23,15 @@ from incrowd.errors import HierarchyError
 
 Levels = list[tuple[NDArray[Any], list[str]]]
 
-EXACT = 2**53  # whole numbers up to here are told apart by 64-bit floats
-GROUP = 4  # how many neighbours a group by frequency holds, about
-SHOWN = 6  # members up to which a group by frequency is written out
+EXACT_INTEGERS = 2**53  # whole numbers up to here are told apart by 64-bit floats
+GROUP_SIZE = 4  # how many neighbours a group by frequency holds, about
+MEMBERS_SHOWN = 6  # members up to which a group by frequency is written out
 
 
 # ── numbers ─────────────────────────────────────────────────────────────────────────────────
 
 
-def intervals(
+def group_by_interval(
     column: str,
     numbers: NDArray[np.float64],
     widths: Sequence[float],
@@ -52,12 +52,12 @@ def intervals(
     units = [int(number * scale) for number in stated]
     origin, end = units[-2], units[-1]
     farthest = float(np.abs(numbers).max()) * scale + abs(origin) + 2 * units[len(widths) - 1]
-    if farthest >= EXACT:
+    if farthest >= EXACT_INTEGERS:
         raise HierarchyError(
             f"column {column!r}: its numbers are too large to be put into such intervals exactly",
             remedy="State wider intervals, prefix or flat.",
         )
-    bin_of_value = _bins(numbers, origin, units[0], scale)
+    bin_of_value = _bin_numbers(numbers, origin, units[0], scale)
     outermost = int(np.abs(bin_of_value).max()) + 2
     if lower is not None:
         bin_of_value[numbers < lower] = -outermost
@@ -74,9 +74,9 @@ def intervals(
         labels = []
         for place in bins.tolist():
             if place == -outermost and lower is not None:
-                labels.append(f"<{_decimal(origin, scale)}")
+                labels.append(f"<{_format_decimal(origin, scale)}")
             elif place == outermost:
-                labels.append(f">={_decimal(end, scale)}")
+                labels.append(f">={_format_decimal(end, scale)}")
             else:
                 first = origin + place * width
                 beyond = first + width if upper is None else min(first + width, end)
@@ -85,7 +85,9 @@ def intervals(
     return levels
 
 
-def _bins(numbers: NDArray[np.float64], origin: int, width: int, scale: int) -> NDArray[np.int64]:
+def _bin_numbers(
+    numbers: NDArray[np.float64], origin: int, width: int, scale: int
+) -> NDArray[np.int64]:
     """Return ``bin`` with origin + bin·width ≤ number·scale < origin + (bin + 1)·width."""
     bins: NDArray[np.int64] = np.floor((numbers * scale - origin) / width).astype(np.int64)
     while True:
@@ -100,14 +102,14 @@ def _bins(numbers: NDArray[np.float64], origin: int, width: int, scale: int) -> 
 
 def _interval_label(first: int, beyond: int, scale: int, is_whole: bool) -> str:
     if not is_whole or first % scale or beyond % scale:
-        return f"[{_decimal(first, scale)}, {_decimal(beyond, scale)})"
+        return f"[{_format_decimal(first, scale)}, {_format_decimal(beyond, scale)})"
     low, high = first // scale, beyond // scale - 1
     if low == high:
         return str(low)
     return f"{low}-{high}" if low >= 0 else f"{low} to {high}"
 
 
-def _decimal(units: int, scale: int) -> str:
+def _format_decimal(units: int, scale: int) -> str:
     if units % scale == 0:
         return str(units // scale)
     return format((Decimal(units) / Decimal(scale)).normalize(), "f")
@@ -116,7 +118,7 @@ def _decimal(units: int, scale: int) -> str:
 # ── codes ───────────────────────────────────────────────────────────────────────────────────
 
 
-def prefixes(codes: Sequence[str], drops: Sequence[int]) -> Levels:
+def group_by_prefix(codes: Sequence[str], drops: Sequence[int]) -> Levels:
     """Group codes by their leading characters: ``32601`` → ``3260*`` → ``326**``.
 
     ``drops`` are the numbers of characters that each level masks, counted from the end of the
@@ -141,7 +143,9 @@ def prefixes(codes: Sequence[str], drops: Sequence[int]) -> Levels:
 # ── dates ───────────────────────────────────────────────────────────────────────────────────
 
 
-def calendar(values: Sequence[str], ordinals: NDArray[np.float64], units: Sequence[str]) -> Levels:
+def group_by_calendar(
+    values: Sequence[str], ordinals: NDArray[np.float64], units: Sequence[str]
+) -> Levels:
     """Group days by calendar units, fine to coarse: ``2024-03``, ``2024-Q1``, ``2020-2029``.
 
     ``ordinals`` are numbers of days as ``datetime.date.toordinal`` counts them. A day that groups
@@ -188,7 +192,7 @@ def _period_label(unit: str, number: int) -> str:
 # ── categories ──────────────────────────────────────────────────────────────────────────────
 
 
-def by_frequency(labels: Sequence[str], counts: NDArray[np.int64]) -> Levels:
+def group_by_frequency(labels: Sequence[str], counts: NDArray[np.int64]) -> Levels:
     """Group values that occur about equally often, by fours, then fours of groups, and so on.
 
     Ties are broken by label. A group's label names its members in their own order, not by
@@ -200,8 +204,8 @@ def by_frequency(labels: Sequence[str], counts: NDArray[np.int64]) -> Levels:
     group_of_value[order] = np.arange(len(labels))
     n_groups = len(labels)
     levels: Levels = []
-    while n_groups > GROUP:
-        n_wider = -(-n_groups // GROUP)
+    while n_groups > GROUP_SIZE:
+        n_wider = -(-n_groups // GROUP_SIZE)
         # spread evenly, so that no group is left with a single member
         group_of_value = group_of_value * n_wider // n_groups
         n_groups = n_wider
@@ -213,12 +217,14 @@ def by_frequency(labels: Sequence[str], counts: NDArray[np.int64]) -> Levels:
 
 
 def _set_label(members: list[str]) -> str:
-    shown = [_member(name) for name in (members if len(members) <= SHOWN else members[:2])]
-    if len(members) > SHOWN:
+    shown = [
+        _member_label(name) for name in (members if len(members) <= MEMBERS_SHOWN else members[:2])
+    ]
+    if len(members) > MEMBERS_SHOWN:
         shown.append(f"… +{len(members) - 2}")
     return "{" + ", ".join(shown) + "}"
 
 
-def _member(name: str) -> str:
+def _member_label(name: str) -> str:
     is_plain = name == name.strip() and name and not any(sign in name for sign in ',{}"…')
     return name if is_plain else json.dumps(name, ensure_ascii=False)

@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.errors import HierarchyError
-from incrowd.hierarchies.groupings import EXACT
+from incrowd.hierarchies.groupings import EXACT_INTEGERS
 from incrowd.hierarchies.tree import Hierarchy
 
 MOST_UNITS = 10**15
@@ -66,7 +66,7 @@ def mean_cells(
     return cells.take(pa.array(group_of_row))
 
 
-def least_ranges(
+def covering_ranges(
     hierarchy: Hierarchy, leaf_of_row: NDArray[np.int32], group_of_row: NDArray[np.int32]
 ) -> NDArray[np.int32]:
     """Return, row by row, the least node above all leaves of the row's group.
@@ -87,7 +87,7 @@ def least_ranges(
     return np.asarray(node[group_of_row], dtype=np.int32)
 
 
-def mean_unit(
+def choose_mean_unit(
     column: str, stated: int | float | None, step: Fraction | None, tree: Hierarchy, is_whole: bool
 ) -> Fraction:
     """Return what means are rounded to: as stated, or a tenth of the step of the column's grid.
@@ -102,7 +102,7 @@ def mean_unit(
     else:
         unit = max(step / 10, Fraction(1)) if is_whole else step / 10
     largest = max(map(abs, numbers))
-    if largest >= EXACT:
+    if largest >= EXACT_INTEGERS:
         raise HierarchyError(
             f"column {column!r}: its numbers are too large to be told apart by their means",
             remedy="Write them in a larger measure (thousands, say), or leave the column out.",

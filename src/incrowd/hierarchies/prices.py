@@ -48,9 +48,9 @@ def cost_to_root(hierarchy: Hierarchy, metric: str) -> Array:
 
     Ranges beyond the tree have their prices after those of the tree's nodes.
     """
-    if metric not in PRICES:
-        raise unknown("metric", metric, PRICES)
-    table = PRICES[metric](hierarchy)
+    if metric not in COSTS_OF_METRIC:
+        raise unknown("metric", metric, COSTS_OF_METRIC)
+    table = COSTS_OF_METRIC[metric](hierarchy)
     runs = hierarchy.runs
     if runs is None:
         return table
@@ -86,7 +86,7 @@ def fixed_point_costs(
     return [np.rint(table * scale).astype(np.int32) for table in tables]
 
 
-def _from_size(hierarchy: Hierarchy, size: Array) -> Array:
+def _growth_to_root(hierarchy: Hierarchy, size: Array) -> Array:
     """Return prices where a step costs the growth of a size that never falls on the way up."""
     return np.asarray(size[hierarchy.root] - size, dtype=np.float64)
 
@@ -100,21 +100,23 @@ def _distortion(hierarchy: Hierarchy) -> Array:
 
 def _ncp(hierarchy: Hierarchy) -> Array:
     if hierarchy.values is not None and hierarchy.width[hierarchy.root] > 0:
-        return _from_size(hierarchy, hierarchy.width / hierarchy.width[hierarchy.root])
+        return _growth_to_root(hierarchy, hierarchy.width / hierarchy.width[hierarchy.root])
     size = hierarchy.leaf_count / hierarchy.n_leaves
     size[: hierarchy.n_leaves] = 0.0
-    return _from_size(hierarchy, size)
+    return _growth_to_root(hierarchy, size)
 
 
 def _total(hierarchy: Hierarchy) -> Array:
     if hierarchy.values is not None and hierarchy.width[hierarchy.root] > 0:
-        return _from_size(hierarchy, hierarchy.width / hierarchy.width[hierarchy.root])
-    return _from_size(hierarchy, hierarchy.height / max(1, int(hierarchy.height[hierarchy.root])))
+        return _growth_to_root(hierarchy, hierarchy.width / hierarchy.width[hierarchy.root])
+    return _growth_to_root(
+        hierarchy, hierarchy.height / max(1, int(hierarchy.height[hierarchy.root]))
+    )
 
 
 def _loss(hierarchy: Hierarchy) -> Array:
     spread = max(1, hierarchy.n_leaves - 1)
-    return _from_size(hierarchy, (hierarchy.leaf_count - 1) / spread)
+    return _growth_to_root(hierarchy, (hierarchy.leaf_count - 1) / spread)
 
 
 def _llm(hierarchy: Hierarchy) -> Array:
@@ -151,7 +153,7 @@ def _normalized(prices: Callable[[Hierarchy], Array]) -> Callable[[Hierarchy], A
     return scaled
 
 
-PRICES: dict[str, Callable[[Hierarchy], Array]] = {
+COSTS_OF_METRIC: dict[str, Callable[[Hierarchy], Array]] = {
     "distortion": _distortion,
     "ncp": _ncp,
     "total": _total,

@@ -68,16 +68,20 @@ class Grid:
         number is that number, unless several ``members`` (1 and +1) have to be told apart.
         """
         if low == 0:
-            return f"<{_decimal(self.edge(high))}"
+            return f"<{_format_decimal(self.edge(high))}"
         start = self.edge(low - 1)
         if high == self.n_edges:
-            return f">={_decimal(start)}"
+            return f">={_format_decimal(start)}"
         beyond = self.edge(high)
         if not self.is_whole or beyond.denominator != 1 or start.denominator != 1:
-            return f"[{_decimal(start)}, {_decimal(beyond)})"
+            return f"[{_format_decimal(start)}, {_format_decimal(beyond)})"
         if beyond - start == 1:
             is_one = len(list(members)) <= 1
-            return _decimal(start) if is_one else f"[{_decimal(start)}, {_decimal(beyond)})"
+            return (
+                _format_decimal(start)
+                if is_one
+                else f"[{_format_decimal(start)}, {_format_decimal(beyond)})"
+            )
         return f"{start}-{beyond - 1}" if start >= 0 else f"{start} to {beyond - 1}"
 
     def bounds(self, cell: int, least: float, greatest: float) -> tuple[float, float]:
@@ -109,9 +113,9 @@ def find_grid(
     has few steps). So a single row hardly ever moves the grid. Where both ends are stated, so is
     a step that leads from one to the other; else the numbers are not all equal.
     """
-    least, greatest = _bulk(numbers, counts)
+    least, greatest = _central_span(numbers, counts)
     stated = None if step is None else Fraction(str(step))
-    size = stated or _found_step(numbers, least, greatest, is_whole=is_whole)
+    size = stated or _find_step(numbers, least, greatest, is_whole=is_whole)
     start = None if lower is None else Fraction(str(lower))
     end = None if upper is None else Fraction(str(upper))
     n_steps = (greatest - least) / size
@@ -134,7 +138,7 @@ def find_grid(
     return Grid(start, size, int(n_steps) + 1, is_exact)
 
 
-def _found_step(
+def _find_step(
     numbers: NDArray[np.float64], least: Fraction, greatest: Fraction, *, is_whole: bool
 ) -> Fraction:
     n_values = int(((numbers >= float(least)) & (numbers <= float(greatest))).sum())
@@ -142,10 +146,10 @@ def _found_step(
     shortest = (greatest - least) / MOST_STEPS
     if per_step > 1:
         shortest = max(shortest, (greatest - least) * per_step / (SLACK * n_values))
-    return nice_step(shortest, is_whole=is_whole)
+    return round_step(shortest, is_whole=is_whole)
 
 
-def nice_step(least: Fraction, *, is_whole: bool) -> Fraction:
+def round_step(least: Fraction, *, is_whole: bool) -> Fraction:
     """Return the least of 1, 2 or 5 times a power of ten that is not less, whole if asked for."""
     if is_whole and least <= 1:
         return Fraction(1)
@@ -159,7 +163,9 @@ def nice_step(least: Fraction, *, is_whole: bool) -> Fraction:
     )
 
 
-def _bulk(numbers: NDArray[np.float64], counts: NDArray[np.int64]) -> tuple[Fraction, Fraction]:
+def _central_span(
+    numbers: NDArray[np.float64], counts: NDArray[np.int64]
+) -> tuple[Fraction, Fraction]:
     """Return the ends of the bulk of the rows; of all of them where the bulk is one number."""
     rank = np.cumsum(counts)
     share = float(END_SHARE)
@@ -170,7 +176,7 @@ def _bulk(numbers: NDArray[np.float64], counts: NDArray[np.int64]) -> tuple[Frac
     return Fraction(low), Fraction(high)
 
 
-def _decimal(number: Fraction) -> str:
+def _format_decimal(number: Fraction) -> str:
     if number.denominator == 1:
         return str(number.numerator)
     exact = Decimal(number.numerator) / Decimal(number.denominator)
@@ -180,7 +186,7 @@ def _decimal(number: Fraction) -> str:
 # The hierarchy of a column of numbers on a grid: a tree of ranges, and all other ranges.
 
 
-def ranges_hierarchy(
+def build_ranges(
     column: str, labels: Sequence[str], numbers: NDArray[np.float64], grid: Grid, origin: str
 ) -> Hierarchy:
     """Return the hierarchy of rising numbers on a grid, with every run of its cells as a node.
@@ -197,7 +203,7 @@ def ranges_hierarchy(
         return grid.label(int(place_of_cell[first]), int(place_of_cell[last]), members)
 
     levels: Levels = []
-    for spans in reversed(_halves(len(place_of_cell))):
+    for spans in reversed(_halve_cells(len(place_of_cell))):
         span_of_cell = np.repeat(np.arange(len(spans)), [last - first + 1 for first, last in spans])
         levels.append((span_of_cell[cell_of_leaf], [label(*span) for span in spans]))
     root = (np.zeros(len(labels), dtype=np.int64), [STAR])
@@ -222,7 +228,7 @@ def ranges_hierarchy(
     return replace(tree, runs=runs)
 
 
-def _halves(n_cells: int) -> list[list[tuple[int, int]]]:
+def _halve_cells(n_cells: int) -> list[list[tuple[int, int]]]:
     """Return the cells in ever smaller spans, (first, last): two halves first, then cells."""
     spans = [(0, n_cells - 1)]
     levels = []

@@ -14,10 +14,10 @@ from incrowd.errors import JobError, unknown
 
 MEAN = "mean"
 KINDS = ("auto", "flat", "intervals", "ranges", "prefix", "dates", MEAN, "file")
-GRIDS = ("intervals", "ranges")  # which take numbers, from and to
+GRID_KINDS = ("intervals", "ranges")  # which take numbers, from and to
 DATE_UNITS = ("day", "month", "quarter", "year", "decade")
 DEFAULT_DATE_UNITS = ("month", "year", "decade")
-MISSING = ("refuse", "suppress")
+MISSING_CHOICES = ("refuse", "suppress")
 FILE_ENDINGS = (".csv", ".tsv", ".txt", ".json", ".toml")
 
 Number = int | float
@@ -52,15 +52,15 @@ class HierarchySpec:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise unknown("hierarchy", self.kind, KINDS)
-        if self.missing not in MISSING:
-            raise unknown("choice of missing", str(self.missing), MISSING)
+        if self.missing not in MISSING_CHOICES:
+            raise unknown("choice of missing", str(self.missing), MISSING_CHOICES)
         if self.kind == "intervals":
             self._check_intervals()
         if self.kind == "ranges":
             self._check_ranges()
         if self.kind == MEAN:
             self._check_mean()
-        if self.kind == "prefix" and not _rises(self.drops, at_least=1):
+        if self.kind == "prefix" and not _is_increasing(self.drops, at_least=1):
             raise JobError(
                 "prefix: the numbers of masked characters must be whole and rise",
                 remedy="State them as  prefix:1,3  or leave them out for a level per character.",
@@ -84,7 +84,8 @@ class HierarchySpec:
         for narrow, wide in pairwise(exact):
             if wide <= narrow or (wide / narrow).denominator != 1:
                 raise JobError(
-                    f"intervals: {_text(wide)} is no multiple of {_text(narrow)}", remedy=remedy
+                    f"intervals: {_format_number(wide)} is no multiple of {_format_number(narrow)}",
+                    remedy=remedy,
                 )
         for bound in (self.lower, self.upper):
             if bound is not None and not _is_number(bound):
@@ -140,11 +141,11 @@ class HierarchySpec:
         if kind not in KINDS or kind == "file":
             if stated.lower().endswith(FILE_ENDINGS) or "/" in stated or os.sep in stated:
                 return cls("file", path=(base or Path()) / stated, missing=missing)
-            raise _not_understood(stated)
+            raise _unknown_hierarchy_error(stated)
         words = [word.strip() for word in rest.split(",")] if colon else []
         bounds = dict(word.split("=", 1) for word in words if "=" in word)
         plain = [word for word in words if "=" not in word]
-        is_grid = kind in GRIDS
+        is_grid = kind in GRID_KINDS
         takes = ("from", "to") if is_grid else ()
         for name in bounds:
             if name not in takes:
@@ -152,13 +153,15 @@ class HierarchySpec:
         if is_grid or kind == MEAN:
             return cls(
                 kind,
-                widths=tuple(_number(word, text) for word in plain),
-                lower=_number(bounds["from"], text) if "from" in bounds else None,
-                upper=_number(bounds["to"], text) if "to" in bounds else None,
+                widths=tuple(_parse_number(word, text) for word in plain),
+                lower=_parse_number(bounds["from"], text) if "from" in bounds else None,
+                upper=_parse_number(bounds["to"], text) if "to" in bounds else None,
                 missing=missing,
             )
         if kind == "prefix":
-            return cls(kind, drops=tuple(_whole(word, text) for word in plain), missing=missing)
+            return cls(
+                kind, drops=tuple(_parse_whole(word, text) for word in plain), missing=missing
+            )
         if kind == "dates":
             return cls(kind, units=tuple(plain), missing=missing)
         if colon:
@@ -170,11 +173,13 @@ class HierarchySpec:
         if self.kind == "file":
             stated = str(self.path)
         else:
-            words = [_text(width) for width in (*self.widths, *self.drops)] + list(self.units)
+            words = [_format_number(width) for width in (*self.widths, *self.drops)] + list(
+                self.units
+            )
             if self.lower is not None:
-                words.append(f"from={_text(self.lower)}")
+                words.append(f"from={_format_number(self.lower)}")
             if self.upper is not None:
-                words.append(f"to={_text(self.upper)}")
+                words.append(f"to={_format_number(self.upper)}")
             stated = f"{self.kind}:{','.join(words)}" if words else self.kind
         return stated if self.missing == "refuse" else f"{stated},missing={self.missing}"
 
@@ -212,7 +217,7 @@ class HierarchySpec:
         (kind,) = kinds
         stated = table.pop(kind)
         lower, upper = None, None
-        if kind in GRIDS:
+        if kind in GRID_KINDS:
             lower, upper = table.pop("from", None), table.pop("to", None)
         for name in table:
             raise unknown("setting", name, [kind, "missing", "from", "to"], where="its hierarchy")
@@ -223,7 +228,7 @@ class HierarchySpec:
         if stated is True and kind != "intervals":
             stated = []
         listed = tuple(stated) if isinstance(stated, (list, tuple)) else (stated,)
-        if kind in GRIDS or kind == MEAN:
+        if kind in GRID_KINDS or kind == MEAN:
             return cls(kind, widths=listed, lower=lower, upper=upper, missing=missing)
         if kind == "prefix":
             return cls(kind, drops=listed, missing=missing)
@@ -248,19 +253,19 @@ class HierarchySpec:
             table["missing"] = self.missing
         if table == {self.kind: True} and self.kind in ("auto", "flat", "ranges", MEAN):
             return self.kind
-        if len(table) == 1 and self.path is not None and _is_plainly_a_file(table["file"]):
+        if len(table) == 1 and self.path is not None and _reads_as_file(table["file"]):
             return str(table["file"])
         return table
 
 
-def _not_understood(text: str) -> JobError:
+def _unknown_hierarchy_error(text: str) -> JobError:
     builders = [kind for kind in KINDS if kind != "file"]
     error = unknown("hierarchy", text.partition(":")[0], builders)
     error.remedy += f" Or state a file ending in {', '.join(FILE_ENDINGS)}."
     return error
 
 
-def _is_plainly_a_file(text: str) -> bool:
+def _reads_as_file(text: str) -> bool:
     try:
         return HierarchySpec.parse(text).path == Path(text)
     except JobError:
@@ -271,13 +276,13 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
 
 
-def _rises(numbers: tuple[Any, ...], at_least: int) -> bool:
+def _is_increasing(numbers: tuple[Any, ...], at_least: int) -> bool:
     if not all(type(number) is int and number >= at_least for number in numbers):
         return False
     return all(low < high for low, high in pairwise(numbers))
 
 
-def _number(word: str, text: str) -> Number:
+def _parse_number(word: str, text: str) -> Number:
     try:
         return int(word)
     except ValueError:
@@ -290,11 +295,11 @@ def _number(word: str, text: str) -> Number:
         ) from None
 
 
-def _whole(word: str, text: str) -> int:
+def _parse_whole(word: str, text: str) -> int:
     if not word.isdecimal():
         raise JobError(f"hierarchy {text!r}: {word!r} is no whole number", remedy="prefix:1,3")
     return int(word)
 
 
-def _text(number: Number | Fraction) -> str:
+def _format_number(number: Number | Fraction) -> str:
     return str(int(number)) if number == int(number) else str(float(number))

@@ -229,7 +229,7 @@ class Hierarchy:
         root = len(labels) - 1
         parent = parent_of[: len(labels)]
         parent[root] = root
-        return _numbered(name, labels, parent, values, None, origin)
+        return _renumber(name, labels, parent, values, None, origin)
 
     @classmethod
     def from_parents(
@@ -273,7 +273,7 @@ class Hierarchy:
         if weight_of:
             weights = np.asarray([float(weight_of.get(label, 1.0)) for label in labels])
         labels[root] = STAR
-        return _numbered(name, labels, parent, values, weights, origin)
+        return _renumber(name, labels, parent, values, weights, origin)
 
     @classmethod
     def from_paths(
@@ -475,7 +475,7 @@ class Hierarchy:
     @cached_property
     def _upwards(self) -> list[NDArray[np.intp]]:
         """The nodes below the root in groups of equal depth, the deepest first."""
-        return _by_depth(self.depth)
+        return _nodes_by_depth(self.depth)
 
     def _spread_up(self, rule: np.ufunc, number: NDArray[np.float64]) -> None:
         for nodes in self._upwards:
@@ -493,13 +493,13 @@ def _depth(parent: NDArray[Any], root: int) -> NDArray[np.int32]:
     return depth
 
 
-def _by_depth(depth: NDArray[np.int32]) -> list[NDArray[np.intp]]:
+def _nodes_by_depth(depth: NDArray[np.int32]) -> list[NDArray[np.intp]]:
     order = np.argsort(-depth, kind="stable")
     cuts = np.flatnonzero(np.diff(depth[order])) + 1
     return np.split(order, cuts)[:-1]
 
 
-def _numbered(
+def _renumber(
     name: str,
     labels: Sequence[str],
     parent: NDArray[np.int64],
@@ -515,7 +515,7 @@ def _numbered(
     height = np.zeros(n_nodes, dtype=np.int32)
     first_leaf = np.full(n_nodes, n_nodes, dtype=np.int64)
     first_leaf[leaves] = leaves
-    for nodes in _by_depth(_depth(parent, root)):
+    for nodes in _nodes_by_depth(_depth(parent, root)):
         np.maximum.at(height, parent[nodes], height[nodes] + 1)
         np.minimum.at(first_leaf, parent[nodes], first_leaf[nodes])
     inner = np.flatnonzero(~is_leaf)

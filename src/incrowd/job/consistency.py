@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, cast
 
-from incrowd.encoding.personal_k import columns_of
+from incrowd.encoding.personal_k import columns_of_rules
 from incrowd.errors import JobError, unknown
 from incrowd.guarantees.shapes import SETS, TABLES, TRANSACTIONS
 from incrowd.guarantees.table import TableGuarantee
@@ -114,7 +114,7 @@ def _refuse_wishes(job: Job) -> None:
             f"column {k_column!r} holds each person's k and is {job.schema.roles[k_column]}",
             remedy="The k column is never released: take its role away.",
         )
-    telling = [column for column in columns_of(rules) if column in job.schema.sensitive]
+    telling = [column for column in columns_of_rules(rules) if column in job.schema.sensitive]
     if telling and not promise.k_from_sensitive:
         raise JobError(
             f"a rule for k looks at the sensitive column {telling[0]!r}: how much of a row is "

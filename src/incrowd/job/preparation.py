@@ -13,15 +13,15 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.encoding.bins import binned, proposed_bins
-from incrowd.encoding.one_hot import SET_BIT, one_hot
+from incrowd.encoding.bins import bin_columns, propose_bins
+from incrowd.encoding.one_hot import SET_BIT, encode_one_hot
 from incrowd.encoding.rows import Rows
 from incrowd.guarantees.table import TableGuarantee
 from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.job.job import Job
 from incrowd.methods.base import TableMethod
 from incrowd.methods.shared.shown_columns import FLAT
-from incrowd.tables.read import formula_cells
+from incrowd.tables.read import count_formula_cells
 from incrowd.tables.schema import Schema
 from incrowd.tables.table import Table
 
@@ -47,7 +47,7 @@ def prepare(job: Job, table: Table) -> Prepared:
     bins = dict(job.bins)
     method = cast(TableMethod, job.method)
     if method.masks_cells:
-        bins |= proposed_bins(table, job.schema.quasi, bins)
+        bins |= propose_bins(table, job.schema.quasi, bins)
     return prepared(table, job.schema, bins, job.hierarchies, is_bit=method.masks_bits)
 
 
@@ -61,10 +61,10 @@ def prepared(
 ) -> Prepared:
     """Return a table with columns cut into bins and, with ``is_bit``, into bits."""
     specs = dict(hierarchies or {})
-    table, notes = binned(table, {name: count for name, count in bins.items() if count})
+    table, notes = bin_columns(table, {name: count for name, count in bins.items() if count})
     if not is_bit:
         return Prepared(table, schema, specs, bins, notes=tuple(notes))
-    bits = one_hot(table, schema.quasi)
+    bits = encode_one_hot(table, schema.quasi)
     specs = {name: spec for name, spec in specs.items() if name not in schema.quasi}
     specs |= dict.fromkeys(bits.names, HierarchySpec(FLAT))
     return Prepared(
@@ -120,7 +120,7 @@ def notes_on_columns(job: Job, table: Table) -> list[str]:
                 f"column {name!r} looks like an identifier and repeats: if it tells people apart, "
                 f"say --person {name}, so that groups count people instead of rows"
             )
-    for name, n_cells in formula_cells(table).items():
+    for name, n_cells in count_formula_cells(table).items():
         if name in schema.published:
             notes.append(
                 f"column {name!r}: {n_cells} cells would run as formulas in a spreadsheet; "

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from incrowd.encoding.one_hot import bit_name, categories
+from incrowd.encoding.one_hot import bit_name, encode_categories
 from incrowd.errors import DataError, JobError
 from incrowd.sets.build import Pairs, from_pairs
 from incrowd.sets.format import FRAME_KINDS, Room, SetFile, SetFormat, SetOptions
@@ -130,7 +130,7 @@ def sets_of_columns(table: Table, columns: Sequence[str]) -> Sets:
         raise JobError(
             "columns for sets are missing or stated twice", remedy="Name each column once."
         )
-    found = categories(table, columns)
+    found = encode_categories(table, columns)
     names = [bit_name(name, value) for name, values in found.blocks.items() for value in values]
     if len(set(names)) < len(names):
         raise DataError(

@@ -20,7 +20,7 @@ from incrowd.errors import DataError
 from incrowd.sets.build import Pairs, from_pairs
 from incrowd.sets.format import BLANKS, MTX, NONZERO, NPZ, Room, SetFile, SetFormat, SetOptions
 from incrowd.sets.text import Block, blocks, newline_of, pass_comments
-from incrowd.tables.text import TextStream, opened
+from incrowd.tables.text import TextStream, open_stream
 
 _SAVE = "Save it with scipy.sparse.save_npz(path, matrix.tocsr())."
 _VALUES = (
@@ -203,7 +203,7 @@ def read_mtx(path: Path, options: SetOptions, names: Names) -> SetFile:
     rows: list[NDArray[np.int32]] = []
     items: list[NDArray[np.int32]] = []
     values: list[NDArray[np.float64]] = []
-    with opened(path, "utf-8") as stream:
+    with open_stream(path, "utf-8") as stream:
         stored = SetFormat(MTX, stream.compression, newline=newline_of(stream))
         field, symmetry = _banner(stream, where)
         first_line = 1 + pass_comments(stream)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import types
 
-from incrowd.codes import numbered
+from incrowd.codes import factorize
 from incrowd.errors import DataError
 from incrowd.sets.sets import IN_MEMORY, Growing, Sets, Shelf
 
@@ -201,7 +201,7 @@ def united(first: pa.Array, second: pa.Array) -> tuple[pa.Array, Any, Any]:
     """Return the names of both, and the number that each name of either has in them."""
     if first.type != second.type:
         first, second = first.cast(pa.string()), second.cast(pa.string())
-    cells = numbered(pa.chunked_array([first, second]))
+    cells = factorize(pa.chunked_array([first, second]))
     return cells.values, cells.codes[: len(first)], cells.codes[len(first) :]
 
 

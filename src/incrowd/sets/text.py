@@ -29,8 +29,14 @@ from incrowd.sets.format import (
 from incrowd.sets.names import NameCoder, places_in, renumber, whole_if_all_are
 from incrowd.sets.sets import BIPARTITE, IN_MEMORY, Growing, Shelf
 from incrowd.tables.read import check_text
-from incrowd.tables.sniff import DELIMITERS, check_names, records, stated_delimiter, unclosed
-from incrowd.tables.text import MAX_CELL_BYTES, TextStream, opened
+from incrowd.tables.sniff import (
+    DELIMITERS,
+    check_names,
+    parse_delimiter,
+    records,
+    unclosed_quote_error,
+)
+from incrowd.tables.text import MAX_CELL_BYTES, TextStream, open_stream
 
 WHOLE_LINES = ""
 """The delimiter of a file with one cell a line."""
@@ -116,7 +122,7 @@ def blocks(stream: TextStream, delimiter: str, where: str, first_line: int = 1) 
         raw = rest + piece
         cut = _last_line_end(raw, is_ended)
         if cut == 0 and raw and is_ended:
-            raise unclosed(where, first_line + _n_lines(raw[: raw.rindex(b'"')]))
+            raise unclosed_quote_error(where, first_line + _n_lines(raw[: raw.rindex(b'"')]))
         if len(raw) - cut > _MOST_LINE_BYTES:
             raise DataError(
                 f"{where}: line {first_line + _n_lines(raw[:cut]):,} is longer than "
@@ -269,7 +275,7 @@ def read_baskets(
     stored: SetFormat | None = None
     for path in source.parts:
         check_text(path)
-        with opened(path, options.encoding) as stream:
+        with open_stream(path, options.encoding) as stream:
             if stored is None:
                 stored = SetFormat(BASKETS, stream.compression, newline=newline_of(stream))
             for block in blocks(stream, BLANKS, str(path)):
@@ -311,7 +317,7 @@ def read_edges(
     notes = []
     for path in source.parts:
         check_text(path)
-        with opened(path, options.encoding) as stream:
+        with open_stream(path, options.encoding) as stream:
             first_line = 1 + pass_comments(stream)
             if first_line > 1:
                 notes.append(f"{path}: {first_line - 1:,} lines of comments are left out")
@@ -394,7 +400,7 @@ def read_listed(path: Path, options: SetOptions) -> pa.Array | None:
         return None
     room = Room(options, str(path))
     names = NameCoder()
-    with opened(path, "utf-8") as stream:
+    with open_stream(path, "utf-8") as stream:
         for block in blocks(stream, WHOLE_LINES, str(path)):
             block.require_width(1, "Give one name a line.")
             room.require(names.n_entries + len(block.begins), 0, 0)
@@ -446,7 +452,7 @@ def _edge_dialect(
     lines = sample.splitlines(keepends=True)
     lines = lines if is_whole or len(lines) < 2 else lines[:-1]
     if options.delimiter is not None:
-        delimiter = BLANKS if options.delimiter == BLANKS else stated_delimiter(options.delimiter)
+        delimiter = BLANKS if options.delimiter == BLANKS else parse_delimiter(options.delimiter)
     else:
         delimiter = _edge_delimiter(lines[:_SAMPLE_LINES], where, ending)
     block = first_block(sample, is_whole, delimiter, where, first_line)

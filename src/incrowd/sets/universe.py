@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from incrowd.encoding.personal_k import personal_k
+from incrowd.encoding.personal_k import read_k_column
 from incrowd.errors import DataError, JobError
 from incrowd.sets.build import sort_in_rows
 from incrowd.sets.names import in_order, item_names_of, renumber, row_names_of
@@ -68,7 +68,7 @@ def read_row_k(path: str | Path, sets: Sets) -> NDArray[np.int32]:
     """
     table = read_table(Path(path), header=True)
     table.require(["row", "k"], str(path))
-    k = personal_k(table, "k")
+    k = read_k_column(table, "k")
     names = labels_of(table.frame.column("row"))
     known = row_names_of(sets).cast(pa.string())
     place = pc.fill_null(pc.index_in(names, known), -1).to_numpy()

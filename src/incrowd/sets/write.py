@@ -23,7 +23,7 @@ from incrowd.sets.build import sort_in_rows
 from incrowd.sets.format import BASKETS, BLANKS, EDGES, LISTS, MTX, NPZ, PAIRS, SetFormat
 from incrowd.sets.names import in_order, item_names_of, row_names_of
 from incrowd.sets.sets import BIPARTITE, Sets, item_counts, row_blocks
-from incrowd.tables.write import joined_bytes, packed
+from incrowd.tables.write import compressed_stream, join_bytes
 
 _BLOCK_ENTRIES = 1 << 20  # fixed, since row groups show in the bytes of a file
 _BLOCK_BYTES = 1 << 28  # fewer entries at once where names are long, as those of large parts
@@ -61,7 +61,7 @@ def write_files(
         names = beside[ending]
         with _on_disk(listed) as file:
             for block in _text_blocks(names):
-                file.write(joined_bytes(pc.binary_join_element_wise(block, "\n", "")))
+                file.write(join_bytes(pc.binary_join_element_wise(block, "\n", "")))
         written.append(listed)
     return written
 
@@ -175,19 +175,19 @@ def _typed(names: pa.Array, type_name: str) -> pa.Array:
 
 def _write_baskets(named: _Named, file: Any, format: SetFormat, is_generalized: bool) -> None:
     texts = _quoted(named.names, BLANKS, is_generalized)
-    with packed(file, format.compression) as stream:
+    with compressed_stream(file, format.compression) as stream:
         for _, _, starts, items in named.rows():
             cells = texts.take(pa.array(items))
             offsets = pa.array(starts.astype(np.int32))
             lines = pc.binary_join(pa.ListArray.from_arrays(offsets, cells), " ")
-            stream.write(joined_bytes(pc.binary_join_element_wise(lines, format.newline, "")))
+            stream.write(join_bytes(pc.binary_join_element_wise(lines, format.newline, "")))
 
 
 def _write_edges(named: _Named, file: Any, format: SetFormat, is_generalized: bool) -> None:
     is_plain = is_generalized and format.delimiter == BLANKS
     item_texts = _quoted(named.names, format.delimiter, is_plain)
     row_texts = _quoted(row_names_of(named.sets), format.delimiter)
-    with packed(file, format.compression) as stream:
+    with compressed_stream(file, format.compression) as stream:
         if format.has_header:
             top = pa.array([format.row_column or "row", format.item_column or "item"])
             cells = _quoted(top, format.delimiter).to_pylist()
@@ -196,11 +196,11 @@ def _write_edges(named: _Named, file: Any, format: SetFormat, is_generalized: bo
             lines = pc.binary_join_element_wise(
                 row_texts.take(pa.array(rows)), item_texts.take(pa.array(items)), format.delimiter
             )
-            stream.write(joined_bytes(pc.binary_join_element_wise(lines, format.newline, "")))
+            stream.write(join_bytes(pc.binary_join_element_wise(lines, format.newline, "")))
 
 
 def _write_mtx(named: _Named, file: Any, format: SetFormat) -> None:
-    with packed(file, format.compression) as stream:
+    with compressed_stream(file, format.compression) as stream:
         head = (
             "%%MatrixMarket matrix coordinate pattern general",
             (f"{named.sets.n_rows} {len(named.names)} {named.sets.n_entries}"),
@@ -212,7 +212,7 @@ def _write_mtx(named: _Named, file: Any, format: SetFormat) -> None:
                 pa.array(items.astype(np.int64) + 1).cast(pa.string()),
                 " ",
             )
-            stream.write(joined_bytes(pc.binary_join_element_wise(lines, format.newline, "")))
+            stream.write(join_bytes(pc.binary_join_element_wise(lines, format.newline, "")))
 
 
 # ── Parquet ─────────────────────────────────────────────────────────────────────────────────

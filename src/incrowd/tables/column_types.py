@@ -28,7 +28,7 @@ ISO_DATE = (
 
 KINDS = ("integer", "decimal", "date", "boolean", "code", "category", "empty")
 
-NEARLY = 0.9
+DOMINANT_SHARE = 0.9
 """The share of cells that must fit a kind for the others to be called odd."""
 
 _SHOWN = 5  # odd rows and odd values that are named
@@ -82,7 +82,9 @@ def kind_of_values(
     """
     values = _plain(values)
     labels = labels_of(values)
-    is_missing = _mask(pc.is_null(labels)) | _mask(pc.is_in(labels, _texts(["", *missing_values])))
+    is_missing = _to_mask(pc.is_null(labels)) | _to_mask(
+        pc.is_in(labels, _to_strings(["", *missing_values]))
+    )
     n_missing = int(counts[is_missing].sum())
     labels, counts = labels.filter(pa.array(~is_missing)), counts[~is_missing]
     if len(labels) == 0:
@@ -95,15 +97,15 @@ def kind_of_values(
     for is_fitting in (_is_number, _is_date):
         fits = is_fitting(trimmed)
         n_fitting = int(counts[fits].sum())
-        if n_fitting < NEARLY * n_cells or n_fitting == 0:
+        if n_fitting < DOMINANT_SHARE * n_cells or n_fitting == 0:
             continue
-        kind = _kind_among(trimmed.filter(pa.array(fits)))
+        kind = _numeric_or_date_kind(trimmed.filter(pa.array(fits)))
         if n_fitting == n_cells:
             return ColumnKind(kind, len(labels), n_missing)
         odd = values.filter(pa.array(~is_missing)).filter(pa.array(~fits))
         odd_rows = np.zeros(0, dtype=np.int64)
         if column is not None:
-            odd_rows = np.flatnonzero(_mask(pc.is_in(_plain(column), odd)))[:_SHOWN] + 1
+            odd_rows = np.flatnonzero(_to_mask(pc.is_in(_plain(column), odd)))[:_SHOWN] + 1
         return ColumnKind(
             "category",
             len(labels),
@@ -140,12 +142,12 @@ def labels_of(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     if pa.types.is_date64(kind):
         column = column.cast(pa.date32())
     labels = column.cast(pa.string())
-    return _without_zeros(labels) if pa.types.is_time(kind) else labels
+    return _strip_zeros(labels) if pa.types.is_time(kind) else labels
 
 
 def parse_numbers(labels: Iterable[str | None] | pa.Array) -> NDArray[np.float64]:
     """Return the number behind each label, NaN where it is none; blanks around it do not matter."""
-    texts = pc.utf8_trim_whitespace(_texts(labels))
+    texts = pc.utf8_trim_whitespace(_to_strings(labels))
     is_number = pc.fill_null(pc.match_substring_regex(texts, f"^{NUMBER}$"), False)
     digits = pc.utf8_ltrim(pc.if_else(is_number, texts, pa.scalar(None, pa.string())), "+")
     numbers = np.array(pc.fill_null(digits.cast(pa.float64()), np.nan).to_numpy(), dtype=np.float64)
@@ -165,13 +167,13 @@ def parse_dates(labels: Iterable[str | None]) -> list[date | None]:
 # ── judging distinct values ─────────────────────────────────────────────────────────────────
 
 
-def _kind_among(numbers_or_dates: pa.Array) -> str:
+def _numeric_or_date_kind(numbers_or_dates: pa.Array) -> str:
     """Name the kind of values that are all numbers or all dates."""
     if not _is_number(numbers_or_dates[:1])[0]:
         return "date"
-    if _mask(pc.ascii_is_decimal(numbers_or_dates)).all():
+    if _to_mask(pc.ascii_is_decimal(numbers_or_dates)).all():
         lengths = pc.binary_length(numbers_or_dates).to_numpy()
-        has_zero = _mask(pc.starts_with(numbers_or_dates, "0")) & (lengths > 1)
+        has_zero = _to_mask(pc.starts_with(numbers_or_dates, "0")) & (lengths > 1)
         return "code" if has_zero.any() or lengths.max() > _LONGEST_INTEGER else "integer"
     is_integer = _matches(numbers_or_dates, f"[+-]?[0-9]{{1,{_LONGEST_INTEGER}}}")
     return "integer" if is_integer.all() else "decimal"
@@ -186,7 +188,7 @@ def _is_date(trimmed: pa.Array) -> NDArray[np.bool_]:
     days = pc.utf8_slice_codeunits(trimmed.filter(pa.array(shaped)), 0, 10)
     missing_days = [day for day in pc.unique(days).to_pylist() if _day(day) is None]
     if missing_days:  # the 30th of February has the shape of a date
-        shaped[shaped] = ~_mask(pc.is_in(days, _texts(missing_days)))
+        shaped[shaped] = ~_to_mask(pc.is_in(days, _to_strings(missing_days)))
     return shaped
 
 
@@ -223,13 +225,13 @@ def _float_labels(column: pa.Array) -> pa.Array:
 def _timestamp_labels(column: pa.Array) -> pa.Array:
     in_utc = column.type.tz is not None
     texts = column.cast(pa.timestamp(column.type.unit)).cast(pa.string())
-    texts = _without_zeros(pc.replace_substring(texts, " ", "T"))
+    texts = _strip_zeros(pc.replace_substring(texts, " ", "T"))
     if in_utc:
         return pc.binary_join_element_wise(texts, "Z", "")
     return pc.replace_substring_regex(texts, "T00:00:00$", "")
 
 
-def _without_zeros(texts: pa.Array) -> pa.Array:
+def _strip_zeros(texts: pa.Array) -> pa.Array:
     """Cut zeros at the end of a fraction of a second, and the point if nothing is left."""
     shorter = pc.replace_substring_regex(texts, r"(\.[0-9]*[1-9])0+$", r"\1")
     return pc.replace_substring_regex(shorter, r"\.0+$", "")
@@ -248,15 +250,15 @@ def _plain(column: Any) -> Any:
     return column
 
 
-def _texts(labels: Iterable[str | None] | pa.Array) -> pa.Array:
+def _to_strings(labels: Iterable[str | None] | pa.Array) -> pa.Array:
     return labels if isinstance(labels, pa.Array) else pa.array(list(labels), pa.string())
 
 
 def _matches(texts: pa.Array, pattern: str) -> NDArray[np.bool_]:
     """Return which texts fit the pattern from end to end."""
-    return _mask(pc.match_substring_regex(texts, f"^({pattern})$"))
+    return _to_mask(pc.match_substring_regex(texts, f"^({pattern})$"))
 
 
-def _mask(flags: Any) -> NDArray[np.bool_]:
+def _to_mask(flags: Any) -> NDArray[np.bool_]:
     copied = {} if isinstance(flags, pa.ChunkedArray) else {"zero_copy_only": False}
     return np.array(flags.to_numpy(**copied), dtype=np.bool_)

@@ -23,30 +23,30 @@ BLOCK_ROWS = 1 << 16
 _PART_BYTES = 1 << 30  # of strings in one array, well below what 32-bit offsets can address
 
 
-def settled(frame: pa.Table, where: str) -> pa.Table:
+def normalize_table(frame: pa.Table, where: str) -> pa.Table:
     """Return the table with plain types, no metadata and nulls for all that is missing.
 
     Integers, floats, decimals, booleans, dates, times and strings stay what they are;
     dictionaries are decoded. Raises DataError for nested and other types, for names that are
     empty or occur twice, for no rows or columns and for cells beyond the limits.
     """
-    refuse_types(frame.schema, where)
+    refuse_unsupported_types(frame.schema, where)
     if frame.num_rows == 0:
         raise DataError(f"{where}: there is no row", remedy="Give a table with rows.")
-    faults = CellFaults(where)
-    plain = settled_block(frame)
+    faults = CellChecks(where)
+    plain = normalize_block(frame)
     faults.look(plain)
     faults.refuse()
     return plain
 
 
-def settled_block(block: pa.Table) -> pa.Table:
+def normalize_block(block: pa.Table) -> pa.Table:
     """Return some rows with plain types and nulls; the types are the same for any of the rows."""
-    columns = [_settled(column) for column in block.columns]
+    columns = [_normalize_column(column) for column in block.columns]
     return pa.table(columns, names=list(block.column_names))
 
 
-def plain_zeros(block: pa.Table) -> pa.Table:
+def drop_signed_zeros(block: pa.Table) -> pa.Table:
     """Return the rows with 0.0 for every −0.0: one value to whoever counts, two in a file."""
     for number, field in enumerate(block.schema):
         if types.is_floating(field.type):
@@ -55,7 +55,7 @@ def plain_zeros(block: pa.Table) -> pa.Table:
     return block
 
 
-class CellFaults:
+class CellChecks:
     """What settled cells must not be, looked for block by block: too long, or with a NUL."""
 
     def __init__(self, where: str) -> None:
@@ -83,7 +83,7 @@ class CellFaults:
             )
 
 
-def refuse_types(schema: pa.Schema, where: str) -> None:
+def refuse_unsupported_types(schema: pa.Schema, where: str) -> None:
     """Raise for columns that no table of values has: none, too many, unnamed, nested, binary."""
     if not len(schema):
         raise DataError(f"{where}: there is no column", remedy="Give a table with columns.")
@@ -96,18 +96,18 @@ def refuse_types(schema: pa.Schema, where: str) -> None:
     for field in schema:
         if types.is_nested(field.type):
             raise DataError(
-                f"{where}: column {field.name!r} is nested ({_short(field.type)})",
+                f"{where}: column {field.name!r} is nested ({_shorten(field.type)})",
                 remedy="Give each value a column of its own, or leave the column out.",
             )
         if not _is_known(field.type):
             raise DataError(
-                f"{where}: column {field.name!r} has the type {_short(field.type)}, which is not "
+                f"{where}: column {field.name!r} has the type {_shorten(field.type)}, which is not "
                 "supported",
                 remedy="Turn it into numbers, text or dates, or leave the column out.",
             )
 
 
-def fresh(frame: pa.Table) -> pa.Table:
+def copy_detached(frame: pa.Table) -> pa.Table:
     """Return the same rows in new arrays that hold nothing else.
 
     Neither unused categories nor metadata come along, nor rows around a slice, nor what lies in
@@ -119,12 +119,14 @@ def fresh(frame: pa.Table) -> pa.Table:
     for start in range(0, max(1, frame.num_rows), BLOCK_ROWS):
         block = frame.slice(start, BLOCK_ROWS)
         rows = pa.array(np.arange(block.num_rows, dtype=np.int64))
-        columns = [_blanked(_decoded(column).take(rows)) for column in block.columns]
+        columns = [
+            _overwrite_nulls(_decode_dictionary(column).take(rows)) for column in block.columns
+        ]
         blocks.append(pa.table(columns, names=names).combine_chunks())
     return pa.concat_tables(blocks)
 
 
-def _blanked(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _overwrite_nulls(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Put a value that the column shows anyway under its nulls."""
     if column.null_count == 0 or types.is_null(column.type):
         return column
@@ -135,13 +137,13 @@ def _blanked(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(pc.is_valid(column), column.fill_null(shown), nothing)
 
 
-def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _decode_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
     is_dictionary = types.is_dictionary(column.type)
     return column.cast(column.type.value_type) if is_dictionary else column
 
 
-def _settled(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    column = _decoded(column)
+def _normalize_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    column = _decode_dictionary(column)
     kind = column.type
     if types.is_float16(kind):
         column = column.cast(pa.float32())
@@ -149,7 +151,7 @@ def _settled(column: pa.ChunkedArray) -> pa.ChunkedArray:
         column = column.cast(pa.date32())
     elif types.is_large_string(kind) or kind == pa.string_view():
         wide = column.cast(pa.large_string())
-        parts = [part for chunk in wide.chunks for part in _narrowed(chunk)]
+        parts = [part for chunk in wide.chunks for part in _narrow(chunk)]
         column = pa.chunked_array(parts, pa.string())
     is_absent = None
     if types.is_string(column.type):
@@ -161,11 +163,11 @@ def _settled(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column
 
 
-def _narrowed(chunk: pa.Array) -> list[pa.Array]:
+def _narrow(chunk: pa.Array) -> list[pa.Array]:
     """Cast large strings to strings, in parts that 32-bit offsets can address."""
     if chunk.nbytes > _PART_BYTES and len(chunk) > 1:
         half = len(chunk) // 2
-        return [*_narrowed(chunk.slice(0, half)), *_narrowed(chunk.slice(half))]
+        return [*_narrow(chunk.slice(0, half)), *_narrow(chunk.slice(half))]
     return [chunk.cast(pa.string())]
 
 
@@ -179,7 +181,7 @@ def _is_known(kind: pa.DataType) -> bool:
     return bool(is_number or is_time or types.is_boolean(kind) or types.is_null(kind))
 
 
-def _short(kind: pa.DataType) -> str:
+def _shorten(kind: pa.DataType) -> str:
     text = str(kind).replace("\n", " ")
     return text if len(text) <= 60 else text[:59] + "…"
 
@@ -217,7 +219,7 @@ def from_frame(frame: Any, *, missing_values: tuple[str, ...] = ()) -> tuple[Tab
     elif dependencies.is_polars_dataframe(frame):
         taken, kind = frame.to_arrow(), "polars"
     elif dependencies.is_polars_lazyframe(frame):
-        taken, kind = _collected(frame), "polars"
+        taken, kind = _collect(frame), "polars"
     elif isinstance(frame, pa.Table):
         taken, kind = frame, "pyarrow"
     else:
@@ -225,7 +227,7 @@ def from_frame(frame: Any, *, missing_values: tuple[str, ...] = ()) -> tuple[Tab
             f"{type(frame).__name__} is not a frame that can be read",
             remedy=f"Give a frame of {', '.join(FRAME_KINDS)}, or the path of a file.",
         )
-    plain = settled(taken, _WHERE)
+    plain = normalize_table(taken, _WHERE)
     return Table(plain, Format("arrow"), tuple(missing_values), _WHERE), kind
 
 
@@ -240,7 +242,7 @@ def to_frame(table: pa.Table, kind: str) -> Any:
     In pandas, whole numbers and booleans with missing values are nullable (Int64, boolean): as
     floats or objects they would come back as something else.
     """
-    plain = fresh(table)
+    plain = copy_detached(table)
     if kind == "pyarrow":
         return plain
     if kind == "polars":
@@ -252,7 +254,7 @@ def to_frame(table: pa.Table, kind: str) -> Any:
     raise ValueError(f"no frame is of the kind {kind!r}")
 
 
-def _collected(frame: Any) -> pa.Table:
+def _collect(frame: Any) -> pa.Table:
     from polars.exceptions import PolarsError
 
     try:

@@ -19,23 +19,9 @@ import pyarrow.compute as pc
 
 from incrowd.errors import DataError
 from incrowd.tables.column_types import NUMBER
-from incrowd.tables.frames import CellFaults, refuse_types, settled_block
-from incrowd.tables.sniff import MAX_COLUMNS
+from incrowd.tables.frames import CellChecks, normalize_block, refuse_unsupported_types
 from incrowd.tables.table import MANIFEST, SUCCESS, Format, Table, format_by_suffix
-from incrowd.tables.text import MAX_CELL_BYTES, open_text, text_tables
-
-__all__ = [
-    "MAX_CELL_BYTES",
-    "MAX_COLUMNS",
-    "RowSource",
-    "check_file",
-    "check_text",
-    "formula_cells",
-    "open_rows",
-    "read_table",
-    "reason_of",
-    "without_rows",
-]
+from incrowd.tables.text import detect_text_format, read_text_blocks
 
 BATCH_ROWS = 1 << 16
 """Rows of a Parquet file that are decoded at a time."""
@@ -49,8 +35,8 @@ _NOT_TEXT = {
     b"\xff\xff\xff\xff": "an Arrow stream",
     b"SQLite format 3\0": "a SQLite database",
 }
-_SPREADSHEET_RUNS = r"^([=+@-].|[\t\r])"
-_NUMBER_ALL_THE_SAME = rf"^({NUMBER}|[+-]?[0-9][0-9.,]*) ?%?$"
+_FORMULA_START = r"^([=+@-].|[\t\r])"
+_SIGNED_NUMBER = rf"^({NUMBER}|[+-]?[0-9][0-9.,]*) ?%?$"
 
 
 @dataclass(frozen=True)
@@ -90,7 +76,7 @@ def read_table(
     )
     tables = list(source.tables)
     if not tables:
-        raise without_rows(str(path), source.format)
+        raise no_rows_error(str(path), source.format)
     return Table(pa.concat_tables(tables), source.format, tokens, path.name)
 
 
@@ -105,12 +91,12 @@ def open_rows(
     """Open a file to read it in blocks, as ``read_table`` reads it; it may turn out to be empty."""
     check_file(path)
     by_name = format_by_suffix(path)
-    with _system_errors_told(path):
+    with _system_errors_as_data_errors(path):
         if by_name.kind != "csv":
             schema, stored = _typed_head(path, by_name.kind)
             return RowSource(schema, stored, _typed_tables(path, by_name.kind))
         check_text(path)
-        dialect, stored = open_text(
+        dialect, stored = detect_text_format(
             path,
             delimiter=delimiter,
             encoding=encoding,
@@ -121,13 +107,13 @@ def open_rows(
     schema = pa.schema([(name, pa.string()) for name in dialect.names])
 
     def tables() -> Iterator[pa.Table]:
-        with _system_errors_told(path):
-            yield from text_tables(path, encoding, dialect)
+        with _system_errors_as_data_errors(path):
+            yield from read_text_blocks(path, encoding, dialect)
 
     return RowSource(schema, stored, tables())
 
 
-def without_rows(where: str, stored: Format) -> DataError:
+def no_rows_error(where: str, stored: Format) -> DataError:
     """Return the error for a file that has columns and nothing else."""
     if stored.kind != "csv":
         return DataError(f"{where}: there is no row", remedy="Give a table with rows.")
@@ -135,7 +121,7 @@ def without_rows(where: str, stored: Format) -> DataError:
     return DataError(f"{where}: {what}", remedy="Give a file with rows.")
 
 
-def formula_cells(table: Table) -> dict[str, int]:
+def count_formula_cells(table: Table) -> dict[str, int]:
     """Count, per column, cells that a spreadsheet would run as formulas; no column without any.
 
     They begin with ``=``, ``+``, ``-`` or ``@`` and are no numbers, or with a tab or a carriage
@@ -147,8 +133,8 @@ def formula_cells(table: Table) -> dict[str, int]:
             continue
         counted = pc.value_counts(column)
         values, counts = counted.field("values"), counted.field("counts")
-        runs = pc.match_substring_regex(values, _SPREADSHEET_RUNS)
-        is_number = pc.match_substring_regex(values, _NUMBER_ALL_THE_SAME)
+        runs = pc.match_substring_regex(values, _FORMULA_START)
+        is_number = pc.match_substring_regex(values, _SIGNED_NUMBER)
         n_cells = pc.sum(counts.filter(pc.and_not(runs, is_number))).as_py() or 0
         if n_cells:
             found[name] = n_cells
@@ -160,7 +146,7 @@ def check_file(path: Path, *, may_be_empty: bool = False) -> None:
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError):
-        near = _near_names(path)
+        near = _similar_names(path)
         raise DataError(
             f"{path}: there is no such file",
             remedy=f"Did you mean {' or '.join(near)}?" if near else "Check the path.",
@@ -182,7 +168,7 @@ def check_file(path: Path, *, may_be_empty: bool = False) -> None:
         raise DataError(f"{path}: the file is empty", remedy="Give a file with rows.")
 
 
-def _near_names(path: Path) -> list[str]:
+def _similar_names(path: Path) -> list[str]:
     try:
         names = [entry.name for entry in path.parent.iterdir()]
     except (OSError, ValueError):
@@ -205,27 +191,31 @@ def check_text(path: Path) -> None:
 
 
 def _typed_head(path: Path, kind: str) -> tuple[pa.Schema, Format]:
-    with path.open("rb") as file, _damage_told(path, kind):
-        source = _opened(file, kind, path)
-        schema = settled_block(_schema_of(source).empty_table()).schema
+    with path.open("rb") as file, _damage_as_data_errors(path, kind):
+        source = _open_typed(file, kind, path)
+        schema = normalize_block(_schema_of(source).empty_table()).schema
         return schema, Format(kind, is_stream=isinstance(source, pa.RecordBatchReader))
 
 
 def _typed_tables(path: Path, kind: str) -> Iterator[pa.Table]:
-    faults = CellFaults(str(path))
-    with _system_errors_told(path), path.open("rb") as file, _damage_told(path, kind):
-        for batch in _batches(_opened(file, kind, path)):
+    faults = CellChecks(str(path))
+    with (
+        _system_errors_as_data_errors(path),
+        path.open("rb") as file,
+        _damage_as_data_errors(path, kind),
+    ):
+        for batch in _batches(_open_typed(file, kind, path)):
             if batch.num_rows:
                 table = pa.Table.from_batches([batch])
                 table.validate(full=True)
-                table = settled_block(table)
+                table = normalize_block(table)
                 faults.look(table)
                 yield table
     faults.refuse()
 
 
 @contextmanager
-def _system_errors_told(path: Path) -> Iterator[None]:
+def _system_errors_as_data_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:  # of the system: those of pyarrow have been told apart by now
@@ -233,7 +223,7 @@ def _system_errors_told(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _damage_told(path: Path, kind: str) -> Iterator[None]:
+def _damage_as_data_errors(path: Path, kind: str) -> Iterator[None]:
     try:
         yield
     except DataError:
@@ -252,7 +242,7 @@ def _damage_told(path: Path, kind: str) -> Iterator[None]:
         ) from None
 
 
-def _opened(file: Any, kind: str, path: Path) -> Any:
+def _open_typed(file: Any, kind: str, path: Path) -> Any:
     """Return pyarrow's reader of a Parquet or Arrow file whose columns are all of known types."""
     if kind == "parquet":
         from pyarrow import parquet
@@ -268,7 +258,7 @@ def _opened(file: Any, kind: str, path: Path) -> Any:
             )
         is_stream = not head.startswith(b"ARROW1")
         source = pa.ipc.open_stream(file) if is_stream else pa.ipc.open_file(file)
-    refuse_types(_schema_of(source), str(path))
+    refuse_unsupported_types(_schema_of(source), str(path))
     return source
 
 
@@ -324,7 +314,7 @@ def data_files(folder: Path) -> list[Path]:
         raise DataError(f"{folder}: it cannot be read ({reason_of(error)})") from None
     names = {entry.name for entry in entries}
     if SUCCESS not in names and names.intersection(_UNFINISHED):
-        raise not_whole(str(folder))
+        raise incomplete_folder_error(str(folder))
     parts = [entry for entry in entries if not entry.name.startswith(("_", "."))]
     for entry in parts:
         if entry.is_dir():
@@ -372,7 +362,7 @@ def open_location(
                 missing_values=missing_values,
             )
             if source.schema != first.schema:
-                raise other_columns(str(path), source.schema, paths[0].name, first.schema)
+                raise different_columns_error(str(path), source.schema, paths[0].name, first.schema)
             yield source
 
     def tables() -> Iterator[pa.Table]:
@@ -382,12 +372,12 @@ def open_location(
                 n_rows += table.num_rows
                 yield table
         if not n_rows:
-            raise without_rows(str(location), stored)
+            raise no_rows_error(str(location), stored)
 
     return replace(first, tables=tables())
 
 
-def not_whole(location: str) -> DataError:
+def incomplete_folder_error(location: str) -> DataError:
     """Return the error for a folder without the mark that all of it is there."""
     return DataError(
         f"{location}: the folder is not whole: there is no {SUCCESS} in it",
@@ -395,7 +385,9 @@ def not_whole(location: str) -> DataError:
     )
 
 
-def other_columns(name: str, schema: pa.Schema, first: str, expected: pa.Schema) -> DataError:
+def different_columns_error(
+    name: str, schema: pa.Schema, first: str, expected: pa.Schema
+) -> DataError:
     """Return the error for a part file whose columns are not those of the first."""
     if schema.names == expected.names:
         pairs = enumerate(zip(schema.types, expected.types, strict=True), 1)

@@ -156,12 +156,12 @@ def words_of(name: str) -> list[str]:
     return re.findall(r"[a-z]+|[0-9]+", plain)
 
 
-def names_k(name: str) -> bool:
+def is_k_name(name: str) -> bool:
     """Return whether a name says that the column holds each person's own k."""
     return "_".join(words_of(name)) in _K_NAMES
 
 
-def names_free_text(name: str) -> bool:
+def is_free_text_name(name: str) -> bool:
     """Return whether a name says that people wrote sentences into the column."""
     return bool(set(words_of(name)) & set(_FREE_TEXT.split()))
 
@@ -265,7 +265,7 @@ class Proposal:
 
 
 @dataclass(frozen=True)
-class TableNotes:
+class TableSummary:
     """What concerns the whole table: the person and k columns if any, and warnings in words."""
 
     person: str | None
@@ -273,14 +273,14 @@ class TableNotes:
     warnings: tuple[str, ...]
 
 
-def propose(table: Table) -> list[Proposal]:
+def propose_roles(table: Table) -> list[Proposal]:
     """Return a proposal per column, in the table's order; the same for any order of rows."""
-    looks = [_look(table, name) for name in table.columns]
-    person = _most_personal(look for look in looks if look.is_repeating_key)
+    looks = [_profile(table, name) for name in table.columns]
+    person = _choose_person_column(look for look in looks if look.is_repeating_key)
     return [_propose(look, is_person=look.name == person) for look in looks]
 
 
-def notes_on(table: Table, proposals: list[Proposal]) -> TableNotes:
+def summarize_proposals(table: Table, proposals: list[Proposal]) -> TableSummary:
     """Return what a custodian must know besides the columns one by one."""
     having = {
         role: [part.column for part in proposals if part.role == role]
@@ -308,7 +308,7 @@ def notes_on(table: Table, proposals: list[Proposal]) -> TableNotes:
             f"{token!r} stands in {', '.join(columns)} and may mean missing "
             f"(--missing-values '{token}')"
         )
-    return TableNotes(person, k_column, tuple(warnings))
+    return TableSummary(person, k_column, tuple(warnings))
 
 
 def repeating_identifiers(table: Table) -> list[str]:
@@ -358,7 +358,7 @@ class _Values:
 
 
 @dataclass(frozen=True, eq=False)
-class _Look:
+class _ColumnProfile:
     """All that a proposal is made from."""
 
     name: str
@@ -388,14 +388,14 @@ class _Look:
     def is_free_text(self) -> bool:
         if self.kind.kind != "category" or self.kind.n_values < ENOUGH_ROWS:
             return False
-        if self.kind.n_values < 0.3 * self.values.n_cells and not names_free_text(self.name):
+        if self.kind.n_values < 0.3 * self.values.n_cells and not is_free_text_name(self.name):
             return False
         return float(pc.mean(pc.utf8_length(self.values.labels)).as_py()) >= 25
 
 
-def _look(table: Table, name: str) -> _Look:
+def _profile(table: Table, name: str) -> _ColumnProfile:
     kind = kind_of(table.frame.column(name), table.missing_values)
-    return _Look(name, kind, _Values.of(table, name), meaning_of(name))
+    return _ColumnProfile(name, kind, _Values.of(table, name), meaning_of(name))
 
 
 def _is_repeating_key(name: str, n_values: int, n_cells: int) -> bool:
@@ -404,7 +404,7 @@ def _is_repeating_key(name: str, n_values: int, n_cells: int) -> bool:
     return fewest <= n_values < n_cells
 
 
-def _most_personal(candidates: Iterable[_Look]) -> str | None:
+def _choose_person_column(candidates: Iterable[_ColumnProfile]) -> str | None:
     """Return the one column to count people by: a name about people first, then most values."""
     ranked = sorted(
         candidates, key=lambda look: (not is_about_people(look.name), -look.kind.n_values)
@@ -415,19 +415,19 @@ def _most_personal(candidates: Iterable[_Look]) -> str | None:
 # ── deciding ─────────────────────────────────────────────────────────────────────────────────
 
 
-def _propose(look: _Look, is_person: bool) -> Proposal:
-    role, confidence, reasons = _role(look, is_person)
+def _propose(look: _ColumnProfile, is_person: bool) -> Proposal:
+    role, confidence, reasons = _decide_role(look, is_person)
     reasons += _remarks(look, role)
-    hierarchy = _hierarchy(look) if role == "quasi-identifying" else ""
+    hierarchy = _propose_hierarchy(look) if role == "quasi-identifying" else ""
     return Proposal(look.name, role, hierarchy, tuple(reasons), confidence, look.kind.kind)
 
 
-def _role(look: _Look, is_person: bool) -> tuple[str, str, list[str]]:
+def _decide_role(look: _ColumnProfile, is_person: bool) -> tuple[str, str, list[str]]:
     """Return role, confidence and the deciding reason; the first rule that fits decides."""
     meaning, kind = look.meaning, look.kind.kind
     if kind == "empty":
         return "identifying", "high", ["every cell is missing: removing it loses nothing"]
-    if names_k(look.name) and _may_be_k(look):
+    if is_k_name(look.name) and _may_be_k(look):
         return K_COLUMN, "high", ["its name and its small whole numbers say that it is a k"]
     for what, pattern in _PATTERNS.items():
         if look.values.share_matching(pattern) >= _PATTERN_SHARE.get(what, 0.8):
@@ -438,7 +438,7 @@ def _role(look: _Look, is_person: bool) -> tuple[str, str, list[str]]:
     if look.is_free_text:
         said = "long texts, mostly different: sentences can hold names, so it is removed"
         return "identifying", "high", [said]
-    if meaning and _is_borne_out(look, meaning):
+    if meaning and _is_supported_by_values(look, meaning):
         if meaning.role == "sensitive" and kind == "date":
             return "quasi-identifying", "medium", ["a date is something that others may know"]
         about = "" if meaning.about == meaning.word else f" ({meaning.about})"
@@ -455,7 +455,7 @@ def _role(look: _Look, is_person: bool) -> tuple[str, str, list[str]]:
     return "quasi-identifying", "low", [said]
 
 
-def _is_borne_out(look: _Look, meaning: Meaning) -> bool:
+def _is_supported_by_values(look: _ColumnProfile, meaning: Meaning) -> bool:
     """Return whether the values can be what the name says."""
     kind, n_values = look.kind.kind, look.kind.n_values
     if meaning.role == "identifying":
@@ -468,16 +468,16 @@ def _is_borne_out(look: _Look, meaning: Meaning) -> bool:
     return True
 
 
-def _may_number_rows(look: _Look) -> bool:
+def _may_number_rows(look: _ColumnProfile) -> bool:
     return look.is_unique and look.kind.kind in ("integer", "code", "category")
 
 
-def _may_be_k(look: _Look) -> bool:
+def _may_be_k(look: _ColumnProfile) -> bool:
     numbers = parse_numbers(look.values.labels)
     return look.kind.kind == "integer" and numbers.min() >= 1 and numbers.max() <= 1000
 
 
-def _remarks(look: _Look, role: str) -> list[str]:
+def _remarks(look: _ColumnProfile, role: str) -> list[str]:
     """Return what else a person should know of the column."""
     remarks = []
     if (
@@ -507,7 +507,7 @@ def _remarks(look: _Look, role: str) -> list[str]:
 # ── hierarchies ──────────────────────────────────────────────────────────────────────────────
 
 
-def _hierarchy(look: _Look) -> str:
+def _propose_hierarchy(look: _ColumnProfile) -> str:
     kind = look.kind.kind
     about = look.meaning.about if look.meaning else ""
     if look.kind.n_values <= 4:
@@ -517,13 +517,13 @@ def _hierarchy(look: _Look) -> str:
     if kind == "date":
         return "dates:month,year,decade" if about == "birth" else "dates:month,year"
     if kind in ("integer", "decimal"):
-        return _intervals(look, is_age=about == "age")
+        return _propose_intervals(look, is_age=about == "age")
     if kind == "category" and look.kind.n_values > 20:
         return "prefix" if look.values.share_matching(_SHORT_CODE) == 1.0 else "auto"
     return "auto"
 
 
-def _intervals(look: _Look, is_age: bool) -> str:
+def _propose_intervals(look: _ColumnProfile, is_age: bool) -> str:
     """Return round widths for some twenty intervals, or ``auto`` where numbers bunch up."""
     numbers = parse_numbers(look.values.labels)
     if is_age and numbers.max() - numbers.min() >= 20:  # years, not numbers of age groups

@@ -20,7 +20,14 @@ DELIMITERS = (",", ";", "\t", "|")
 MAX_COLUMNS = 10_000
 """The most columns that a table may have."""
 
-NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
+DELIMITER_NAMES = {
+    "tab": "\t",
+    "\\t": "\t",
+    "comma": ",",
+    "semicolon": ";",
+    "pipe": "|",
+    "space": " ",
+}
 """Words for delimiters that are hard to type in a shell."""
 
 _QUOTE = b'"'
@@ -120,16 +127,16 @@ def sniff(
     if len(lines) > n_lines:  # a thousand short rows tell as much as a sample full of them
         lines, is_whole = lines[:n_lines], False
     if delimiter is None:
-        delimiter = _delimiter(lines, is_whole, where, expects_tabs)
+        delimiter = _detect_delimiter(lines, is_whole, where, expects_tabs)
         if delimiter is None:
             return None
-    found = list(_sampled(lines, delimiter, is_whole))
+    found = list(_complete_records(lines, delimiter, is_whole))
     first = next((at for at, record in enumerate(found) if not record.is_blank), None)
     if first is None or (len(found) < 2 and not is_whole):
         return None
     top = found[first]
     if not top.is_closed:
-        raise unclosed(where, top.line)
+        raise unclosed_quote_error(where, top.line)
     if len(top.cells) > MAX_COLUMNS:
         raise DataError(
             f"{where}: line {top.line} has {len(top.cells):,} cells, and a table may have "
@@ -158,20 +165,20 @@ def check_names(names: list[str], where: str, *, of_file: bool = False) -> None:
     empty = [number for number, name in enumerate(names, 1) if not name.strip()]
     if empty:
         raise DataError(
-            f"{where}: {_listed('column', empty)} without a name",
+            f"{where}: {_list_numbers('column', empty)} without a name",
             remedy=f"Name every column, or delete it.{maybe}",
         )
     if len(set(names)) < len(names):
         twice = [name for name, times in Counter(names).items() if times > 1]
         numbers = [number for number, name in enumerate(names, 1) if name in set(twice)]
         raise DataError(
-            f"{where}: {_listed('column', numbers)} share a name with another column",
+            f"{where}: {_list_numbers('column', numbers)} share a name with another column",
             remedy=f"Give each column a name of its own.{maybe}",
             examples=twice,
         )
 
 
-def unclosed(where: str, line: int) -> DataError:
+def unclosed_quote_error(where: str, line: int) -> DataError:
     """Return the error for a quoted value that never ends."""
     return DataError(
         f"{where}: a quoted value in the row that begins on line {line:,} is never closed",
@@ -179,18 +186,20 @@ def unclosed(where: str, line: int) -> DataError:
     )
 
 
-def stated_delimiter(stated: str) -> str:
+def parse_delimiter(stated: str) -> str:
     """Return the character that a user stated, also by a word such as ``tab``."""
-    delimiter = NAMES.get(stated.lower(), stated)
+    delimiter = DELIMITER_NAMES.get(stated.lower(), stated)
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
         raise DataError(
             f"the delimiter {stated!r} is not one ASCII character",
-            remedy="State one character, such as ';', or one of: " + ", ".join(NAMES) + ".",
+            remedy="State one character, such as ';', or one of: "
+            + ", ".join(DELIMITER_NAMES)
+            + ".",
         )
     return delimiter
 
 
-def _sampled(lines: list[bytes], delimiter: str, is_whole: bool) -> Iterator[Record]:
+def _complete_records(lines: list[bytes], delimiter: str, is_whole: bool) -> Iterator[Record]:
     """Return the sample's complete records; one that the sample's end may cut is left out."""
     last: Record | None = None
     for record in records(lines, delimiter):
@@ -201,11 +210,17 @@ def _sampled(lines: list[bytes], delimiter: str, is_whole: bool) -> Iterator[Rec
         yield last
 
 
-def _delimiter(lines: list[bytes], is_whole: bool, where: str, expects_tabs: bool) -> str | None:
+def _detect_delimiter(
+    lines: list[bytes], is_whole: bool, where: str, expects_tabs: bool
+) -> str | None:
     """Find the delimiter by which all rows have one number of cells, and at least two."""
     widths_by: dict[str, list[int]] = {}
     for delimiter in DELIMITERS:
-        found = [record for record in _sampled(lines, delimiter, is_whole) if not record.is_blank]
+        found = [
+            record
+            for record in _complete_records(lines, delimiter, is_whole)
+            if not record.is_blank
+        ]
         widths_by[delimiter] = [len(record.cells) for record in found]
         if not found or (len(found) < 2 and not is_whole):
             return None
@@ -276,7 +291,7 @@ def _is_word(text: str, missing: set[str]) -> bool:
     return any(character.isalpha() for character in text)
 
 
-def _listed(noun: str, numbers: list[int]) -> str:
+def _list_numbers(noun: str, numbers: list[int]) -> str:
     """Return ``columns 3, 7 and 12 more``."""
     shown = ", ".join(str(number) for number in numbers[:5])
     more = f" and {len(numbers) - 5:,} more" if len(numbers) > 5 else ""

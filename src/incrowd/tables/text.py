@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.errors import DataError
-from incrowd.tables.sniff import Dialect, records, sniff, stated_delimiter, unclosed
+from incrowd.tables.sniff import Dialect, parse_delimiter, records, sniff, unclosed_quote_error
 from incrowd.tables.table import Format
 
 MAX_CELL_BYTES = 1 << 20
@@ -36,11 +36,11 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _NOT_IN_WINDOWS_1252 = b"\x81\x8d\x8f\x90\x9d"
-_PACKED = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst"}
-_CODECS = {"gz": "gzip", "zst": "zstd"}
+_COMPRESSION_OF_MAGIC = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst"}
+_CODEC_OF_COMPRESSION = {"gz": "gzip", "zst": "zstd"}
 
 
-def open_text(
+def detect_text_format(
     path: Path,
     *,
     delimiter: str | None,
@@ -50,9 +50,9 @@ def open_text(
     expects_tabs: bool,
 ) -> tuple[Dialect, Format]:
     """Find out how a text file is written, from its beginning."""
-    stated = stated_delimiter(delimiter) if delimiter is not None else None
-    with opened(path, encoding) as stream:
-        dialect = _dialect(stream, str(path), stated, header, missing_values, expects_tabs)
+    stated = parse_delimiter(delimiter) if delimiter is not None else None
+    with open_stream(path, encoding) as stream:
+        dialect = _detect_dialect(stream, str(path), stated, header, missing_values, expects_tabs)
         stored = Format(
             "csv",
             stream.compression,
@@ -64,7 +64,7 @@ def open_text(
     return dialect, stored
 
 
-def text_tables(path: Path, encoding: str | None, dialect: Dialect) -> Iterator[pa.Table]:
+def read_text_blocks(path: Path, encoding: str | None, dialect: Dialect) -> Iterator[pa.Table]:
     """Yield the rows of a text file a few megabytes at a time.
 
     All columns are strings, an empty cell is null, nothing is trimmed or guessed. A blank line is
@@ -76,9 +76,9 @@ def text_tables(path: Path, encoding: str | None, dialect: Dialect) -> Iterator[
     n_given = 0
     for block_bytes in _BLOCK_BYTES:
         n_seen = 0
-        with opened(path, encoding) as stream:
+        with open_stream(path, encoding) as stream:
             try:
-                for table in _parsed(stream, dialect, block_bytes):
+                for table in _parse(stream, dialect, block_bytes):
                     n_seen += table.num_rows
                     if n_seen > n_given:  # others were handed on in smaller blocks already
                         table = table.slice(max(0, table.num_rows - (n_seen - n_given)))
@@ -94,7 +94,7 @@ def text_tables(path: Path, encoding: str | None, dialect: Dialect) -> Iterator[
     raise DataError(f"{where}: its rows cannot be told apart", remedy="Is a row longer than 1 GiB?")
 
 
-def _dialect(
+def _detect_dialect(
     stream: TextStream,
     where: str,
     delimiter: str | None,
@@ -125,7 +125,7 @@ def _dialect(
     )
 
 
-def _parsed(stream: TextStream, dialect: Dialect, block_bytes: int) -> Iterator[pa.Table]:
+def _parse(stream: TextStream, dialect: Dialect, block_bytes: int) -> Iterator[pa.Table]:
     """Yield the rows; raise _UnparsedError if pyarrow refuses them or a quote is never closed.
 
     A row of our own goes before them, since pyarrow would cut a byte order mark from the first
@@ -229,7 +229,7 @@ class TextStream(io.RawIOBase):
         self.last_line = b""
         self._source = source
         head = self._unpacked(1 << 16)
-        self.encoding, n_marks = _encoding(head, encoding, where)
+        self.encoding, n_marks = _resolve_encoding(head, encoding, where)
         self._unchecked = head[n_marks:]
         self._decoder = codecs.getincrementaldecoder(self.encoding)("strict")
         self._ready = b""
@@ -286,7 +286,7 @@ class TextStream(io.RawIOBase):
             raise self._undecodable(error) from None
         if b"\0" in text:
             raise self._not_text(text)
-        self._n_lines += _n_ends(text)
+        self._n_lines += _count_line_ends(text)
         if text:
             self._ends_line = text[-1:] in (b"\n", b"\r")
         if not raw:
@@ -310,7 +310,7 @@ class TextStream(io.RawIOBase):
         if self.encoding == "utf-8" and b"\0" in error.object:
             return self._not_text(error.object)
         before = error.object[: error.start].decode(self.encoding).encode()
-        line = self._n_lines + _n_ends(before) + 1
+        line = self._n_lines + _count_line_ends(before) + 1
         remedy = "State its encoding with --encoding."
         rest = error.object
         could_be_western = True
@@ -322,7 +322,7 @@ class TextStream(io.RawIOBase):
         return DataError(f"{self.where}: line {line:,} is not {self.encoding}", remedy=remedy)
 
     def _not_text(self, text: bytes) -> DataError:
-        line = self._n_lines + _n_ends(text[: text.index(b"\0")]) + 1
+        line = self._n_lines + _count_line_ends(text[: text.index(b"\0")]) + 1
         return DataError(
             f"{self.where}: line {line:,} holds a NUL byte, so it is not text in {self.encoding}",
             remedy="Export it as CSV in UTF-8. If it is UTF-16 without a mark, say "
@@ -330,12 +330,12 @@ class TextStream(io.RawIOBase):
         )
 
 
-def _n_ends(text: bytes) -> int:
+def _count_line_ends(text: bytes) -> int:
     """Count line ends; a carriage return is one only where there are no others."""
     return text.count(b"\n") or text.count(b"\r")
 
 
-def _encoding(head: bytes, stated: str | None, where: str) -> tuple[str, int]:
+def _resolve_encoding(head: bytes, stated: str | None, where: str) -> tuple[str, int]:
     """Return what the byte order mark says, what was stated or UTF-8, and the mark's length."""
     marks = [(name, len(mark)) for mark, name in _BYTE_ORDER_MARKS if head.startswith(mark)]
     marked, n_marks = marks[0] if marks else ("", 0)
@@ -364,15 +364,17 @@ def _encoding(head: bytes, stated: str | None, where: str) -> tuple[str, int]:
 
 
 @contextmanager
-def opened(path: Path, encoding: str | None) -> Iterator[TextStream]:
+def open_stream(path: Path, encoding: str | None) -> Iterator[TextStream]:
     """Open a text file, packed or not, as a stream of UTF-8."""
     with path.open("rb") as file:
         head = file.read(4)
         file.seek(0)
-        compression = next((name for mark, name in _PACKED.items() if head.startswith(mark)), "")
+        compression = next(
+            (name for mark, name in _COMPRESSION_OF_MAGIC.items() if head.startswith(mark)), ""
+        )
         source: Any = file
         if compression:
-            source = pa.CompressedInputStream(file, _CODECS[compression])
+            source = pa.CompressedInputStream(file, _CODEC_OF_COMPRESSION[compression])
         yield TextStream(source, str(path), compression, encoding)
 
 
@@ -385,10 +387,10 @@ def _explain(path: Path, encoding: str | None, dialect: Dialect) -> None:
     n_rows = -1 if dialect.has_header else 0
     n_fewer = n_more = 0
     first_lines: list[str] = []
-    with opened(path, encoding) as stream:
+    with open_stream(path, encoding) as stream:
         for record in records(stream.lines(), dialect.delimiter):
             if not record.is_closed:
-                raise unclosed(where, record.line)
+                raise unclosed_quote_error(where, record.line)
             if record.is_blank:
                 continue
             n_rows += 1

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.tables.column_types import labels_of
-from incrowd.tables.frames import BLOCK_ROWS, fresh
+from incrowd.tables.frames import BLOCK_ROWS, copy_detached
 from incrowd.tables.table import Format, format_by_suffix
 
 GROUP_ROWS = 16 * BLOCK_ROWS
@@ -58,7 +58,7 @@ def write_tables(
     """
     with Path(path).open("wb") as file:
         if format.kind == "csv":
-            with packed(file, format.compression) as stream:
+            with compressed_stream(file, format.compression) as stream:
                 for block in _text_blocks(tables, schema, format):
                     stream.write(block)
         elif format.kind == "parquet":
@@ -71,7 +71,7 @@ def write_tables(
         os.fsync(file.fileno())
 
 
-def regrouped(tables: Iterable[pa.Table], n_rows: int) -> Iterator[pa.Table]:
+def regroup(tables: Iterable[pa.Table], n_rows: int) -> Iterator[pa.Table]:
     """Yield the same rows in tables of ``n_rows`` rows each but the last; nothing is copied."""
     held: list[pa.Table] = []
     n_held = 0
@@ -92,7 +92,7 @@ def regrouped(tables: Iterable[pa.Table], n_rows: int) -> Iterator[pa.Table]:
 
 
 @contextmanager
-def packed(file: Any, compression: str) -> Iterator[Any]:
+def compressed_stream(file: Any, compression: str) -> Iterator[Any]:
     """Yield a file whose content is packed into ``file``, with neither name nor time."""
     if compression == "gz":
         with gzip.GzipFile("", "wb", 6, file, mtime=0) as stream:
@@ -113,26 +113,26 @@ def packed(file: Any, compression: str) -> Iterator[Any]:
 
 def _text_blocks(tables: Iterator[pa.Table], schema: pa.Schema, stored: Format) -> Iterator[Any]:
     if stored.has_header:
-        names = _quoted(pa.array(schema.names, pa.string()), stored.delimiter, False)
+        names = _quote(pa.array(schema.names, pa.string()), stored.delimiter, False)
         yield (stored.delimiter.join(names.to_pylist()) + stored.newline).encode()
-    for rows in regrouped(tables, BLOCK_ROWS):
-        for block in _cut(rows):
+    for rows in regroup(tables, BLOCK_ROWS):
+        for block in _split_block(rows):
             cells = [
-                _quoted(labels_of(column), stored.delimiter, len(schema) == 1)
+                _quote(labels_of(column), stored.delimiter, len(schema) == 1)
                 for column in block.columns
             ]
             lines = pc.binary_join_element_wise(*cells, stored.delimiter)
             ended = pc.binary_join_element_wise(lines, stored.newline, "")
-            yield joined_bytes(ended)
+            yield join_bytes(ended)
 
 
-def _cut(block: pa.Table) -> list[pa.Table]:
+def _split_block(block: pa.Table) -> list[pa.Table]:
     """Halve a block of wide or long cells until one Arrow string can hold its text."""
     n_bytes = sum(map(_text_bytes, block.columns)) + 32 * block.num_rows * block.num_columns
     if n_bytes <= _BLOCK_BYTES or block.num_rows == 1:
         return [block]
     half = block.num_rows // 2
-    return [*_cut(block.slice(0, half)), *_cut(block.slice(half))]
+    return [*_split_block(block.slice(0, half)), *_split_block(block.slice(half))]
 
 
 def _text_bytes(column: pa.ChunkedArray) -> int:
@@ -143,14 +143,14 @@ def _text_bytes(column: pa.ChunkedArray) -> int:
     return len(column) * max(lengths, default=0)
 
 
-def _quoted(cells: pa.Array, delimiter: str, is_alone: bool) -> pa.Array:
+def _quote(cells: pa.Array, delimiter: str, is_alone: bool) -> pa.Array:
     """Quote the cells that would not read back otherwise, and write nulls as nothing.
 
     Those hold the delimiter, a quote, a line end or a byte order mark. Nothing at all on a line
     would be no row to most readers, so a null in the only column is a quoted nothing.
     """
     cells = pc.fill_null(cells, "")
-    content = joined_bytes(cells).to_pybytes()
+    content = join_bytes(cells).to_pybytes()
     special = [mark for mark in (delimiter, *_ALWAYS_QUOTED) if mark.encode() in content]
     if special:  # rare in most columns, and dear to look for cell by cell
         needs_quotes = pc.match_substring(cells, special[0])
@@ -162,7 +162,7 @@ def _quoted(cells: pa.Array, delimiter: str, is_alone: bool) -> pa.Array:
     return pc.if_else(pc.equal(cells, ""), '""', cells) if is_alone else cells
 
 
-def joined_bytes(texts: pa.Array) -> pa.Buffer:
+def join_bytes(texts: pa.Array) -> pa.Buffer:
     """Return the bytes of all texts, one after the other."""
     whole = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts)
     return pc.binary_join(whole, "")[0].as_buffer()
@@ -176,19 +176,19 @@ def _write_parquet(tables: Iterator[pa.Table], schema: pa.Schema, file: Any) -> 
 
     with parquet.ParquetWriter(
         file,
-        fresh(schema.empty_table()).schema,
+        copy_detached(schema.empty_table()).schema,
         version="2.6",
         data_page_version="1.0",
         compression="snappy",
     ) as writer:
-        for rows in regrouped(tables, GROUP_ROWS):
-            writer.write_table(fresh(rows))
+        for rows in regroup(tables, GROUP_ROWS):
+            writer.write_table(copy_detached(rows))
             del rows
 
 
 def _write_arrow(tables: Iterator[pa.Table], schema: pa.Schema, file: Any, is_stream: bool) -> None:
     new_writer = pa.ipc.new_stream if is_stream else pa.ipc.new_file
-    with new_writer(file, fresh(schema.empty_table()).schema) as writer:
-        for rows in regrouped(tables, GROUP_ROWS):
-            writer.write_table(fresh(rows))
+    with new_writer(file, copy_detached(schema.empty_table()).schema) as writer:
+        for rows in regroup(tables, GROUP_ROWS):
+            writer.write_table(copy_detached(rows))
             del rows

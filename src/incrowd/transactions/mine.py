@@ -31,7 +31,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.errors import JobError
-from incrowd.interrupts import is_abort_wished
+from incrowd.interrupts import is_abort_requested
 from incrowd.progress import Progress, silent
 from incrowd.sets.names import item_names_of
 from incrowd.transactions.rules import Rules
@@ -83,7 +83,7 @@ def mine_rules(
     found = np.empty((most, 4), dtype=np.int32)
     n_found, first = 0, 0
     for last in _bounds(behind, item_starts):
-        if is_abort_wished():
+        if is_abort_requested():
             raise KeyboardInterrupt
         progress("mining rules", first, sets.n_items)
         n_found = mine(

@@ -222,9 +222,9 @@ class DiskEngine:
 
     def in_order(self, blocks: DiskBlocks) -> Iterator[pa.Table]:
         """Sort rows on disk by their content and bring them here, ``TABLE_ROWS`` at a time."""
-        from incrowd.tables.write import regrouped
+        from incrowd.tables.write import regroup
 
-        return regrouped(self._ranges.in_order(blocks, BATCH_ROWS), TABLE_ROWS)
+        return regroup(self._ranges.in_order(blocks, BATCH_ROWS), TABLE_ROWS)
 
     def write_folder(self, blocks: DiskBlocks, folder: str, stored: Format) -> None:
         """Write rows in the order of their content, ``TABLE_ROWS`` to a part file."""

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from incrowd.codes import canonical_order, content_numbers
+from incrowd.codes import canonical_order, content_keys
 from incrowd.engines.disk.files import BlockFiles, DiskBlocks, ahead, blocks_of
 
 SAMPLED_FILES, SAMPLED_ROWS = 8, 8192
@@ -137,7 +137,7 @@ class Ranges:
 
 def _distinct_in_order(rows: pa.Table, cuts: pa.Table, counted: pa.Schema) -> list[pa.Table]:
     """Return the distinct rows of each range, with their numbers in a last column."""
-    numbers = content_numbers(pa.concat_tables([cuts, rows]))
+    numbers = content_keys(pa.concat_tables([cuts, rows]))
     number_of_cut, number_of_row = numbers[: cuts.num_rows], numbers[cuts.num_rows :]
     order = np.argsort(number_of_row, kind="stable")
     in_order = number_of_row[order]

@@ -91,17 +91,17 @@ class LocalEngine:
         """
         import numpy as np
 
-        from incrowd.codes import RowKey, numbered
+        from incrowd.codes import RowKey, factorize
 
         require_countable(blocks.schema, by, people)
         rows = self.collect(blocks)
         key = RowKey(rows.num_rows)
         for name in by:
-            column = numbered(rows.column(name))
+            column = factorize(rows.column(name))
             key.add(column.codes, column.n_codes)
         n_people = 1
         if people:
-            column = numbered(rows.column(people))
+            column = factorize(rows.column(people))
             n_people = column.n_codes
             key.add(column.codes, n_people)
             del column

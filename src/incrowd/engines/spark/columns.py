@@ -13,7 +13,7 @@ from pyarrow import types
 
 from incrowd.engines.columns import travel_schema
 from incrowd.errors import DataError
-from incrowd.tables.frames import refuse_types
+from incrowd.tables.frames import refuse_unsupported_types
 
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _MICROS_OF_DAY = 86_400_000_000
@@ -22,9 +22,9 @@ _MICROS_OF_DAY = 86_400_000_000
 def settled_schema(schema: pa.Schema, where: str) -> pa.Schema:
     """Return the types that columns have once they are settled, or raise naming one that has none.
 
-    The types are those of ``data.typed.settled``; no column is marked as never missing.
+    The types are those of ``tables.frames.normalize_table``; no column is marked as never missing.
     """
-    refuse_types(schema, where)
+    refuse_unsupported_types(schema, where)
     return pa.schema([pa.field(field.name, _settled_type(field.type)) for field in schema])
 
 

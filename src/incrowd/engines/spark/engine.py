@@ -57,9 +57,9 @@ from incrowd.engines.spark.store import SparkStore
 from incrowd.engines.spark.travel import on_blocks, on_groups, spark_schema, told_error
 from incrowd.engines.spark.write import BLOB_SCHEMA, from_blob, to_blobs
 from incrowd.errors import EngineError, IncrowdError
-from incrowd.tables.read import open_location, without_rows
+from incrowd.tables.read import no_rows_error, open_location
 from incrowd.tables.table import Format
-from incrowd.tables.write import regrouped, write_table
+from incrowd.tables.write import regroup, write_table
 
 Answer = TypeVar("Answer")
 
@@ -139,7 +139,7 @@ class SparkEngine:
 
     def _sent_in_pieces(self, tables: Iterable[pa.Table]) -> Any:
         """Send tables one after the other; at no time are all of them held by this process."""
-        pieces = [self._sent(table) for table in regrouped(tables, TABLE_ROWS)]
+        pieces = [self._sent(table) for table in regroup(tables, TABLE_ROWS)]
         return self._ask(lambda: reduce(lambda one, other: one.union(other), pieces))
 
     def read(self, location: str, reading: Reading) -> tuple[SparkBlocks, Format]:
@@ -166,7 +166,7 @@ class SparkEngine:
         if is_kept:
             frame = self._keep(frame)
             if not self._ask(frame.count):
-                raise without_rows(location, stored)
+                raise no_rows_error(location, stored)
         return SparkBlocks(frame, schema), stored
 
     def from_frame(self, frame: Any, *, has_plain_zeros: bool = False) -> SparkBlocks:
@@ -218,7 +218,7 @@ class SparkEngine:
             while (row := self._ask(lambda: next(rows, None))) is not None:
                 yield from_blob(row.rows)
 
-        return regrouped(tables(), TABLE_ROWS)
+        return regroup(tables(), TABLE_ROWS)
 
     def write_folder(self, blocks: SparkBlocks, folder: str, stored: Format) -> None:
         """Write part files in the order of content: here, or in tasks at an address.

@@ -24,7 +24,7 @@ from incrowd.engines.base import Reading
 from incrowd.engines.columns import departing
 from incrowd.engines.spark.travel import told_without_values
 from incrowd.errors import DataError
-from incrowd.tables.read import RowSource, open_rows, other_columns
+from incrowd.tables.read import RowSource, different_columns_error, open_rows
 from incrowd.tables.table import Format, format_by_suffix
 
 LARGEST_CONTENT = 1 << 30
@@ -272,7 +272,7 @@ def read_parts(
             with told_without_values():
                 source = opened(path, reading)
                 if source.schema != schema:
-                    raise other_columns(str(path), source.schema, first, schema)
+                    raise different_columns_error(str(path), source.schema, first, schema)
             tables = iter(reading.taken(source.tables))
             while True:
                 with told_without_values():

@@ -34,7 +34,13 @@ from incrowd.engines.spark.hadoop import Hadoop, hadoop_folder, settle_parts
 from incrowd.engines.spark.travel import spark_schema
 from incrowd.engines.spark.write import FILE_SCHEMA, file_of, last_byte, packing, to_files
 from incrowd.errors import DataError, EngineError
-from incrowd.tables.read import check_file, not_whole, other_columns, part_files, without_rows
+from incrowd.tables.read import (
+    check_file,
+    different_columns_error,
+    incomplete_folder_error,
+    no_rows_error,
+    part_files,
+)
 from incrowd.tables.table import MANIFEST, SUCCESS, Format
 from incrowd.tables.text import MAX_CELL_BYTES
 from incrowd.tables.write import write_table
@@ -67,7 +73,7 @@ class SparkStore:
         if self._hadoop is not None and location not in self._open_folders:
             names = self._hadoop.names(location)
             if SUCCESS not in names and (is_release or names.intersection(_NOT_WHOLE)):
-                raise not_whole(location)
+                raise incomplete_folder_error(location)
         if self._hadoop is None and is_release:
             raise EngineError(
                 f"{location}: whether it is whole cannot be seen through Spark Connect",
@@ -91,7 +97,7 @@ class SparkStore:
         ]
         for part, schema in zip(parts, settled, strict=True):
             if schema != settled[0]:
-                raise other_columns(part.where, schema, parts[0].name, settled[0])
+                raise different_columns_error(part.where, schema, parts[0].name, settled[0])
         rows = parquet_files(self._session, parts)
         frame = travelling(rows, settled[0], has_plain_zeros=reading.has_plain_zeros)
         self._check_cells(frame, settled[0], location)
@@ -141,7 +147,7 @@ class SparkStore:
             asked.append(f"coalesce(bool_or(contains(c{at}, char(0))), false) AS nul{at}")
         told = frame.selectExpr(*asked).collect()[0]
         if not told.n_rows:
-            raise without_rows(location, Format("parquet"))
+            raise no_rows_error(location, Format("parquet"))
         for at in texts:
             if told[f"long{at}"]:
                 raise DataError(

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.codes import RowKey
-from incrowd.encoding.encode import Coded, coded
+from incrowd.encoding.encode import LabelCodes, encode_labels
 from incrowd.errors import DataError, InputError, unknown
 from incrowd.guarantees.evidence import Evidence, Finding
 from incrowd.hierarchies.tree import STAR
@@ -140,7 +140,7 @@ def people_of(evidence: Evidence, k: int) -> People:
     before, after = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=np.int32)
     for place, name in enumerate(evidence.quasi):
         before[:, place], after[:, place] = _coded_together(
-            coded(original.column(name)), coded(frame.column(name)), name
+            encode_labels(original.column(name)), encode_labels(frame.column(name)), name
         )
     if evidence.k_column is None:
         wishes = np.full(frame.num_rows, k, dtype=np.int64)
@@ -153,7 +153,7 @@ def people_of(evidence: Evidence, k: int) -> People:
 
 def read_wishes(column: pa.ChunkedArray, name: str) -> NDArray[np.int64]:
     """Return each person's own k; anything but whole numbers of at least 1 is refused."""
-    cells = coded(column)
+    cells = encode_labels(column)
     texts = pl.Series(values=cells.labels, dtype=pl.String).str.strip_chars()
     is_whole = texts.str.contains(r"^\+?[0-9]{1,9}$").to_numpy().astype(np.bool_)
     numbers = np.zeros(len(texts) + 1, dtype=np.int64)  # the last entry is a missing cell's
@@ -171,7 +171,7 @@ def read_wishes(column: pa.ChunkedArray, name: str) -> NDArray[np.int64]:
 
 
 def _coded_together(
-    before: Coded, after: Coded, name: str
+    before: LabelCodes, after: LabelCodes, name: str
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return a column's original and released cells in the same codes: 0 is missing."""
     if pc.index(before.texts, STAR).as_py() >= 0:
@@ -198,7 +198,7 @@ def _refuse_repeated_people(evidence: Evidence, frame: pa.Table) -> None:
         return
     if evidence.person not in frame.column_names:
         raise unknown("column", evidence.person, frame.column_names, where="the owner's columns")
-    people = coded(frame.column(evidence.person), evidence.missing_values)
+    people = encode_labels(frame.column(evidence.person), evidence.missing_values)
     if people.has_missing or len(people.texts) < frame.num_rows:
         raise InputError(
             "could not check: adaptive anonymity counts a row as a person, and column "
@@ -229,7 +229,7 @@ def stars_tell(people: People, evidence: Evidence) -> Finding:
     columns: dict[str, Any] = {}
     told = []
     for name in evidence.sensitive:
-        cells = coded(evidence.frame.column(name), evidence.missing_values)
+        cells = encode_labels(evidence.frame.column(name), evidence.missing_values)
         values = cells.codes.astype(np.int64) + 1
         columns[name] = figures = prediction(values, sign)
         told.append(

@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.codes import Numbered, RowKey, numbered
+from incrowd.codes import ColumnCodes, RowKey, factorize
 from incrowd.engines.base import Blocks, OutOfCoreEngine
 from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Finding
 from incrowd.guarantees.tables.cells import shows_nothing, to_frame
@@ -30,7 +30,7 @@ def find_signed_zeros(frame: pa.Table, quasi: Sequence[str]) -> list[Finding]:
     group, written = RowKey(frame.num_rows), RowKey(frame.num_rows)
     for name in quasi:
         for key, has_signed_zeros in ((group, False), (written, True)):
-            cells = numbered(frame.column(name), has_signed_zeros=has_signed_zeros)
+            cells = factorize(frame.column(name), has_signed_zeros=has_signed_zeros)
             key.add(cells.codes, cells.n_codes)
     rows = pl.DataFrame({"group": group.numbers, "written": written.numbers})
     is_split = rows.select(pl.col("written").n_unique().over("group") > 1).to_series()
@@ -176,7 +176,7 @@ def _codes(frame: pa.Table, names: Sequence[str]) -> pl.DataFrame:
     """Return the columns as numbers of their distinct values; null where a cell shows nothing."""
     columns = {}
     for name in dict.fromkeys(names):
-        cells = numbered(frame.column(name))
+        cells = factorize(frame.column(name))
         values = _values(cells)
         is_blank = values.select(shows_nothing("c", values.schema["c"], ())).to_series()
         codes = pl.Series(np.append(np.arange(cells.n_values, dtype=np.int32), np.int32(0)))
@@ -185,7 +185,7 @@ def _codes(frame: pa.Table, names: Sequence[str]) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def _values(cells: Numbered) -> pl.DataFrame:
+def _values(cells: ColumnCodes) -> pl.DataFrame:
     """Return a column's distinct values as the column ``c`` of a frame."""
     import pyarrow as pa
 
@@ -286,7 +286,7 @@ def _row_numbers(
     differing: dict[str, bool] = {}
     for name in (*quasi, *sensitive, *insensitive):
         cells = frame.column(name)
-        if n_rows < 2 or cells.null_count or numbered(cells).n_values < n_rows:
+        if n_rows < 2 or cells.null_count or factorize(cells).n_values < n_rows:
             continue
         differing[name] = _is_consecutive(to_frame(frame.select([name]), ["c"])["c"])
     return numbering_finding(differing, sensitive, accepted, n_rows)
@@ -342,7 +342,7 @@ def _formula_cells(frame: pa.Table) -> list[Finding]:
     """Count cells that begin like a formula and are no number."""
     n_cells = {}
     for name in frame.column_names:
-        cells = numbered(frame.column(name))
+        cells = factorize(frame.column(name))
         column = _values(cells)["c"]
         if column.dtype == pl.String:
             n_of_code = np.bincount(cells.codes, minlength=cells.n_codes)

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.codes import Numbered, RowKey, numbered
+from incrowd.codes import ColumnCodes, RowKey, factorize
 from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Finding
 from incrowd.guarantees.tables.cells import blanked, to_frame
 
@@ -77,7 +77,7 @@ def _orders_of(frame: pa.Table) -> set[tuple[bool, bool]]:
         return set(_ORDERS)
     readings = [_Reading(frame.num_rows, *order) for order in _ORDERS]
     for column in frame.columns:
-        cells = numbered(column)
+        cells = factorize(column)
         ranks, ranks_of_numbers = _ranks(cells)
         readings = [
             reading
@@ -112,7 +112,7 @@ class _Reading:
         return True
 
 
-def _ranks(cells: Numbered) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def _ranks(cells: ColumnCodes) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return each value's rank, from 1, as it is and where number texts are read as numbers."""
     values = _series(cells)
     ranks = _dense(values)
@@ -208,9 +208,11 @@ def _common_codes(
     key = RowKey(frame.num_rows + original.num_rows)
     is_blank = np.ones(len(key.numbers), dtype=np.bool_)
     for name in columns:
-        sides = [numbered(table.column(name), has_signed_zeros=True) for table in (frame, original)]
+        sides = [
+            factorize(table.column(name), has_signed_zeros=True) for table in (frame, original)
+        ]
         texts = pl.concat([_series(side).cast(pl.String) for side in sides]).to_frame("c")
-        labels = numbered(blanked(texts, ["c"], ())["c"].to_arrow())
+        labels = factorize(blanked(texts, ["c"], ())["c"].to_arrow())
         codes = np.concatenate(
             [
                 np.append(code_of_value, np.int32(labels.n_values))[side.codes]
@@ -226,6 +228,6 @@ def _common_codes(
     return codes_of_rows[: frame.num_rows], codes_of_rows[frame.num_rows :]
 
 
-def _series(cells: Numbered) -> pl.Series:
+def _series(cells: ColumnCodes) -> pl.Series:
     """Return a column's distinct values."""
     return to_frame(pa.table([cells.values], names=["c"]), ["c"])["c"]

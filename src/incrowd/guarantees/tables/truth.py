@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.encoding.coding import Coding
-from incrowd.encoding.encode import coded, nodes_of
+from incrowd.encoding.encode import encode_labels, nodes_of
 from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Finding
 from incrowd.hierarchies.means import exact_numbers, sums_of_groups
 from incrowd.hierarchies.tree import STAR, Hierarchy
@@ -23,7 +23,7 @@ def line_of_row(frame: pa.Table, names: Sequence[str]) -> NDArray[np.int32]:
     """Return a number per row that is equal where the cells of these columns all are."""
     line = np.zeros(frame.num_rows, dtype=np.int64)
     for name in names:
-        cells = coded(frame.column(name))
+        cells = encode_labels(frame.column(name))
         line = line * (len(cells.labels) + 1) + cells.codes + 1
         line = np.unique(line, return_inverse=True)[1]
     return line.astype(np.int32)
@@ -47,7 +47,7 @@ def not_the_mean(
     numbers, scale = exact_numbers(hierarchy.labels[: hierarchy.n_leaves])
     sums = sums_of_groups(numbers, leaves, line)
     sizes = np.bincount(line, minlength=len(sums)).tolist()
-    cells = coded(after)
+    cells = encode_labels(after)
     is_number = ~np.isnan(parse_numbers(cells.labels))
     _, first_row = np.unique(line, return_index=True)
     is_wrong = np.zeros(len(sums), dtype=np.bool_)
@@ -170,7 +170,7 @@ def _differs(
     *,
     may_be_starred: bool,
 ) -> NDArray[np.bool_]:
-    cells_before, cells_after = coded(before), coded(after)
+    cells_before, cells_after = encode_labels(before), encode_labels(after)
     # expected: the original's code of each released text, −2 where it has none, −1 missing
     known = pc.index_in(cells_after.texts, cells_before.texts.cast(cells_after.texts.type))
     expected = np.append(known.fill_null(-2).to_numpy().astype(np.int32), np.int32(-1))

@@ -12,8 +12,8 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.encoding.encode import coded
-from incrowd.encoding.fitting import by_flags, fitting_lines, numbered_rows
+from incrowd.encoding.encode import encode_labels
+from incrowd.encoding.fitting import fit_by_flags, fitting_row_pairs, number_distinct_rows
 from incrowd.errors import InputError
 from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Finding
 from incrowd.hierarchies.tree import STAR, Hierarchy
@@ -154,9 +154,9 @@ class _Groups:
     def of(cls, release: Published) -> _Groups:
         keys = []
         for name in release.quasi:
-            cells = coded(release.table.frame.column(name))
+            cells = encode_labels(release.table.frame.column(name))
             keys.append((cells.codes + np.int32(1), len(cells.texts) + 1))
-        of_row = numbered_rows(keys, release.table.n_rows)
+        of_row = number_distinct_rows(keys, release.table.n_rows)
         first = np.unique(of_row, return_index=True)[1].astype(np.int64)
         return cls(of_row, np.bincount(of_row).astype(np.int64), first)
 
@@ -219,17 +219,20 @@ def _overlapping_pairs(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     fitting = []
     for name in columns:
-        left, right = coded(first.table.frame.column(name)), coded(second.table.frame.column(name))
+        left, right = (
+            encode_labels(first.table.frame.column(name)),
+            encode_labels(second.table.frame.column(name)),
+        )
         flags = overlapping(["", *left.labels], ["", *right.labels], hierarchies.get(name))
         fitting.append(
-            by_flags(
+            fit_by_flags(
                 (left.codes + np.int32(1))[groups.first],
                 (right.codes + np.int32(1))[others.first],
                 flags.shape[1],
                 [flags],
             )
         )
-    pairs = fitting_lines(fitting, MOST_PAIRS)
+    pairs = fitting_row_pairs(fitting, MOST_PAIRS)
     if pairs is None:
         raise InputError(
             f"more than {MOST_PAIRS:,} pairs of groups overlap",
@@ -283,7 +286,7 @@ def _values_met(
     ):
         columns = {side: pl.Series(of_row)}
         for place, name in enumerate(names):
-            cells = coded(release.table.frame.column(name))
+            cells = encode_labels(release.table.frame.column(name))
             texts = pl.Series(["", *cells.labels], dtype=pl.String)
             columns[f"value {place}"] = texts.gather(cells.codes + 1)
         keys = list(columns)
@@ -393,7 +396,7 @@ def _tells_one(
 
 
 def _n_values(release: Published, groups: _Groups, name: str) -> NDArray[np.int64]:
-    cells = coded(release.table.frame.column(name))
+    cells = encode_labels(release.table.frame.column(name))
     n_codes = len(cells.texts) + 1
     pairs = np.unique(groups.of_row * n_codes + cells.codes + 1)
     return np.bincount(pairs // n_codes, minlength=len(groups.sizes)).astype(np.int64)
@@ -517,7 +520,7 @@ def _value(name: str) -> str:
 def _texts(release: Published, names: tuple[str, ...]) -> dict[str, pl.Series]:
     columns = {}
     for name in names:
-        cells = coded(release.table.frame.column(name))
+        cells = encode_labels(release.table.frame.column(name))
         texts = pl.Series(["", *cells.labels], dtype=pl.String)
         columns[_value(name)] = texts.gather(cells.codes + 1)
     return columns

@@ -13,21 +13,21 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.codes import numbered
-from incrowd.encoding.encode import coded, nodes_of
+from incrowd.codes import factorize
+from incrowd.encoding.encode import encode_labels, nodes_of
 from incrowd.encoding.fitting import (
     FittingColumn,
-    by_hierarchy,
-    by_text,
-    by_value,
     count_fitting,
-    fitting_pairs,
-    numbered_rows,
+    do_pairs_fit,
+    fit_by_hierarchy,
+    fit_by_text,
+    fit_by_value,
+    number_distinct_rows,
 )
 from incrowd.errors import InputError, unknown
 from incrowd.guarantees.evidence import Finding
 from incrowd.guarantees.tables.truth import line_of_row
-from incrowd.hierarchies.means import least_ranges
+from incrowd.hierarchies.means import covering_ranges
 from incrowd.hierarchies.tree import STAR, Hierarchy
 from incrowd.measures.attacks.options import AttackOptions
 from incrowd.tables.table import Table
@@ -119,9 +119,9 @@ def linkage(
     victims = _victims(original_row, quasi, options)
     people = None
     if person is not None:
-        people = numbered(original.frame.column(person)).codes.astype(np.int64)
+        people = factorize(original.frame.column(person)).codes.astype(np.int64)
     before = _success(
-        [by_value(original.frame.column(name), victims.rows) for name in victims.columns],
+        [fit_by_value(original.frame.column(name), victims.rows) for name in victims.columns],
         victims,
         np.arange(original.n_rows, dtype=np.int64),
         people,
@@ -186,14 +186,14 @@ def _shown(
     before, after = original.frame.column(name), released.frame.column(name)
     hierarchy = hierarchies.get(name)
     if hierarchy is None:
-        return by_text(before.take(rows), after)
+        return fit_by_text(before.take(rows), after)
     leaves = nodes_of(before, hierarchy, "the original")
     if hierarchy.mean_unit is not None:
         line = line_of_row(released.frame, quasi)
-        nodes = least_ranges(hierarchy, leaves[original_row], line)
+        nodes = covering_ranges(hierarchy, leaves[original_row], line)
     else:
         nodes = nodes_of(after, hierarchy, "the release")
-    return by_hierarchy(leaves[rows], nodes, hierarchy)
+    return fit_by_hierarchy(leaves[rows], nodes, hierarchy)
 
 
 def _success(
@@ -211,7 +211,7 @@ def _success(
     if people is None:
         row_of_original = np.full(int(original_of_row.max(initial=-1)) + 1, -1, dtype=np.int64)
         row_of_original[original_of_row] = np.arange(len(original_of_row))
-        own = fitting_pairs(
+        own = do_pairs_fit(
             columns, place_of_victim, row_of_original[victims.rows], victims.is_known
         )
         n_own = own.astype(np.int64)
@@ -235,7 +235,7 @@ def _own_rows(
     victim = np.repeat(np.arange(len(person_of_victim), dtype=np.int64), n_rows)
     within = np.arange(len(victim)) - np.repeat(np.cumsum(n_rows) - n_rows, n_rows)
     row = order[np.repeat(start, n_rows) + within]
-    fits = fitting_pairs(columns, victim, row, victims.is_known)
+    fits = do_pairs_fit(columns, victim, row, victims.is_known)
     return np.bincount(victim[fits], minlength=len(person_of_victim)).astype(np.int64)
 
 
@@ -320,12 +320,12 @@ def _share_of_own_value(
     table: Table, quasi: tuple[str, ...], sensitive: str, people: pa.ChunkedArray | None
 ) -> NDArray[np.float64]:
     """Return, per row or (group, person, value), the share of its group that has that value."""
-    cells = coded(table.frame.column(sensitive), (*table.missing_values, STAR))
+    cells = encode_labels(table.frame.column(sensitive), (*table.missing_values, STAR))
     keys = []
     for name in quasi:
-        codes = coded(table.frame.column(name))
+        codes = encode_labels(table.frame.column(name))
         keys.append((codes.codes + np.int32(1), len(codes.texts) + 1))
-    group = numbered_rows(keys, table.n_rows)
+    group = number_distinct_rows(keys, table.n_rows)
     is_shown = cells.codes >= 0
     group, value = group[is_shown], cells.codes[is_shown].astype(np.int64)
     n_values = max(1, len(cells.texts))
@@ -333,7 +333,7 @@ def _share_of_own_value(
         in_group = np.bincount(group)
         of_value = np.unique(group * n_values + value, return_inverse=True, return_counts=True)
         return np.asarray(of_value[2][of_value[1].reshape(-1)] / in_group[group])
-    person = numbered(people).codes.astype(np.int64)[is_shown]
+    person = factorize(people).codes.astype(np.int64)[is_shown]
     n_people = int(person.max(initial=0)) + 1
     pairs = np.unique(group * n_people + person)
     in_group = np.bincount(pairs // n_people)

@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.codes import numbered
-from incrowd.encoding.encode import coded, nodes_of
+from incrowd.codes import factorize
+from incrowd.encoding.encode import encode_labels, nodes_of
 from incrowd.encoding.fitting import (
     FittingColumn,
-    by_hierarchy,
-    by_text,
     count_fitted,
-    numbered_rows,
+    fit_by_hierarchy,
+    fit_by_text,
+    number_distinct_rows,
 )
 from incrowd.errors import InputError
 from incrowd.hierarchies.tree import Hierarchy
@@ -42,12 +42,12 @@ class Cells:
         """Number the cells; a missing cell is a value, shown as the empty text."""
         codes, labels = [], []
         for name in names:
-            cells = coded(frame.column(name))
+            cells = encode_labels(frame.column(name))
             codes.append(cells.codes + np.int32(1))
             labels.append(["", *cells.labels])
         people = None
         if person is not None:
-            people = coded(person).codes.astype(np.int64) + 1
+            people = encode_labels(person).codes.astype(np.int64) + 1
         return cls(names, tuple(codes), tuple(labels), frame.num_rows, people)
 
     def groups(self, without: int | None = None) -> NDArray[np.int64]:
@@ -57,7 +57,7 @@ class Cells:
             for place, codes in enumerate(self.codes)
             if place != without
         ]
-        return numbered_rows(columns, self.n_rows)
+        return number_distinct_rows(columns, self.n_rows)
 
     def sizes(self, group_of_row: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return how many rows, or people, each group has."""
@@ -199,9 +199,9 @@ def against_population(
             low, high, unplaced = _placed(known, hierarchies[name])
             n_unplaced += unplaced
             nodes = nodes_of(shown.column(name), hierarchies[name], "the release")
-            fitting.append(by_hierarchy(low, nodes, hierarchies[name], high))
+            fitting.append(fit_by_hierarchy(low, nodes, hierarchies[name], high))
         else:
-            fitting.append(by_text(known, shown.column(name)))
+            fitting.append(fit_by_text(known, shown.column(name)))
     return Against(
         count_fitted(fitting),
         columns,
@@ -214,7 +214,7 @@ def against_population(
 def _refuse_repeated_people(population: Table, person: str | None) -> None:
     if person is None or person not in population.columns:
         return
-    n_people = numbered(population.frame.column(person)).n_values
+    n_people = factorize(population.frame.column(person)).n_values
     if n_people < population.n_rows:
         raise InputError(
             f"{population.name}: column {person!r} has {n_people} people for {population.n_rows} "
@@ -227,7 +227,7 @@ def _placed(
     column: pa.ChunkedArray, hierarchy: Hierarchy
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], int]:
     """Return the leaves between which each cell lies, the same twice where it is a leaf."""
-    cells = coded(column)
+    cells = encode_labels(column)
     low = np.full(len(cells.labels) + 1, -1, dtype=np.int32)
     high = low.copy()
     numbers = hierarchy.values

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.encoding.encode import coded
+from incrowd.encoding.encode import encode_labels
 from incrowd.tables.column_types import labels_of, parse_numbers
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _as_it_is(
     tokens: tuple[str, ...],
 ) -> Column:
     """Return a column that is released as it is; missing is one more value, after all others."""
-    found = coded(cells, tokens)
+    found = encode_labels(cells, tokens)
     labels = (*found.labels, *([""] if found.has_missing else []))
     before = np.where(found.codes < 0, len(found.labels), found.codes).astype(np.int32)
     is_missing = np.zeros(len(labels), dtype=np.bool_)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.codes import numbered
-from incrowd.encoding.encode import coded
+from incrowd.codes import factorize
+from incrowd.encoding.encode import encode_labels
 from incrowd.errors import InputError, JobError, unknown
 from incrowd.guarantees.evidence import Finding
 from incrowd.measures.utility.cells import Codes, Column, Encoder, Numbers, columns_of, owned
@@ -122,7 +122,7 @@ def held_rows(table: Table, person: str | None, held_share: float, seed: int) ->
     """Return which rows are held back, whole people where a column tells these apart."""
     draw = np.random.default_rng([seed, 1])
     if person is not None and person in table.columns:
-        people = numbered(table.frame.column(person))
+        people = factorize(table.frame.column(person))
         return np.asarray((draw.random(people.n_codes) < held_share)[people.codes])
     is_held = np.zeros(table.n_rows, dtype=np.bool_)
     is_held[draw.permutation(table.n_rows)[: round(held_share * table.n_rows)]] = True
@@ -167,7 +167,7 @@ def _coded_apart(table: Table, goal: Column, columns: Sequence[Column]) -> _Part
 
 
 def _codes_apart(cells: pa.ChunkedArray, column: Column) -> tuple[Codes, Numbers | None]:
-    found = coded(cells)
+    found = encode_labels(cells)
     value_of = {label: value for value, label in enumerate(column.labels)}
     labels = [*found.labels, ""]  # code −1, missing, is the last entry
     codes = np.array([value_of.get(label, -1) for label in labels], dtype=np.int32)

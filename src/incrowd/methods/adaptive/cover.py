@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from incrowd.engines.base import Engine
 from incrowd.errors import InfeasibleError, JobError, unknown
-from incrowd.interrupts import is_end_wished
+from incrowd.interrupts import is_stop_requested
 from incrowd.methods.adaptive.neighbours import (
     Lists,
     Standing,
@@ -110,7 +110,7 @@ def search(
         else:
             n_worse += 1
         progress(f"cover, iteration {len(utilities)}", 1, 1, 1.0 - best.utility)
-        if is_end_wished() or not covered.n_edges:
+        if is_stop_requested() or not covered.n_edges:
             break
     assert best is not None
     is_masked = np.empty(best.counts.shape, dtype=np.bool_)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from incrowd.engines.base import BlockFunction, Engine
 from incrowd.errors import EngineError
-from incrowd.interrupts import is_abort_wished, is_end_wished
+from incrowd.interrupts import is_abort_requested, is_stop_requested
 from incrowd.methods.adaptive.ranked import Ranked
 from incrowd.methods.shared.parts import PartProgress
 from incrowd.progress import Progress
@@ -74,7 +74,7 @@ class HammingSlice:
         """Return the lists of a block's queries."""
         from incrowd.methods.adaptive.kernels import nearest as nearest_kernels
 
-        if is_abort_wished():
+        if is_abort_requested():
             return LISTED.empty_table()
         shared = self.profiles()
         queries = np.sort(block.column("query").to_numpy())
@@ -113,7 +113,7 @@ class WeightedSlice:
         """Return the lists of a block's queries."""
         from incrowd.methods.adaptive.kernels import weighted as weighted_kernels
 
-        if is_abort_wished() or is_end_wished():
+        if is_abort_requested() or is_stop_requested():
             return LISTED.empty_table()
         shared = self.standing()
         cells = shared.cells._replace(counts=self.counts())
@@ -268,7 +268,7 @@ def _gathered(
 
     listed = workshop.run(queries, search)
     found = listed.column("query").to_numpy()
-    if may_end and is_end_wished():
+    if may_end and is_stop_requested():
         return []
     if not np.array_equal(np.sort(found), np.sort(queries.column("query").to_numpy())):
         raise EngineError(

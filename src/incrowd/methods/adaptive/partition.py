@@ -14,7 +14,7 @@ from incrowd.encoding.rows import Rows, Trace
 from incrowd.engines.base import Engine
 from incrowd.errors import InfeasibleError
 from incrowd.hierarchies.tree import Hierarchy
-from incrowd.interrupts import is_end_wished
+from incrowd.interrupts import is_stop_requested
 from incrowd.methods.adaptive.search import Found, Problem
 from incrowd.methods.shared.conditions import Conditions
 from incrowd.methods.shared.fragments import Fragments, sort_key
@@ -157,7 +157,7 @@ def first_groups(
     with ThreadPoolExecutor(max(1, min(n_threads, TRIES_AT_ONCE))) as pool:
         for first in range(0, n_tries, TRIES_AT_ONCE):
             progress(STAGE, first, n_tries)
-            if is_end_wished():
+            if is_stop_requested():
                 break
             tries = range(first, min(n_tries, first + TRIES_AT_ONCE))
             moved = [lattice.moved(costs, number) for number in tries]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from incrowd.engines.base import Engine
 from incrowd.errors import EngineError
-from incrowd.interrupts import is_abort_wished, is_end_wished
+from incrowd.interrupts import is_abort_requested, is_stop_requested
 from incrowd.methods.adaptive.search import Found, Problem
 from incrowd.methods.shared.fragments import sort_key, sorted_runs
 from incrowd.methods.shared.parts import PartProgress
@@ -120,7 +120,7 @@ class PartSearch:
         from incrowd.engines.local.engine import LocalEngine
         from incrowd.methods.adaptive.search import found_in
 
-        if is_abort_wished():
+        if is_abort_requested():
             return SEARCHED.empty_table()
         block = block.sort_by("row")  # ties between equal rows go by their numbers
         part = int(block.column("part")[0].as_py())
@@ -191,7 +191,7 @@ def search_parts(
         **_together([of_part["figures"] for of_part in said], sizes),
     }
     notes = tuple(dict.fromkeys(note for of_part in said for note in of_part["notes"]))
-    if is_end_wished():
+    if is_stop_requested():
         notes += ("the search of parts was ended early: the job makes this release no second time",)
     return Found(is_masked, figures, notes)
 

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.interrupts import is_end_wished
+from incrowd.interrupts import is_stop_requested
 from incrowd.methods.adaptive.search import Found, Problem
 from incrowd.methods.shared.fragments import sort_key
 from incrowd.progress import Progress, silent
@@ -211,7 +211,7 @@ def sweep_groups(
     for number in range(len(size)):
         if number % GROUPS_PER_REPORT == 0:
             progress(CROWDS_STAGE, number, len(size), float(swept.mean()))
-            if is_end_wished():
+            if is_stop_requested():
                 break
         rows = by_group[starts[number] : starts[number + 1]]
         attributes = np.flatnonzero(masks[rows[0]])
@@ -534,7 +534,7 @@ class _Sweeps:
         """Sweep so many times, or until nothing changes or the end is wished; return how often."""
         for done in range(n_sweeps):
             progress(STAGE, done, n_sweeps, float(self.masks.mean()))
-            if is_end_wished():
+            if is_stop_requested():
                 return done
             if not self._crowds.sweep(self.people.in_turn(self._random), self._asked):
                 return done
@@ -566,7 +566,7 @@ class _Sweeps:
         people, residual = self.people, ROUGH
         while True:
             is_changed = (before != self.masks).any(axis=1)
-            if is_end_wished() or not is_changed.any():
+            if is_stop_requested() or not is_changed.any():
                 self.masks = before
                 self._crowds.masks = before
                 return

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.interrupts import is_abort_wished, is_end_wished
+from incrowd.interrupts import is_abort_requested, is_stop_requested
 from incrowd.methods.shared.of_sets.vote import SetPromise
 from incrowd.progress import Progress
 from incrowd.sets.sets import Sets
@@ -92,7 +92,7 @@ class Work:
         slices = [(first, min(first + step, n)) for first in range(0, n, step)]
 
         def run(place: int) -> None:
-            if not is_abort_wished():
+            if not is_abort_requested():
                 do(*slices[place])
 
         if self.n_threads == 1 or len(slices) < 2:
@@ -156,7 +156,7 @@ def best_of_orders(atoms: Atoms, cost: NDArray[np.float64], n_orders: int, work:
         total = float(cost[facility].sum()) + float((distance * atoms.weight).sum())
         if best is None or total < best.cost:
             best = Location(facility, nearest, distance, total)
-        if is_end_wished():
+        if is_stop_requested():
             break
     if best is None:
         raise ValueError("at least one order is needed")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.interrupts import is_end_wished
+from incrowd.interrupts import is_stop_requested
 from incrowd.methods.facility.location import Atoms, Work, facilities_at, nearest_facilities
 from incrowd.progress import Progress
 
@@ -112,6 +112,6 @@ def _improved(
             asked,
             star_of_atom,
         )
-        if not n_moved or is_end_wished():
+        if not n_moved or is_stop_requested():
             break
     return star_of_atom

@@ -14,7 +14,7 @@ from incrowd.encoding.rows import Rows
 from incrowd.errors import InfeasibleError
 from incrowd.hierarchies.prices import cost_to_root, fixed_point_costs
 from incrowd.hierarchies.tree import Hierarchy
-from incrowd.interrupts import is_abort_wished
+from incrowd.interrupts import is_abort_requested
 from incrowd.methods.shared.conditions import PackedConditions
 from incrowd.methods.shared.forest import Forest
 from incrowd.methods.shared.fragments import sort_key, sorted_runs
@@ -235,7 +235,7 @@ def merge(
     ended = state.RUNNING
     while ended == state.RUNNING:
         progress(STAGE, n_first - n_left, n_first)
-        if is_abort_wished():
+        if is_abort_requested():
             raise KeyboardInterrupt
         ended = kernel.merge_slice(
             MERGES_PER_SLICE, groups, slots, boxes, stated, trees, limits, room

@@ -58,7 +58,7 @@ class Microaggregate(TableMethod):
         import numpy as np
 
         from incrowd.encoding.rows import Trace
-        from incrowd.hierarchies.means import least_ranges
+        from incrowd.hierarchies.means import covering_ranges
         from incrowd.methods.microaggregate.search import search, standardised
 
         if not conditions.is_size_only or rows.is_suppressed.any():
@@ -73,7 +73,7 @@ class Microaggregate(TableMethod):
         )
         nodes = np.stack(
             [
-                least_ranges(hierarchy, leaves, group_of_row)
+                covering_ranges(hierarchy, leaves, group_of_row)
                 for hierarchy, leaves in zip(rows.hierarchies, rows.nodes, strict=True)
             ]
         )

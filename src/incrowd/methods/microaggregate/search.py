@@ -8,7 +8,7 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.interrupts import is_end_wished
+from incrowd.interrupts import is_stop_requested
 from incrowd.methods.microaggregate import kernels
 from incrowd.methods.shared.options import FULL, QUICK, seconds_of
 from incrowd.progress import Progress, silent
@@ -160,7 +160,7 @@ def _search_block(
     before = spread_of(points, start)
     heat = HEAT * before / (len(points) // k)
     n_done = 0
-    while n_done < n_changes and not is_end_wished():
+    while n_done < n_changes and not is_stop_requested():
         n_slice = min(CHANGES_PER_SLICE, n_changes - n_done)
         kernels.search_slice(state, pool, n_done, n_slice, n_changes, heat)
         n_done += n_slice

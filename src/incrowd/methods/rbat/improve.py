@@ -10,7 +10,7 @@ from math import ldexp
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.interrupts import is_end_wished
+from incrowd.interrupts import is_stop_requested
 from incrowd.methods.rbat.parts import Keeper, Parts, Split
 from incrowd.methods.shared.options import AUTO, FULL, QUICK, seconds_of
 from incrowd.progress import Progress
@@ -57,7 +57,7 @@ class _Steps:
     @property
     def is_end(self) -> bool:
         """Whether the search is to end, for want of steps or because somebody wishes it."""
-        return (self.left is not None and self.left <= 0) or is_end_wished()
+        return (self.left is not None and self.left <= 0) or is_stop_requested()
 
 
 def improve(parts: Parts, keeper: Keeper, effort: int | str, progress: Progress) -> Improved:

@@ -6,7 +6,7 @@ from collections import deque
 
 import numpy as np
 
-from incrowd.interrupts import is_end_wished
+from incrowd.interrupts import is_stop_requested
 from incrowd.methods.rbat.improve import improve
 from incrowd.methods.rbat.parts import Keeper, Parts
 from incrowd.methods.rbat.problem import problem_of
@@ -74,7 +74,7 @@ def split_down(
     """Split part after part, first come first served (Algorithm 1); return how many were tried."""
     queue = deque([0])
     n_settled = n_tried = 0
-    while queue and not is_end_wished():
+    while queue and not is_stop_requested():
         part = queue.popleft()
         n_items = len(parts.items[part])
         if n_items == 1:

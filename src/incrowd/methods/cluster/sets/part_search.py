@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.interrupts import is_end_wished
+from incrowd.interrupts import is_stop_requested
 from incrowd.methods.cluster.sets.start import (
     Part,
     Placed,
@@ -94,16 +94,16 @@ class PartSearch:
         first = FIRST_PRICE if self.price is None else self.price
         placed = first_groups(kinds, rule_of(self.promise, first), order, random, given)
         begun = [_State(self, kinds, placed, len(part.items), order, random)]
-        if given is None and not is_end_wished():
+        if given is None and not is_stop_requested():
             cut = placed_rows(kind_of_row, _cut_by_items(part, self.promise))
             begun.append(_State(self, kinds, cut, len(part.items), order, random))
         tell_on = tell(Told(0, _best(begun).utility))
-        if len(begun) > 1 and tell_on and self.n_passes and not is_end_wished():
+        if len(begun) > 1 and tell_on and self.n_passes and not is_stop_requested():
             for state in begun:
                 state.next_pass()
             tell_on = tell(Told(1, _best(begun).utility))
         state = _best(begun)
-        while tell_on and state.n_passes < self.n_passes and not is_end_wished():
+        while tell_on and state.n_passes < self.n_passes and not is_stop_requested():
             state.next_pass()
             tell_on = tell(Told(state.n_passes, state.utility)) and not state.is_settled
         return state.placed.groups_of_rows(kind_of_row)
@@ -261,6 +261,6 @@ class _State:
 
 def _slices(visited: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
     for start in range(0, len(visited), GROUPS_PER_SLICE):
-        if start and is_end_wished():
+        if start and is_stop_requested():
             return
         yield visited[start : start + GROUPS_PER_SLICE]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.engines.base import Engine
-from incrowd.interrupts import is_end_wished
+from incrowd.interrupts import is_stop_requested
 from incrowd.methods.cluster.sets.part_search import PartSearch, Told
 from incrowd.methods.cluster.sets.start import Part
 from incrowd.methods.shared.of_sets.vote import SetPromise, Utility, utility
@@ -150,7 +150,7 @@ def _in_chunks(
     done = first
     best_utility = utility(sets, best, promise)
     for turn, more in enumerate(repairs, 1):
-        if is_end_wished():
+        if is_stop_requested():
             break
         # One price for all chunks: what one of them gains is gained by the whole.
         price = best_utility.jaccard

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.interrupts import is_end_wished
+from incrowd.interrupts import is_stop_requested
 from incrowd.methods.shared.of_sets.vote import numbered_by_first_row
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def first_groups(
     surplus = n_left[enough].copy()
     n_left[enough] = 0
     for start in range(0, len(seeds), SEEDS_PER_SLICE):
-        if is_end_wished():
+        if is_stop_requested():
             break
         grow(seeds[start : start + SEEDS_PER_SLICE])
     fragments.units[: len(enough)] += surplus

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.engines.base import Engine
-from incrowd.interrupts import is_end_wished
+from incrowd.interrupts import is_stop_requested
 from incrowd.methods.rbat.kernels import check as check_kernels
 from incrowd.methods.rbat.kernels import level as level_kernels
 from incrowd.methods.rbat.kernels.check import RuleTable
@@ -300,10 +300,10 @@ class _Search:
         root = Node(np.arange(self.n_items[0], dtype=np.int32))
         sides = Splittings([root], self._items)
         level = [(0, root)]
-        while level and not is_end_wished():
-            while (wanted := sides.requests()) and not is_end_wished():
+        while level and not is_stop_requested():
+            while (wanted := sides.requests()) and not is_stop_requested():
                 sides.take(self._rounds.run(wanted))
-            if is_end_wished():
+            if is_stop_requested():
                 break
             level, sides = self._split_level(level)
 
@@ -333,7 +333,7 @@ class _Search:
         )
         children = [_sides(node) for _, node in splits]
         sides = Splittings([child for pair in children for child in pair], self._items)
-        while level.is_open and not is_end_wished():
+        while level.is_open and not is_stop_requested():
             checks, more = level.requests(), sides.requests()
             counts = self._rounds.run([*checks, *more])
             level.take(counts[: len(checks)])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from incrowd.encoding.rows import Rows, Trace
 from incrowd.engines.base import Engine
-from incrowd.interrupts import is_end_wished
+from incrowd.interrupts import is_stop_requested
 from incrowd.methods.shared.conditions import (
     LEFT_OUT,
     Conditions,
@@ -70,7 +70,7 @@ def search_table(lines: Lines, plan: Plan, engine: Engine, progress: Progress) -
     first = replace(plan, effort=(1 - REPAIR_SHARE) * plan.effort)
     edge = round((1 - REPAIR_SHARE) * WHOLE)
     found = _search_blocks(lines, first, blocks, engine, (progress, 0, edge), n_of_row)
-    if is_end_wished():
+    if is_stop_requested():
         return found
     last = replace(plan, effort=REPAIR_SHARE * plan.effort, suppressible=(0, 1), seed=plan.seed + 1)
     # the last column of the first order leads: what stood far apart may stand together
@@ -277,7 +277,7 @@ class Budget:
 
         found = search_table(lines, plan, engine, told)
         figures, notes = {"iterations": iterations}, tuple[str, ...]()
-        if is_end_wished() and share_done < 1:
+        if is_stop_requested() and share_done < 1:
             figures["iterations_done"] = done = round(share_done * iterations)
             notes = (
                 f"the search was ended early, after about {done:,} of {iterations:,} changes; "

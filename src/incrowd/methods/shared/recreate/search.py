@@ -13,7 +13,7 @@ from incrowd.encoding.rows import Rows
 from incrowd.errors import InfeasibleError
 from incrowd.hierarchies.prices import fixed_point_costs
 from incrowd.hierarchies.tree import Runs
-from incrowd.interrupts import is_end_wished
+from incrowd.interrupts import is_stop_requested
 from incrowd.methods.shared.conditions import LEFT_OUT, PackedConditions
 from incrowd.methods.shared.forest import Forest
 from incrowd.methods.shared.fragments import Fragments, sort_key
@@ -302,7 +302,7 @@ def improve(begun: Begun, plan: Plan, progress: Progress, near: Near | None = No
                 state.room_left[0] += n_suppressible
                 n_suppressible, end = 0, effort
         progress(STAGE, n_done, effort, loss())
-        if is_end_wished():
+        if is_stop_requested():
             return
         stamps = search(min(n_iterations, end - n_done), stamps)
     progress(STAGE, effort, effort, loss())

@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.encoding.personal_k import Condition, Rule, columns_of, rule_of_row, wishes
+from incrowd.encoding.personal_k import (
+    Condition,
+    Rule,
+    assign_k,
+    columns_of_rules,
+    first_rule_of_row,
+)
 from incrowd.errors import DataError, JobError
 from incrowd.tables.table import Table
 
@@ -57,28 +63,28 @@ def table(text=TEXT, missing_values=("?",)):
     ],
 )
 def test_a_rule_meets_these_rows(rule, rows):
-    found = wishes(table(), 5, None, (rule,))
+    found = assign_k(table(), 5, None, (rule,))
     assert found.dtype == np.int32
     assert found.tolist() == [20 if row in rows else 5 for row in range(5)]
 
 
 def test_the_first_rule_that_is_met_counts():
     rules = ("9 where age > 80", '20 where diagnosis = "HIV"', "7 where age > 60")
-    assert wishes(table(), 2, None, rules).tolist() == [20, 7, 20, 9, 2]
-    assert rule_of_row(table(), rules).tolist() == [1, 2, 1, 0, -1]
-    assert columns_of(rules) == ("age", "diagnosis")
+    assert assign_k(table(), 2, None, rules).tolist() == [20, 7, 20, 9, 2]
+    assert first_rule_of_row(table(), rules).tolist() == [1, 2, 1, 0, -1]
+    assert columns_of_rules(rules) == ("age", "diagnosis")
 
 
 def test_a_column_or_one_k_for_all():
-    assert wishes(table(), 6, "k", ()).tolist() == [4, 1, 20, 2, 3]
-    assert wishes(table(), 6, None, ()).tolist() == [6] * 5
+    assert assign_k(table(), 6, "k", ()).tolist() == [4, 1, 20, 2, 3]
+    assert assign_k(table(), 6, None, ()).tolist() == [6] * 5
     typed = Table(pa.table({"k": pa.array([1.0, 7.0])}))
-    assert wishes(typed, 6, "k").tolist() == [1, 7]
+    assert assign_k(typed, 6, "k").tolist() == [1, 7]
     with pytest.raises(JobError, match="both"):
-        wishes(table(), 6, "k", ("3 where age > 1",))
+        assign_k(table(), 6, "k", ("3 where age > 1",))
     for k in (0, 10**9):
         with pytest.raises(JobError):
-            wishes(table(), k)
+            assign_k(table(), k)
 
 
 @pytest.mark.parametrize(
@@ -87,18 +93,18 @@ def test_a_column_or_one_k_for_all():
 def test_a_column_without_a_k_everywhere_is_refused(cell):
     wrong = table("\n".join(["k,other", "4,a", f"{cell},b", "3,c", f"{cell},d"]))
     with pytest.raises(DataError) as caught:
-        wishes(wrong, 5, "k")
+        assign_k(wrong, 5, "k")
     assert "2 rows" in caught.value.what
     assert "row 2" in caught.value.what
 
 
 def test_an_unknown_column_is_refused_with_the_list():
     with pytest.raises(JobError) as caught:
-        wishes(table(), 5, None, ("3 where qqq = 1",))
+        assign_k(table(), 5, None, ("3 where qqq = 1",))
     assert "k rule 1" in caught.value.what
     assert "diagnosis, age, marital status, zip, k" in caught.value.remedy
     with pytest.raises(JobError, match="'kk'"):
-        wishes(table(), 5, "kk")
+        assign_k(table(), 5, "kk")
 
 
 @pytest.mark.parametrize(
@@ -135,7 +141,7 @@ def test_an_unknown_column_is_refused_with_the_list():
 )
 def test_rules_that_cannot_be_read_are_refused_without_values(rule):
     with pytest.raises(JobError) as caught:
-        wishes(table(), 5, None, ("3 where age = 1", rule))
+        assign_k(table(), 5, None, ("3 where age = 1", rule))
     assert "k rule 2" in caught.value.what
     assert caught.value.remedy
     assert "HIV" not in caught.value.what
@@ -164,5 +170,5 @@ def test_quoted_names_and_values_are_read_as_they_are(parts, k):
 
 def test_typed_columns_compare_as_what_they_are():
     typed = Table(pa.table({"n": pa.array([1, 2, None]), "b": pa.array([True, False, None])}))
-    assert wishes(typed, 2, None, ("5 where n >= 2",)).tolist() == [2, 5, 2]
-    assert wishes(typed, 2, None, ("5 where b = true",)).tolist() == [5, 2, 2]
+    assert assign_k(typed, 2, None, ("5 where n >= 2",)).tolist() == [2, 5, 2]
+    assert assign_k(typed, 2, None, ("5 where b = true",)).tolist() == [5, 2, 2]
