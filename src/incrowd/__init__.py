@@ -21,13 +21,12 @@ from typing import TYPE_CHECKING, Any
 from incrowd.version import __version__
 
 if TYPE_CHECKING:
+    from incrowd.api import anonymize, check, run
     from incrowd.audit import Audit
-    from incrowd.checking.check import check
-    from incrowd.checking.tables import Owner
+    from incrowd.checking.examine import Owner
     from incrowd.encoding.coding import Coding
     from incrowd.errors import AuditError, IncrowdError, InfeasibleError, InputError
     from incrowd.flow.release import Release
-    from incrowd.flow.run import anonymize, run
     from incrowd.guarantees.adaptive.promise import AdaptiveAnonymity
     from incrowd.guarantees.evidence import Finding
     from incrowd.guarantees.sets.differential_privacy import EdgeDp, NodeDp
@@ -78,7 +77,7 @@ _HOME = {
     "Microaggregate": "incrowd.methods.microaggregate.method",
     "Mondrian": "incrowd.methods.mondrian.method",
     "NodeDp": "incrowd.guarantees.sets.differential_privacy",
-    "Owner": "incrowd.checking.tables",
+    "Owner": "incrowd.checking.examine",
     "RandomizedResponse": "incrowd.methods.randomized_response.method",
     "Rbat": "incrowd.methods.rbat.method",
     "Release": "incrowd.flow.release",
@@ -89,14 +88,14 @@ _HOME = {
     "SetInput": "incrowd.job.inputs",
     "Smooth": "incrowd.guarantees.sets.promises",
     "Suppression": "incrowd.guarantees.sets.promises",
-    "anonymize": "incrowd.flow.run",
+    "anonymize": "incrowd.api",
     "attack_findings": "incrowd.measures.attacks.findings",
-    "check": "incrowd.checking.check",
+    "check": "incrowd.api",
     "composition_finding": "incrowd.measures.attacks.composition",
     "read_generalized": "incrowd.transactions.generalized",
     "read_hierarchy": "incrowd.hierarchies.files",
     "risk_finding": "incrowd.measures.risk.finding",
-    "run": "incrowd.flow.run",
+    "run": "incrowd.api",
     "sample_census": "incrowd.samples:census",
     "write_hierarchy": "incrowd.hierarchies.files",
 }

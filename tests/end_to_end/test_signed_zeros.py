@@ -6,7 +6,7 @@ import pytest
 from pyarrow import parquet
 
 import incrowd as ic
-from incrowd.checking.check import check
+from incrowd.api import check
 from incrowd.guarantees.tables.k_anonymity import KAnonymity
 from incrowd.tables.frames import to_frame
 from incrowd.tables.read import read_table

@@ -13,27 +13,30 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.audit import Audit, assemble
+from incrowd.checking.material import Material
+from incrowd.checking.request import Request
 from incrowd.encoding.encode import nodes_of
 from incrowd.encoding.rows import Rows
 from incrowd.engines.base import N_ROWS, Blocks, OutOfCoreEngine
-from incrowd.engines.choice import EngineChoice, out_of_core_engine
-from incrowd.errors import EngineError, unknown
+from incrowd.engines.choice import out_of_core_engine
+from incrowd.errors import EngineError, InputError, JobError, unknown
 from incrowd.guarantees.evidence import Evidence, Finding
 from incrowd.guarantees.table import TableGuarantee
+from incrowd.guarantees.tables.k_anonymity import KAnonymity
 from incrowd.guarantees.tables.leaks_on_engine import find_spread_leaks
 from incrowd.guarantees.tables.row_order import are_in_canonical_order, order_finding
 from incrowd.hierarchies.tree import STAR
-from incrowd.job.inputs import InputOptions
 from incrowd.measures.losses.tables import Tally, losses_of
 from incrowd.tables.column_types import labels_of
-from incrowd.tables.locations import Location, name_of
+from incrowd.tables.frames import is_spark_frame
+from incrowd.tables.locations import name_of
 from incrowd.tables.schema import Schema
 from incrowd.workspace import Workspace
 
@@ -227,61 +230,63 @@ def _hashed(block: pa.Table) -> pa.Table:
     return pa.table(line, schema=_HASHES)
 
 
-def check_spread(
-    location: Location,
-    guarantee: TableGuarantee,
-    schema: Schema,
-    options: InputOptions,
-    choice: EngineChoice,
-    accepted: tuple[str, ...] = (),
-) -> Audit:
-    """Audit a folder of part files, or an address, where it lies; nothing is written.
+@dataclass(frozen=True, eq=False)
+class CheckedRows:
+    """The audit of a release whose rows stayed where they lie."""
 
-    Columns without a role are looked at as insensitive ones.
+    audit: Audit
+
+    def material(self) -> Material:
+        """Raise: a report looks at all rows of the release."""
+        raise InputError(
+            "a report looks at all rows of the release, and these stay where they lie",
+            remedy="Leave --report out, or check one file.",
+        )
+
+
+def check_out_of_core(request: Request) -> CheckedRows:
+    """Audit a folder of part files, an address or a Spark frame where its rows lie.
+
+    Only what needs neither the owner nor all rows together is checked.
     """
+    guarantee = cast(TableGuarantee, request.guarantee)
+    is_frame = is_spark_frame(request.released)
+    where = "a Spark frame" if is_frame else "a folder"
+    remedy = "give frame.toArrow()" if is_frame else "check one file"
+    request.refuse_flags(where, f"Such checks hold all rows in memory: {remedy}.")
+    is_hierarchical = isinstance(guarantee, KAnonymity) and guarantee.t_kind != "equal"
+    if guarantee.needs_owner or (guarantee.t is not None and is_hierarchical):
+        raise JobError(
+            f"{where} is not checked with personal k or distances between values",
+            remedy=f"Such checks hold all rows in memory: {remedy}.",
+        )
     started = time.perf_counter()
-    with (
-        Workspace(Path(tempfile.gettempdir())) as workspace,
-        closing(out_of_core_engine(choice, workspace.folder)) as engine,
-    ):
-        blocks, _ = engine.read(str(location), replace(options.reading, is_release=True))
-        columns = engine.schema(blocks).names
+    with Workspace(Path(tempfile.gettempdir())) as workspace:
+        if is_frame:
+            from incrowd.engines.spark.engine import SparkEngine
+
+            engine: Any = SparkEngine(session=request.released.sparkSession)
+        else:
+            engine = out_of_core_engine(request.engine, workspace.folder)
+        with closing(engine):
+            if is_frame:
+                blocks, name, digest = engine.from_frame(request.released), "the frame", ""
+            else:
+                reading = replace(request.input.reading, is_release=True)
+                blocks, _ = engine.read(str(request.released), reading)
+                name = name_of(request.released)
+                digest = engine.hash_of(str(request.released))
+            audit = _audit(engine, blocks, request, name)
+    seconds = round(time.perf_counter() - started, 4)
+    return CheckedRows(replace(audit, release_sha256=digest, seconds=seconds))
+
+
+def _audit(engine: OutOfCoreEngine, blocks: Blocks, request: Request, where: str) -> Audit:
+    schema, columns = request.schema, engine.schema(blocks).names
+    if request.takes_all_columns:
         stated = (*schema.quasi, *schema.sensitive)
         others = [name for name in columns if name not in stated]
-        roles = Schema(schema.quasi, schema.sensitive, others)
-        where = name_of(location)
-        audit = _audit(engine, blocks, guarantee, roles, options.missing_values, accepted, where)
-        audit = replace(audit, release_sha256=engine.hash_of(str(location)))
-    return replace(audit, seconds=round(time.perf_counter() - started, 4))
-
-
-def check_frame(
-    frame: Any,
-    guarantee: TableGuarantee,
-    schema: Schema,
-    missing_values: tuple[str, ...] = (),
-    accepted: tuple[str, ...] = (),
-) -> Audit:
-    """Audit a Spark frame in its own session; nothing is written."""
-    from incrowd.engines.spark.engine import SparkEngine
-
-    started = time.perf_counter()
-    with closing(SparkEngine(session=frame.sparkSession)) as engine:
-        blocks = engine.from_frame(frame)
-        audit = _audit(engine, blocks, guarantee, schema, missing_values, accepted, "the frame")
-    return replace(audit, seconds=round(time.perf_counter() - started, 4))
-
-
-def _audit(
-    engine: OutOfCoreEngine,
-    blocks: Blocks,
-    guarantee: TableGuarantee,
-    schema: Schema,
-    missing_values: tuple[str, ...],
-    accepted: tuple[str, ...],
-    where: str,
-) -> Audit:
-    columns = engine.schema(blocks).names
+        schema = Schema(schema.quasi, schema.sensitive, others)
     for name in schema.published:
         if name not in columns:
             raise unknown("column", name, columns, where=where)
@@ -293,8 +298,9 @@ def _audit(
         n_rows=n_rows,
         quasi=schema.quasi,
         sensitive=schema.sensitive,
-        missing_values=missing_values,
+        missing_values=request.input.missing_values,
     )
+    guarantee = cast(TableGuarantee, request.guarantee)
     findings = guarantee.check(evidence)
     findings += find_spread_leaks(
         engine,
@@ -303,7 +309,7 @@ def _audit(
         schema.quasi,
         schema.sensitive,
         schema.insensitive,
-        accepted,
+        request.accepted,
         groups=groups,
     )
     return assemble(guarantee, findings, n_rows, quasi=schema.quasi, engine=engine.describe())

@@ -1,178 +1,250 @@
-"""The check of one released table, the same for a run's own release and for anyone's file."""
+"""Check a released table: load it with what its owner brings, audit it, measure what is asked."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.encoding.coding import Coding
-from incrowd.encoding.encode import nodes_of
-from incrowd.encoding.rows import Rows
-from incrowd.engines.base import Engine
-from incrowd.guarantees.evidence import Evidence, Finding
+from incrowd.audit import Audit, assemble
+from incrowd.checking.examine import Owner, examine, released_rows
+from incrowd.checking.material import OwnTable, TableMaterial
+from incrowd.checking.request import Request
+from incrowd.encoding.encode import encode
+from incrowd.encoding.personal_k import assign_k
+from incrowd.engines.choice import make_engine
+from incrowd.errors import DataError, InputError, JobError, unknown
 from incrowd.guarantees.table import TableGuarantee
-from incrowd.guarantees.tables.leaks import find_leaks
-from incrowd.guarantees.tables.likeness import check_thresholds, measure
-from incrowd.guarantees.tables.truth import check_coding, line_of_row, prove_key
-from incrowd.hierarchies.means import covering_ranges
+from incrowd.hierarchies.builders import hierarchy_for
+from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.hierarchies.tree import Hierarchy
+from incrowd.job.inputs import InputOptions, read_input
+from incrowd.job.preparation import prepared, replace_quasi
+from incrowd.tables.frames import frame_hash, from_frame
+from incrowd.tables.read import read_table
 from incrowd.tables.schema import Schema
 from incrowd.tables.table import Table
-
-WISH = "k(v)"
-"""The column of personal k that rules state, beside the released columns."""
+from incrowd.workspace import file_hash
 
 
-@dataclass(frozen=True)
-class Owner:
-    """What only the owner has: the original, who is which released row, the hierarchies.
+@dataclass(frozen=True, eq=False)
+class LoadedTable:
+    """A released table as a check reads it, and what its owner brought.
 
-    ``original_row[released row]`` numbers the original's rows from 0; None where nobody knows.
-    ``k_of_row`` is each original row's own k where rules state it.
+    ``hierarchies`` are stated for the columns as they are released.
     """
 
-    original: Table
-    original_row: NDArray[np.int64] | None = None
-    hierarchies: Mapping[str, Hierarchy] | None = None
-    keeps_order: bool = False
-    k_of_row: NDArray[np.int32] | None = None
+    released: Table
+    release_sha256: str
+    schema: Schema
+    owner: Owner | None
+    hierarchies: dict[str, HierarchySpec]
+    request: Request
+
+    def material(self) -> TableMaterial:
+        """Return what figures are computed from, with the original where the key is brought."""
+        owner, released, schema = self.owner, self.released, self.schema
+        if owner is None or owner.original_row is None:
+            return TableMaterial(released, schema)
+        before, _ = encode(owner.original, schema.quasi, self.hierarchies, self.request.coding)
+        after = released_rows(before, released, owner.original_row)
+        own = OwnTable(owner.original, owner.original_row, before, after, owner.k_of_row)
+        return TableMaterial(released, schema, own)
 
 
-def examine(
+@dataclass(frozen=True, eq=False)
+class CheckedTable:
+    """A loaded table and its audit."""
+
+    loaded: LoadedTable
+    audit: Audit
+
+    def material(self) -> TableMaterial:
+        """Return what figures are computed from; a key that was not proven shows nothing."""
+        loaded = self.loaded
+        return replace(loaded, owner=None).material() if self.has_broken_key else loaded.material()
+
+    @property
+    def has_broken_key(self) -> bool:
+        """Whether the owner's key was not proven, so that nothing may be built on it."""
+        return any(item.name == "key" and item.holds is False for item in self.audit.findings)
+
+
+def check_table(request: Request) -> CheckedTable:
+    """Audit a released table from any tool; nothing is written."""
+    from incrowd.checking.measurements import measure_table
+
+    started = time.perf_counter()
+    loaded = load_table(request)
+    guarantee, owner = cast(TableGuarantee, request.guarantee), loaded.owner
+    engine = request.working_engine
+    with nullcontext(engine) if engine else closing(make_engine(request.engine)) as working:
+        findings = examine(
+            loaded.released,
+            loaded.schema,
+            guarantee,
+            working,
+            owner=owner,
+            sensitive_hierarchies=_sensitive_hierarchies(loaded),
+            accepted=request.accepted,
+            thresholds=request.thresholds,
+            measures=request.measures,
+            codings=request.coding,
+        )
+        description = working.describe()
+    n_left_out = 0
+    if owner is not None and owner.original_row is not None:
+        n_left_out = owner.original.n_rows - loaded.released.n_rows
+    audit = assemble(
+        guarantee,
+        findings,
+        loaded.released.n_rows,
+        quasi=loaded.schema.quasi,
+        n_suppressed=n_left_out,
+        engine=description,
+        seconds=round(time.perf_counter() - started, 4),
+        release_sha256=loaded.release_sha256,
+    )
+    return measure_table(CheckedTable(loaded, audit))
+
+
+def load_table(request: Request) -> LoadedTable:
+    """Read a released table, its original and its key; find which column is what."""
+    guarantee, schema = cast(TableGuarantee, request.guarantee), request.schema
+    released, digest = _read(request.released, request.input)
+    hierarchies = dict(request.hierarchies)
+    owner = request.owner
+    if request.original is not None:
+        original, _ = _read(request.original, request.input)
+        original.require(schema.quasi, original.name)
+        k_of_row = None
+        if guarantee.k_rules:
+            k_of_row = assign_k(original, guarantee.k, None, guarantee.k_rules)
+        ready = prepared(original, schema, request.bins, hierarchies, is_bit=request.has_bits)
+        schema, hierarchies = ready.schema, dict(ready.hierarchies)
+        if request.has_bits:  # bits of values that no row shows are not in the release
+            shown = tuple(name for name in schema.quasi if name in released.columns)
+            schema = replace_quasi(schema, shown)
+            hierarchies = {name: spec for name, spec in hierarchies.items() if name in shown}
+        owner = _owner(request, ready.table, released, schema, hierarchies)
+        owner = replace(owner, k_of_row=k_of_row)
+    elif owner is not None and guarantee.k_rules and owner.k_of_row is None:
+        k_of_row = assign_k(owner.original, guarantee.k, None, guarantee.k_rules)
+        owner = replace(owner, k_of_row=k_of_row)
+    elif request.has_bits or any(request.bins.values()):
+        raise JobError(
+            "--bins and --bits are about how the original was cut up",
+            remedy="Name it with --original, or name the released columns with --quasi.",
+        )
+    if request.takes_all_columns:
+        withheld = (*schema.quasi, *schema.sensitive, schema.person, guarantee.k_column)
+        others = [name for name in released.columns if name not in withheld]
+        schema = Schema(schema.quasi, schema.sensitive, others, person=schema.person)
+    released.require(schema.published, released.name)
+    for column in request.coding:
+        if column not in schema.quasi:
+            raise unknown("quasi-identifying column", column, schema.quasi, where="coding")
+    _refuse_private(schema, guarantee, released, owner)
+    return LoadedTable(released, digest, schema, owner, hierarchies, request)
+
+
+def _read(data: Any, options: InputOptions) -> tuple[Table, str]:
+    """Return a file, a frame or a table as a table, and its SHA-256."""
+    if isinstance(data, (str, Path)):
+        return read_input(Path(data), options), file_hash(Path(data))
+    if isinstance(data, Table):
+        return data, ""
+    table, _ = from_frame(data, missing_values=options.missing_values)
+    return table, frame_hash(table.frame)
+
+
+def _refuse_private(
+    schema: Schema, guarantee: TableGuarantee, released: Table, owner: Owner | None
+) -> None:
+    """Raise where a column that only the owner has is needed and not there."""
+    private = [name for name in (schema.person, guarantee.k_column) if name]
+    if owner is not None and owner.original_row is not None:
+        owner.original.require(private, owner.original.name)
+        return
+    lacking = [name for name in private if name not in released.columns]
+    if lacking:
+        raise InputError(
+            f"could not check: {', '.join(lacking)} is the owner's and not in the release",
+            remedy="Give --original and --key (or --aligned), as the owner.",
+        )
+
+
+def _owner(
+    request: Request,
+    original: Table,
     released: Table,
     schema: Schema,
-    guarantee: TableGuarantee,
-    engine: Engine,
-    *,
-    owner: Owner | None = None,
-    sensitive_hierarchies: Mapping[str, Hierarchy] | None = None,
-    accepted: tuple[str, ...] = (),
-    thresholds: Mapping[str, float] | None = None,
-    measures: bool = False,
-    codings: Mapping[str, Coding] | None = None,
-) -> list[Finding]:
-    """Check a released table for its guarantee, for leaks and, with the owner, for truth.
+    hierarchies: dict[str, HierarchySpec],
+) -> Owner:
+    """Return what the owner brings: the original, and with a key who is which row."""
+    if request.key is None and not request.aligned:
+        return Owner(original)
+    original.require([*schema.quasi, *schema.sensitive], original.name)
+    if request.aligned:
+        if original.n_rows != released.n_rows:
+            raise InputError(
+                f"--aligned: the original has {original.n_rows} rows, "
+                f"the release {released.n_rows}",
+                remedy="Use --key with the key that run --key wrote.",
+            )
+        original_row = np.arange(released.n_rows, dtype=np.int64)
+    else:
+        original_row = read_key(request.key, released.n_rows)
+    before, _ = encode(original, schema.quasi, hierarchies, request.coding)
+    return Owner(
+        original,
+        original_row,
+        dict(zip(before.names, before.hierarchies, strict=True)),
+        keeps_order=request.aligned,
+    )
 
-    ``thresholds`` hold for further models (alpha, beta, enhanced_beta, delta); ``measures`` adds
-    what the file achieves under every model. No value beyond the limits of ``codings`` may be
-    shown.
+
+def _sensitive_hierarchies(loaded: LoadedTable) -> dict[str, Hierarchy]:
+    """Return the hierarchies that distances between sensitive values go by."""
+    stated = loaded.request.sensitive_hierarchies
+    if stated is not None:
+        return dict(stated)
+    if cast(TableGuarantee, loaded.request.guarantee).t is None:
+        return {}
+    return {
+        name: hierarchy_for(name, loaded.released, loaded.hierarchies[name])[0]
+        for name in loaded.schema.sensitive
+        if name in loaded.hierarchies
+    }
+
+
+def read_key(key: Any, n_rows: int) -> NDArray[np.int64]:
+    """Return ``original_row[released row]``, counted from 0, from the file that run --key wrote.
+
+    A key in Python is that array already.
     """
-    findings: list[Finding] = []
-    evidence_frame, original = released.frame, None
-    k_column = guarantee.k_column
-    if owner is not None and owner.original_row is not None:
-        hierarchies = dict(owner.hierarchies or {})
-        proof = prove_key(
-            owner.original.frame, released.frame, owner.original_row, schema.quasi, hierarchies
+    if not isinstance(key, (str, Path)):
+        return np.asarray(key, dtype=np.int64)
+    import pyarrow as pa
+
+    table = read_table(Path(key), header=True)
+    table.require(["released_row", "original_row"], str(key))
+    try:
+        released_row, original_row = (
+            table.frame.column(name).cast(pa.int64()).to_numpy() - 1
+            for name in ("released_row", "original_row")
         )
-        if not proof.holds:
-            return [proof]
-        findings.append(proof)
-        evidence_frame = _with_owner_columns(released.frame, schema, guarantee, owner)
-        original = owner.original.frame.select(list(schema.quasi)).take(
-            pa.array(owner.original_row)
+    except (pa.ArrowInvalid, TypeError):
+        raise DataError(f"{key}: the key's columns must be whole numbers") from None
+    if not np.array_equal(np.sort(released_row), np.arange(n_rows)):
+        raise DataError(
+            f"{key}: the key does not name each of the {n_rows} released rows once",
+            remedy="Use the key that was written with this release.",
         )
-        if guarantee.k_rules:
-            k_column = WISH
-    evidence = Evidence(
-        engine=engine,
-        blocks=engine.load(evidence_frame),
-        n_rows=released.n_rows,
-        quasi=schema.quasi,
-        sensitive=schema.sensitive,
-        person=schema.person,
-        k_column=k_column,
-        missing_values=released.missing_values,
-        sensitive_hierarchies=dict(sensitive_hierarchies or {}),
-        frame=evidence_frame,
-        original=original,
-    )
-    findings = guarantee.check(evidence) + findings
-    stated = dict(thresholds or {})
-    findings += check_thresholds(
-        evidence,
-        stated.get("alpha"),
-        stated.get("beta"),
-        stated.get("enhanced_beta"),
-        stated.get("delta"),
-        stars=guarantee.stars,
-        joint=guarantee.joint,
-    )
-    findings += [check_coding(released, name, limits) for name, limits in (codings or {}).items()]
-    if measures:
-        findings.append(_measured(evidence, guarantee))
-    leaks = find_leaks(
-        released.frame,
-        schema.quasi,
-        schema.sensitive,
-        schema.insensitive,
-        original=owner.original.frame if owner else None,
-        accepted=accepted,
-    )
-    if owner is not None and owner.keeps_order:
-        leaks = [_if_order_is_unknown(finding) for finding in leaks]
-    return findings + leaks
-
-
-def _measured(evidence: Evidence, guarantee: TableGuarantee) -> Finding:
-    figures = measure(
-        evidence, stars=guarantee.stars, l=int(guarantee.l or 2), joint=guarantee.joint
-    )
-    words = [f"k {figures['k']}"]
-    for column, achieved in figures["columns"].items():
-        shown = ", ".join(
-            f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
-            for name, value in achieved.items()
-            if value is not None
-        )
-        words.append(f"{column}: {shown}")
-    return Finding("measured", None, "; ".join(words), figures)
-
-
-def released_rows(before: Rows, released: Table, original_row: NDArray[np.int64]) -> Rows:
-    """Return the rows as the released file shows them, in the original's order.
-
-    Rows that are not in the file are suppressed: every cell at its root; so are columns that are
-    not in it. A mean counts as the
-    least range that holds the numbers it is the mean of.
-    """
-    nodes = np.empty_like(before.nodes)
-    for position, hierarchy in enumerate(before.hierarchies):
-        nodes[position] = hierarchy.root
-        if before.names[position] not in released.frame.column_names:
-            continue
-        column = released.frame.column(before.names[position])
-        if hierarchy.mean_unit is not None:
-            line = line_of_row(released.frame, before.names)
-            leaves = before.nodes[position, original_row]
-            nodes[position, original_row] = covering_ranges(hierarchy, leaves, line)
-        else:
-            nodes[position, original_row] = nodes_of(column, hierarchy, released.name)
-    is_suppressed = np.ones(before.n_rows, dtype=np.bool_)
-    is_suppressed[original_row] = False
-    return before.with_nodes(nodes, is_suppressed)
-
-
-def _with_owner_columns(
-    frame: pa.Table, schema: Schema, guarantee: TableGuarantee, owner: Owner
-) -> pa.Table:
-    rows = pa.array(owner.original_row)
-    for name in (schema.person, guarantee.k_column):
-        if name and name not in frame.column_names:
-            frame = frame.append_column(name, owner.original.frame.column(name).take(rows))
-    if guarantee.k_rules:
-        if owner.k_of_row is None:
-            raise ValueError("rules state each person's k, and the owner brings none")
-        frame = frame.append_column(WISH, pa.array(owner.k_of_row).take(rows))
-    return frame
-
-
-def _if_order_is_unknown(finding: Finding) -> Finding:
-    if finding.name != "row order":
-        return finding
-    summary = "rows keep the original's order: holds if the order is unknown"
-    return replace(finding, holds=None, summary=summary)
+    rows: NDArray[np.int64] = original_row[np.argsort(released_row, kind="stable")]
+    return rows

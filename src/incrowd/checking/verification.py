@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import json
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from incrowd.checking.certificates import FORMAT, KIND, committed, is_signed, read_public_key
+from incrowd.checking.check import check_release
+from incrowd.checking.material import Material, SetMaterial
+from incrowd.checking.request import Request
+from incrowd.checking.sets import loaded_sets
+from incrowd.checking.tables import load_table
 from incrowd.engines.folders import hash_of_location, hash_of_release
-from incrowd.errors import InputError, unknown
+from incrowd.errors import InputError, JobError, unknown
 from incrowd.guarantees.evidence import Finding
+from incrowd.guarantees.sets.differential_privacy import EdgeDp, NodeDp
+from incrowd.guarantees.shapes import TABLES
+from incrowd.guarantees.table import Guarantee
+from incrowd.guarantees.transactions.promises import KmAnonymity
 from incrowd.job.documents import EDITIONS
+from incrowd.job.inputs import InputOptions, RuleInput, SetInput
+from incrowd.job.job import build_guarantee
+from incrowd.sets.sets import BIPARTITE
 from incrowd.tables.locations import Location, is_folder
+from incrowd.tables.schema import Schema
 from incrowd.workspace import file_hash
 
 if TYPE_CHECKING:
@@ -208,3 +222,66 @@ _CHECKED = (
     *("kind", "format", "edition", "holds", "guarantee", "quasi", "reading", "findings"),
     *("n_rows", "n_groups", "smallest_group", "release_sha256"),
 )
+
+
+def promise_of(certificate: dict[str, Any], path: Path) -> Guarantee:
+    """Return the guarantee that a certificate states, refusing one that is none."""
+    name, parameters = certificate["guarantee"]["name"], certificate["guarantee"]["parameters"]
+    try:
+        return build_guarantee(name, parameters)
+    except JobError as error:
+        raise InputError(
+            f"{path}: could not check, since the certificate states no guarantee: {error.what}",
+            remedy="Ask its issuer for the file that run --certificate wrote.",
+        ) from None
+
+
+def request_of(certificate: dict[str, Any], promise: Guarantee, location: Location) -> Request:
+    """Return the check of a release for what its certificate promises, as anyone can make it."""
+    reading = certificate["reading"]
+    return Request(
+        location,
+        promise,
+        Schema(reading["quasi"], reading["sensitive"]),
+        sets=SetInput(graph=reading["graph"] or BIPARTITE),
+        input=InputOptions(missing_values=tuple(reading["missing_values"])),
+    )
+
+
+def audit_again(certificate: dict[str, Any], promise: Guarantee, location: Location) -> Audit:
+    """Audit the release for what the certificate promises, as anyone can, or raise why not."""
+    if isinstance(promise, EdgeDp | NodeDp):
+        promise.check(None)  # raises: no file shows what noise promises
+    owner_only = why_owner_only(certificate)
+    if owner_only:
+        raise InputError(owner_only, remedy=_AS_OWNER)
+    request = request_of(certificate, promise, location)
+    if promise.shape != TABLES:
+        audit = check_release(request).audit
+        is_km = promise.name == KmAnonymity.name
+        if is_km and [finding.name for finding in audit.broken] == [promise.name]:
+            raise InputError(
+                "it holds for public items, and which items are sensitive is not in the release",
+                remedy="Name them there with --sensitive-items.",
+            )
+        return audit
+    if not certificate["reading"]["quasi"]:
+        raise InputError("the certificate names no quasi-identifying column", remedy=_AS_OWNER)
+    if not is_folder(location):
+        loaded = load_table(request)
+        request = replace(request, accepted=loaded.schema.insensitive)
+    return check_release(request).audit
+
+
+def public_material(
+    certificate: dict[str, Any], promise: Guarantee, location: Location
+) -> Material:
+    """Return what the public report of a release is computed from."""
+    request = request_of(certificate, promise, location)
+    if promise.shape == TABLES:
+        return load_table(request).material()
+    with loaded_sets(replace(request, rules=RuleInput())) as evidence:
+        return SetMaterial(evidence.released)
+
+
+_AS_OWNER = "As the owner, give it --job, --original and --key."

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from incrowd.cli.check_more import More, with_more_of_table
-from incrowd.cli.check_report import files_of_job, refuse_report, write_report
-from incrowd.cli.check_sets import check_sets_file, is_about_sets
-from incrowd.cli.check_tables import TableRequest, check_table
+from incrowd.checking.request import Measurements, Request
 from incrowd.cli.flags import (
     AsJson,
     Bins,
@@ -33,24 +31,22 @@ from incrowd.cli.flags import (
 )
 from incrowd.encoding.coding import Coding
 from incrowd.engines.choice import EngineChoice
-from incrowd.errors import JobError
-from incrowd.guarantees.table import GUARANTEES, SET_GUARANTEES, TABLE_GUARANTEES, TableGuarantee
-from incrowd.guarantees.tables.k_anonymity import KAnonymity
-from incrowd.hierarchies.specs import HierarchySpec
+from incrowd.errors import InputError, JobError
+from incrowd.guarantees.shapes import TABLES
+from incrowd.guarantees.table import GUARANTEES, SET_GUARANTEES, TABLE_GUARANTEES
 from incrowd.job.build import build
 from incrowd.job.inputs import InputOptions, RuleInput, SetInput
-from incrowd.job.job import Job, build_guarantee
+from incrowd.job.job import Job, build_guarantee, implied_guarantee
 from incrowd.measures.attacks.options import AttackOptions, CompositionOptions
 from incrowd.measures.risk.options import RiskOptions
 from incrowd.measures.utility.options import UtilityOptions
 from incrowd.methods.base import TableMethod
-from incrowd.tables.locations import is_folder, located
+from incrowd.tables.locations import located
 from incrowd.tables.schema import Schema
 
 if TYPE_CHECKING:
-    from incrowd.audit import Audit
-    from incrowd.cli.check_sets import CheckedSets
-    from incrowd.cli.check_tables import CheckedTable
+    from incrowd.checking.check import CheckedRelease
+    from incrowd.tables.locations import Location
 
 
 FLAGS = {
@@ -191,130 +187,180 @@ def check_command(
 
     Exit status: 0 holds, 1 does not hold (with what is exposed), 2 could not check.
     """
+    from incrowd.checking.check import check_release
+    from incrowd.cli.terminal import show_check
+
     named = [released, other, original, key, job, *(stated[flag] for flag in FILE_FLAGS)]
     named += [spec.path for spec in stated_hierarchies(hierarchy).values()]
+    saved = None if job is None else Job.load(job)
     if report is not None:
-        refuse_report(report, force, [*named, *files_of_job(job)])
-    mapping: dict[str, Any] = {}
-    apply_flags(mapping, FLAGS, stated)
-    location = located(released)
-    more = More.stated(mapping, measures_risk=risk, other=other)
-    if is_about_sets(Path(released), guarantee, job, mapping):
-        of_sets = check_sets_file(
-            Path(released),
-            guarantee,
-            mapping,
-            original=original,
-            key=key,
-            aligned=aligned,
-            job=job,
-            more=more,
-        )
-        if report is not None:
-            write_report(report, of_sets, force)
-        return _told(of_sets, as_json)
-    mapping = {}
-    specs: dict[str, HierarchySpec] = {}
-    coding: dict[str, Any] = {}
-    n_bins: dict[str, int] = {}
-    if job is not None:
-        saved = Job.load(job)
-        mapping = {
-            section: values
-            for section, values in saved.to_mapping().items()
-            if section in ("guarantee", "input")
-        }
-        of_job = mapping["guarantee"].pop("name")
-        if guarantee not in (None, of_job):
-            mapping["guarantee"] = {}  # another promise's settings do not carry over
-        guarantee = guarantee or of_job
-        n_bins.update(saved.bins)
-        bits = bits or cast(TableMethod, saved.method).masks_bits
-        specs.update(saved.hierarchies)
-        coding = {column: limits.to_toml() for column, limits in saved.coding.items()}
-        quasi_names = split_names(quasi) if quasi is not None else list(saved.schema.quasi)
-        sensitive_names = (
-            split_names(sensitive) if sensitive is not None else list(saved.schema.sensitive)
-        )
-        person = person or saved.schema.person
-        accept_insensitive = accept_insensitive or ",".join(saved.release.accept_insensitive)
+        _refuse_report(report, force, [*named, *_files_of(saved)])
+    request = _request(
+        released,
+        saved,
+        stated,
+        {"quasi": quasi, "sensitive": sensitive, "person": person},
+        guarantee=guarantee,
+        risk=risk,
+        other=other,
+        about_columns={
+            "hierarchies": stated_hierarchies(hierarchy),
+            "bins": stated_bins(bins),
+            "coding": _limits(saved, bottom, top),
+        },
+        has_bits=bits,
+        accepted=tuple(split_names(accept_insensitive)),
+        original=original,
+        key=key,
+        aligned=aligned,
+        thresholds={
+            name: value
+            for name, value in (
+                ("alpha", alpha),
+                ("beta", beta),
+                ("enhanced_beta", enhanced_beta),
+                ("delta", delta),
+            )
+            if value is not None
+        },
+        measures=measure,
+    )
+    checked = check_release(request)
+    if report is not None:
+        _write_report(report, checked, force)
+    audit = checked.audit
+    if as_json:
+        print(audit.to_json())
     else:
-        quasi_names, sensitive_names = split_names(quasi), split_names(sensitive)
-    apply_flags(mapping, FLAGS, stated)
-    specs |= stated_hierarchies(hierarchy)
-    n_bins |= stated_bins(bins)
-    apply_limits(coding, bottom, top)
-    if not quasi_names:
+        show_check(audit)
+    return HOLDS if audit.holds else DOES_NOT_HOLD
+
+
+def _request(
+    released: str,
+    saved: Job | None,
+    stated: dict[str, Any],
+    columns: dict[str, str | None],
+    *,
+    guarantee: str | None,
+    risk: bool,
+    other: str | None,
+    about_columns: dict[str, dict[str, Any]],
+    has_bits: bool,
+    accepted: tuple[str, ...],
+    **further: Any,
+) -> Request:
+    """Return what is to be checked: what the job states, and over it what flags state."""
+    flags: dict[str, Any] = {}
+    apply_flags(flags, FLAGS, stated)
+    measurements = _measurements(flags, risk=risk, other=other)
+    name = guarantee or (saved.guarantee.name if saved else "")
+    name = name or implied_guarantee({**flags, "data": released})
+    mapping: dict[str, Any] = {}
+    if saved is not None:
+        of_job = saved.to_mapping()
+        mapping = {part: of_job.get(part, {}) for part in ("guarantee", "input", "sets", "rules")}
+        if mapping["guarantee"].pop("name") != name:
+            mapping["guarantee"] = {}  # another promise's settings do not carry over
+    for part, values in flags.items():
+        mapping[part] = {**mapping.get(part, {}), **values}
+    promise = build_guarantee(name, mapping.get("guarantee", {}))
+    request: dict[str, Any] = {
+        "guarantee": promise,
+        "input": build(InputOptions, mapping.get("input", {}), "input"),
+        "engine": build(EngineChoice, mapping.get("engine", {}), "engine"),
+        "sets": build(SetInput, mapping.get("sets", {}), "sets"),
+        "rules": build(RuleInput, mapping.get("rules", {}), "rules"),
+        "measurements": measurements,
+        **further,
+    }
+    if promise.shape == TABLES:
+        request |= _about_columns(saved, columns, about_columns)
+        request["accepted"] = accepted or (saved.release.accept_insensitive if saved else ())
+        request["has_bits"] = has_bits or (
+            saved is not None and cast(TableMethod, saved.method).masks_bits
+        )
+    if saved is not None:
+        request["seed"] = saved.seed
+    return Request(located(released), **request)
+
+
+def _about_columns(
+    saved: Job | None, columns: dict[str, str | None], stated: dict[str, dict[str, Any]]
+) -> dict[str, Any]:
+    """Return roles, hierarchies, bins and codings: the job's, and over them those of flags."""
+    roles = {}
+    for role in ("quasi", "sensitive"):
+        text = columns[role]
+        of_job = list(getattr(saved.schema, role)) if saved else []
+        roles[role] = split_names(text) if text is not None else of_job
+    if not roles["quasi"]:
         raise JobError(
             "no column is quasi-identifying, so there is nothing to check",
             remedy="Name the columns that somebody could know a person by: --quasi age,zip.",
         )
-    stated_guarantee = build_guarantee(guarantee or KAnonymity.name, mapping.get("guarantee", {}))
-    promise = cast(TableGuarantee, stated_guarantee)
-    schema = Schema(quasi_names, sensitive_names, person=person)
-    reading = build(InputOptions, mapping.get("input", {}), "input")
-    choice = build(EngineChoice, mapping.get("engine", {}), "engine")
-    accepted = tuple(split_names(accept_insensitive))
-    thresholds = {"alpha": alpha, "beta": beta, "enhanced_beta": enhanced_beta, "delta": delta}
-    if is_folder(location):
-        from incrowd.checking.out_of_core import check_spread
+    person = columns["person"] or (saved.schema.person if saved else None)
+    return {
+        "schema": Schema(roles["quasi"], roles["sensitive"], person=person),
+        "hierarchies": {**(saved.hierarchies if saved else {}), **stated["hierarchies"]},
+        "bins": {**(saved.bins if saved else {}), **stated["bins"]},
+        "coding": stated["coding"],
+    }
 
-        for_files = {
-            "--original": original,
-            "--report": report,
-            "--key": key,
-            "--aligned": aligned,
-            "--measure": measure,
-            "--bits": bits,
-            "--person": person,
-            "limits": coding,
-            "hierarchical t": isinstance(promise, KAnonymity)
-            and promise.t is not None
-            and promise.t_kind != "equal",
-            "personal k": promise.needs_owner,
-            **dict.fromkeys(more.asks, True),
-            **{f"--{name.replace('_', '-')}": value for name, value in thresholds.items()},
-        }
-        refused = [name for name, value in for_files.items() if value]
-        if refused:
-            raise JobError(
-                f"a folder is not checked with {', '.join(refused)}",
-                remedy="Check one file: such checks hold all rows in memory.",
-            )
-        audit = check_spread(location, promise, schema, reading, choice, accepted)
-        return _told(audit, as_json)
-    request = TableRequest(
-        Path(location),
-        promise,
-        schema,
-        specs,
-        {column: Coding.from_toml(limits, column) for column, limits in coding.items()},
-        reading,
-        choice,
-        n_bins=n_bins,
-        is_bit=bits,
-        original=original,
-        key=key,
-        aligned=aligned,
-        accepted=accepted,
-        thresholds=thresholds,
-        measures=measure,
+
+def _limits(
+    saved: Job | None, bottoms: list[str] | None, tops: list[str] | None
+) -> dict[str, Coding]:
+    coding = {
+        column: limits.to_toml() for column, limits in (saved.coding if saved else {}).items()
+    }
+    apply_limits(coding, bottoms, tops)
+    return {column: Coding.from_toml(limits, column) for column, limits in coding.items()}
+
+
+def _measurements(flags: dict[str, Any], *, risk: bool, other: str | None) -> Measurements:
+    """Take what is measured besides the promise out of the flags; refuse what asks for nothing."""
+    about_risk = flags.pop("risk", {})
+    if about_risk and not risk:
+        raise JobError(
+            "a threshold, a population or a sampling fraction is stated, and no risk is asked",
+            remedy="Add --risk.",
+        )
+    return Measurements(
+        build(RiskOptions, about_risk, "risk") if risk else None,
+        build(AttackOptions, flags.pop("attacks", {}), "attacks"),
+        build(CompositionOptions, flags.pop("composition", {}), "composition"),
+        build(UtilityOptions, flags.pop("utility", {}), "utility"),
+        None if other is None else Path(other),
     )
-    of_table = with_more_of_table(check_table(request), request, more)
-    if report is not None:
-        write_report(report, of_table, force)
-    return _told(of_table, as_json)
 
 
-def _told(checked: CheckedTable | CheckedSets | Audit, as_json: bool) -> int:
-    """Print what was found and return the exit status that it stands for."""
-    from incrowd.audit import Audit
+def _refuse_report(path: Path, force: bool, read: Iterable[Location | None]) -> None:
+    """Raise before anything is read where a report cannot be written."""
+    from incrowd.flow.outputs import refuse_overwriting
+    from incrowd.workspace import output_exists_error
 
-    audit = checked if isinstance(checked, Audit) else checked.audit
-    if as_json:
-        print(audit.to_json())
-    else:
-        from incrowd.cli.terminal import show_check
+    refuse_overwriting([path], read)
+    if path.suffix != ".html":
+        raise InputError(f"{path}: does not end in .html", remedy="State --report report.html.")
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"{path.parent}: no such folder", remedy="Make it first.")
+    if path.exists() and not force:
+        raise output_exists_error(path)
 
-        show_check(audit)
-    return HOLDS if audit.holds else DOES_NOT_HOLD
+
+def _files_of(job: Job | None) -> list[Location]:
+    """Return the files that a job names for a run to read."""
+    from incrowd.flow.outputs import files_read
+
+    return [] if job is None else files_read(job)
+
+
+def _write_report(path: Path, checked: CheckedRelease, force: bool) -> None:
+    """Write the owner's page of a check, for the owner's eyes: it may show values."""
+    from incrowd.figures.pages import owner_page
+    from incrowd.report.render import render
+    from incrowd.workspace import write_atomically
+
+    page = owner_page(checked.audit, None, checked.material())
+    write_atomically(path, render(page), force=force, private=True)

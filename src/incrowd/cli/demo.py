@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from incrowd.flow.release import Release
-    from incrowd.guarantees.tables.k_anonymity import KAnonymity
     from incrowd.job.job import Job
 
 
@@ -170,7 +169,7 @@ def _tamper(console: Console, job: Job, release: Release) -> None:
     """Give one released row its original's age back and check again."""
     import pyarrow as pa
 
-    from incrowd.checking.check import check
+    from incrowd.api import check
     from incrowd.tables.read import read_table
 
     assert release.path is not None
@@ -180,7 +179,7 @@ def _tamper(console: Console, job: Job, release: Release) -> None:
     frame = table.frame.set_column(
         table.frame.column_names.index("age"), "age", pa.array(ages, pa.string())
     )
-    audit = check(frame, cast("KAnonymity", job.guarantee), job.schema)
+    audit = check(frame, job.guarantee, job.schema)
     verdict = "holds" if audit.holds else "does not hold"
     console.print(
         f"One cell of one row changed, and the check answers: [bold red]{verdict}[/bold red] "

@@ -9,16 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from incrowd.cli.flags import AsJson, Debug, Force, ShowValues
-from incrowd.errors import InputError, JobError
-from incrowd.guarantees.table import SET_GUARANTEES
-from incrowd.guarantees.transactions.promises import KmAnonymity
-from incrowd.job.inputs import InputOptions
-from incrowd.tables.locations import is_folder, located
-from incrowd.tables.schema import Schema
+from incrowd.errors import InputError
+from incrowd.tables.locations import Location, located
 
 if TYPE_CHECKING:
     from incrowd.audit import Audit
-    from incrowd.tables.table import Table
+    from incrowd.guarantees.table import Guarantee
 
 
 HOLDS, DOES_NOT_HOLD = 0, 1
@@ -59,11 +55,13 @@ def verify_command(
     Exit status: 0 holds, 1 does not hold, 2 could not check.
     """
     from incrowd.checking.verification import (
+        audit_again,
         check_bytes,
         check_found_again,
         check_input,
         check_signature,
         not_checked,
+        promise_of,
         read_certificate,
     )
     from incrowd.cli.terminal import show_verified
@@ -75,7 +73,7 @@ def verify_command(
         [report], [released, certificate, beside, public_key, original, commitment_key]
     )
     stated = read_certificate(certificate)
-    promise = _promise(stated, certificate)
+    promise = promise_of(stated, certificate)
     location = located(released)
     signature = check_signature(certificate, public_key)
     findings = [check_bytes(stated, location), signature]
@@ -86,7 +84,7 @@ def verify_command(
     again: Audit | None = None
     why_not: InputError | None = None
     try:
-        again = _audited(stated, promise, location)
+        again = audit_again(stated, promise, location)
         findings.append(check_found_again(stated, again))
     except InputError as error:
         why_not = error
@@ -95,7 +93,7 @@ def verify_command(
     holds = all(finding.holds is not False for finding in findings) and stated["holds"]
     if report is not None:
         is_vouched_for = again is not None or signature.holds is True
-        _make_report(stated, location, holds and is_vouched_for, report, force)
+        _make_report(stated, promise, location, holds and is_vouched_for, report, force)
     if why_not is not None and holds:
         raise _could_not_check(certificate, promise, why_not, signature.summary)
     audit = _as_audit(stated, again)
@@ -107,21 +105,7 @@ def verify_command(
     return HOLDS if audit.holds else DOES_NOT_HOLD
 
 
-def _promise(certificate: dict[str, Any], path: Path) -> Any:
-    """Return the guarantee that a certificate states, refusing one that is none."""
-    from incrowd.job.job import build_guarantee
-
-    name, parameters = certificate["guarantee"]["name"], certificate["guarantee"]["parameters"]
-    try:
-        return build_guarantee(name, parameters)
-    except JobError as error:
-        raise InputError(
-            f"{path}: could not check, since the certificate states no guarantee: {error.what}",
-            remedy="Ask its issuer for the file that run --certificate wrote.",
-        ) from None
-
-
-def _could_not_check(path: Path, promise: Any, why: InputError, signature: str) -> InputError:
+def _could_not_check(path: Path, promise: Guarantee, why: InputError, signature: str) -> InputError:
     """Return the answer where nothing speaks against a certificate and its promise is not shown."""
     what = why.what.removeprefix("could not check: ")
     remedy = why.remedy
@@ -132,77 +116,6 @@ def _could_not_check(path: Path, promise: Any, why: InputError, signature: str) 
         f"The bytes match. The certificate is {signature}",
         remedy=remedy,
     )
-
-
-def _audited(certificate: dict[str, Any], promise: Any, location: Any) -> Audit:
-    """Audit the release for what the certificate promises, as anyone can, or raise why not."""
-    from incrowd.checking.verification import why_owner_only
-
-    if promise.name in ("edge-dp", "node-dp"):
-        promise.check(None)  # raises: no file shows what noise promises
-    owner_only = why_owner_only(certificate)
-    if owner_only:
-        raise InputError(owner_only, remedy=_AS_OWNER)
-    if promise.name in SET_GUARANTEES:
-        return _audited_sets(certificate, promise.name, location)
-    if not certificate["reading"]["quasi"]:
-        raise InputError("the certificate names no quasi-identifying column", remedy=_AS_OWNER)
-    return _audited_table(certificate, promise, location)
-
-
-_AS_OWNER = "As the owner, give it --job, --original and --key."
-
-
-def _audited_sets(certificate: dict[str, Any], name: str, location: Any) -> Audit:
-    from incrowd.cli.check_more import More
-    from incrowd.cli.check_sets import check_sets_file
-
-    audit = check_sets_file(
-        Path(location),
-        name,
-        {
-            "guarantee": certificate["guarantee"]["parameters"],
-            "sets": {"graph": certificate["reading"]["graph"]},
-        },
-        original=None,
-        key=None,
-        aligned=False,
-        job=None,
-        more=More.stated({}, measures_risk=False, other=None),
-    ).audit
-    if name == KmAnonymity.name and [finding.name for finding in audit.broken] == [name]:
-        raise InputError(
-            "it holds for public items, and which items are sensitive is not in the release",
-            remedy="Name them there with --sensitive-items.",
-        )
-    return audit
-
-
-def _audited_table(certificate: dict[str, Any], guarantee: Any, location: Any) -> Audit:
-    from incrowd.checking.check import check
-    from incrowd.checking.out_of_core import check_spread
-    from incrowd.engines.choice import EngineChoice
-
-    if is_folder(location):
-        schema = Schema(certificate["reading"]["quasi"], certificate["reading"]["sensitive"])
-        reading = _input_options(certificate)
-        return check_spread(location, guarantee, schema, reading, EngineChoice(), ())
-    table, schema = _table(certificate, location)
-    return check(table, guarantee, schema, accepted=schema.insensitive)
-
-
-def _input_options(certificate: dict[str, Any]) -> InputOptions:
-    return InputOptions(missing_values=tuple(certificate["reading"]["missing_values"]))
-
-
-def _table(certificate: dict[str, Any], location: Any) -> tuple[Table, Schema]:
-    """Read a released table, and say which of its columns is what."""
-    from incrowd.job.inputs import read_input
-
-    table = read_input(Path(location), _input_options(certificate))
-    quasi, sensitive = certificate["reading"]["quasi"], certificate["reading"]["sensitive"]
-    others = [name for name in table.columns if name not in (*quasi, *sensitive)]
-    return table, Schema(quasi, sensitive, others)
 
 
 def _as_audit(certificate: dict[str, Any], again: Audit | None) -> Audit:
@@ -222,9 +135,15 @@ def _as_audit(certificate: dict[str, Any], again: Audit | None) -> Audit:
 
 
 def _make_report(
-    certificate: dict[str, Any], location: Any, holds: bool, report: Path, force: bool
+    certificate: dict[str, Any],
+    promise: Guarantee,
+    location: Location,
+    holds: bool,
+    report: Path,
+    force: bool,
 ) -> None:
     """Render the public report of a release that its certificate holds for."""
+    from incrowd.checking.verification import public_material
     from incrowd.figures.pages import public_page
     from incrowd.report.render import render
     from incrowd.workspace import write_atomically
@@ -240,16 +159,5 @@ def _make_report(
             remedy="Give the release that the certificate is of; where its promise cannot be "
             "checked on the release alone, also --public-key, which shows who vouches for it.",
         )
-    material = _material(certificate, location)
+    material = public_material(certificate, promise, location)
     write_atomically(report, render(public_page(certificate, material)), force=force)
-
-
-def _material(certificate: dict[str, Any], location: Any) -> Any:
-    from incrowd.checking.material import SetMaterial, TableMaterial
-    from incrowd.job.inputs import SetInput
-    from incrowd.sets.files import read_sets
-
-    if certificate["guarantee"]["name"] in SET_GUARANTEES:
-        stated = SetInput(graph=certificate["reading"]["graph"])
-        return SetMaterial(read_sets(Path(location), stated.reading(InputOptions())))
-    return TableMaterial(*_table(certificate, location))

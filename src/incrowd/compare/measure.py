@@ -189,12 +189,9 @@ def _utility(job: Job, folder: Path, asked: Asked) -> dict[str, Any]:
 
 def material_of(job: Job) -> Material:
     """Return a job's release, as it lies in the private folder, beside its original."""
-    from incrowd.compare.material import set_material, table_material
+    from incrowd.compare.material import release_material
 
-    released, key = Path(str(job.output)), Path(str(job.release.key))
-    if job.shape == TABLES:
-        return table_material(job, released, key)
-    return set_material(job, released, key)
+    return release_material(job, Path(str(job.output)), Path(str(job.release.key)))
 
 
 def _learning(job: Job, material: TableMaterial, folder: Path, asked: Asked) -> dict[str, Any]:

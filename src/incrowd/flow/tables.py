@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from incrowd.audit import Audit
 from incrowd.checking.certificates import Reading
+from incrowd.checking.examine import Owner, examine, released_rows
 from incrowd.checking.material import Material, OwnTable, TableMaterial
-from incrowd.checking.tables import Owner, examine, released_rows
 from incrowd.codes import canonical_order
 from incrowd.encoding.coding import CodedView
 from incrowd.encoding.costs import add_costs

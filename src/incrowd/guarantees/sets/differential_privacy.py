@@ -64,7 +64,6 @@ class EdgeDp:
 
     name: ClassVar[str] = "edge-dp"
     shape: ClassVar[str] = SETS
-    is_noise: ClassVar[bool] = True
     level: ClassVar[str] = "edge"
     needs_owner: ClassVar[bool] = True
 
@@ -82,7 +81,7 @@ class EdgeDp:
             f"any outcome is at most e^{self.epsilon:g} times as likely with an entry as without it"
         )
 
-    def check(self, evidence: SetEvidence) -> list[Finding]:
+    def check(self, evidence: SetEvidence | None) -> list[Finding]:
         """Refuse: no file can be checked for it."""
         _cannot_check(evidence)
 
@@ -101,7 +100,6 @@ class NodeDp:
 
     name: ClassVar[str] = "node-dp"
     shape: ClassVar[str] = SETS
-    is_noise: ClassVar[bool] = True
     level: ClassVar[str] = "node"
     needs_owner: ClassVar[bool] = True
 
@@ -120,7 +118,7 @@ class NodeDp:
             "other in its place"
         )
 
-    def check(self, evidence: SetEvidence) -> list[Finding]:
+    def check(self, evidence: SetEvidence | None) -> list[Finding]:
         """Refuse: no file can be checked for it."""
         _cannot_check(evidence)
 
@@ -140,7 +138,7 @@ def _require_epsilon(epsilon: object, largest: float = LARGEST_EPSILON) -> None:
         )
 
 
-def _cannot_check(_evidence: SetEvidence) -> NoReturn:
+def _cannot_check(_evidence: SetEvidence | None) -> NoReturn:
     raise InputError(
         "could not check: differential privacy is a property of the mechanism, not of a file",
         remedy="Ask the owner for the record of the run: epsilon, n, m, where the noise came from "

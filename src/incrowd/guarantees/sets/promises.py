@@ -74,7 +74,6 @@ class Suppression:
 
     name: ClassVar[str] = "suppression"
     shape: ClassVar[str] = SETS
-    is_noise: ClassVar[bool] = False
     needs_owner: ClassVar[bool] = True
     settled_vote: ClassVar[str] = HALF
     """Nothing is voted on here; a search takes one word for all promises."""
@@ -160,7 +159,6 @@ class Smooth(_Voted):
 
     name: ClassVar[str] = "smooth"
     shape: ClassVar[str] = SETS
-    is_noise: ClassVar[bool] = False
     whole: ClassVar[str] = "half"
 
 
@@ -177,7 +175,6 @@ class Majority(_Voted):
 
     name: ClassVar[str] = "majority"
     shape: ClassVar[str] = SETS
-    is_noise: ClassVar[bool] = False
     whole: ClassVar[str] = "k/2"
 
 

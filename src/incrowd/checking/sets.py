@@ -1,0 +1,173 @@
+"""Check released sets and transactions: load them with what their owner brings, and audit them."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from incrowd.audit import Audit, assemble
+from incrowd.checking.material import OwnSets, SetMaterial
+from incrowd.checking.request import Request
+from incrowd.checking.tables import read_key
+from incrowd.engines.folders import hash_of_location
+from incrowd.errors import InputError, JobError
+from incrowd.guarantees.sets.promises import SetEvidence
+from incrowd.guarantees.shapes import TRANSACTIONS
+from incrowd.guarantees.transactions.promises import RuleEvidence
+from incrowd.measures.losses.sets import set_losses
+from incrowd.sets.files import read_sets
+from incrowd.sets.format import SetOptions, released_graph, shelf_in
+from incrowd.sets.sets import BIPARTITE, Sets, Shelf
+from incrowd.sets.universe import read_row_k, with_universe
+from incrowd.transactions.generalized import original_names
+from incrowd.transactions.rule_files import read_rules, sensitive_items
+from incrowd.workspace import Workspace
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedSets:
+    """Released sets as the check read them with what the owner brought, and the audit."""
+
+    audit: Audit
+    evidence: SetEvidence
+    request: Request
+
+    @property
+    def is_generalized(self) -> bool:
+        """Whether a released item may stand for a set of items."""
+        return self.request.guarantee.shape == TRANSACTIONS
+
+    def material(self) -> SetMaterial:
+        """Return what figures are computed from, with the original where the key is brought."""
+        return material_of(self.evidence)
+
+
+def check_sets(request: Request) -> CheckedSets:
+    """Audit released sets from any tool; nothing is written.
+
+    Entries that ``--memory`` has no room for lie in the system's temporary folder meanwhile.
+    """
+    from incrowd.checking.measurements import measure_sets
+
+    started = time.perf_counter()
+    with loaded_sets(request) as evidence:
+        losses: dict[str, float] = {}
+        has_key = evidence.original is not None and evidence.original_row is not None
+        if has_key and not isinstance(evidence, RuleEvidence):
+            assert evidence.original is not None
+            losses = set_losses(
+                evidence.original,
+                evidence.released,
+                original_row=evidence.original_row,
+                original_item=evidence.original_item,
+            ).as_dict()
+        promise: Any = request.guarantee
+        audit = assemble(
+            promise,
+            promise.check(evidence),
+            evidence.released.n_rows,
+            losses=losses,
+            release_sha256=_hash(request.released),
+            seconds=round(time.perf_counter() - started, 4),
+        )
+        return measure_sets(CheckedSets(audit, evidence, request))
+
+
+@contextmanager
+def loaded_sets(request: Request) -> Iterator[SetEvidence]:
+    """Yield released sets with what the owner brings: the original, the key, personal k, rules."""
+    memory = request.engine.memory_bytes
+    with Workspace(Path(tempfile.gettempdir())) as workspace:
+        shelf = shelf_in(workspace.folder, memory)
+        options = request.sets.reading(request.input, memory)
+        graph = request.sets.graph
+        evidence = SetEvidence(
+            _read(request.released, replace(options, graph=released_graph(graph)), shelf),
+            keeps_order=request.aligned,
+            columns_are_people=graph != BIPARTITE,
+        )
+        if request.guarantee.shape == TRANSACTIONS:
+            evidence = _with_rules(evidence, request)
+        if request.original is not None:
+            evidence = _with_original(evidence, request, options, shelf)
+        yield evidence
+
+
+def material_of(evidence: SetEvidence) -> SetMaterial:
+    """Return what figures are computed from, with the original where the key is brought."""
+    own = None
+    if evidence.original is not None and evidence.original_row is not None:
+        own = OwnSets(
+            evidence.original, evidence.original_row, evidence.original_item, evidence.k_of_row
+        )
+    return SetMaterial(evidence.released, own)
+
+
+def _read(data: Any, options: SetOptions, shelf: Shelf) -> Sets:
+    """Return a file, a matrix or a frame as sets."""
+    if isinstance(data, Sets):
+        return data
+    if isinstance(data, (str, Path)):
+        return read_sets(Path(data), options, shelf)
+    from incrowd.sets.frames import sets_from_frame
+
+    return sets_from_frame(data, options).sets
+
+
+def _hash(data: Any) -> str:
+    return hash_of_location(Path(data)) if isinstance(data, (str, Path)) else ""
+
+
+def _with_original(
+    evidence: SetEvidence, request: Request, options: SetOptions, shelf: Shelf
+) -> SetEvidence:
+    """Return the evidence with the owner's original, key and personal k."""
+    original = _read(request.original, options, shelf)
+    if request.sets.items:
+        original = with_universe(original, request.sets.items, shelf)
+    evidence = replace(evidence, original=original)
+    n_rows = evidence.released.n_rows
+    if request.key is not None or request.aligned:
+        if n_rows != original.n_rows:
+            raise InputError(
+                f"the original has {original.n_rows} rows, the release {n_rows}",
+                remedy="Give the original that the release was made from.",
+            )
+        is_keyed = request.key is not None
+        rows = read_key(request.key, n_rows) if is_keyed else np.arange(n_rows, dtype=np.int64)
+        items = rows if is_keyed and request.sets.graph != BIPARTITE else None
+        evidence = replace(evidence, original_row=rows, original_item=items)
+    if request.sets.row_k:
+        evidence = replace(evidence, k_of_row=read_row_k(request.sets.row_k, original))
+    return evidence
+
+
+def _with_rules(evidence: SetEvidence, request: Request) -> RuleEvidence:
+    """Return the evidence with the rules and the sensitive items that are stated."""
+    stated = request.rules
+    if request.guarantee.name == "rules" and stated.file is None:
+        raise JobError(
+            "there are no rules to check",
+            remedy="Name them: --rules FILE; run --save-rules FILE wrote those it found.",
+        )
+    sensitive: frozenset[str] = frozenset()
+    if stated.sensitive_items:
+        names = original_names(evidence.released)
+        is_sensitive, _ = sensitive_items(
+            stated.sensitive_items, names, request.seed, needs_both=False
+        )
+        texts = names.to_pylist()
+        sensitive = frozenset(str(texts[item]) for item in np.flatnonzero(is_sensitive).tolist())
+    return RuleEvidence(
+        evidence.released,
+        keeps_order=evidence.keeps_order,
+        rules=read_rules(stated.file)[0] if stated.file is not None else None,
+        sensitive=sensitive,
+    )
