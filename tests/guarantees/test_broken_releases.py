@@ -9,7 +9,7 @@ import pytest
 from guarantees.small_tables import to_table
 from incrowd.guarantees.evidence import Evidence
 from incrowd.guarantees.tables.k_anonymity import KAnonymity
-from incrowd.guarantees.tables.leaks import find_leaks
+from incrowd.guarantees.tables.leaks import find_table_leaks
 
 QUASI = ("age", "zip")
 PROMISE = {"k": 4, "l": 2, "t": 0.26}
@@ -104,8 +104,8 @@ def test_an_entropy_and_a_recursive_release_are_refused():
 
 def test_a_row_number_added_to_the_file_is_refused():
     table = to_table(good_release(), ["age", "zip", "ill"])
-    assert all(f.holds is not False for f in find_leaks(table, QUASI, ["ill"], []))
+    assert all(f.holds is not False for f in find_table_leaks(table, QUASI, ["ill"], []))
     numbers = [str(number) for number in range(1, 17)]
     random.Random(0).shuffle(numbers)
     numbered = table.append_column("no", [numbers])
-    assert "row numbers" in broken(find_leaks(numbered, QUASI, ["ill"], ["no"]))
+    assert "row numbers" in broken(find_table_leaks(numbered, QUASI, ["ill"], ["no"]))

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.guarantees.tables.leaks import find_leaks, insensitive_leaks
+from incrowd.guarantees.tables.counts import FrameCounts
+from incrowd.guarantees.tables.leaks import find_table_leaks, insensitive_leaks
 from incrowd.guarantees.tables.row_order import is_in_canonical_order
 from tiers import examples
 
@@ -35,7 +36,7 @@ def found(findings, name):
 
 
 def leaks(table, insensitive=("ward",), **more):
-    return find_leaks(table, ("age", "zip"), ("ill",), insensitive, **more)
+    return find_table_leaks(table, ("age", "zip"), ("ill",), insensitive, **more)
 
 
 def test_a_harmless_table():
@@ -65,13 +66,13 @@ def test_a_column_that_numbers_the_rows(shuffled, as_text):
 
 def test_a_numbering_called_sensitive_is_still_one():
     table = people().append_column("no", pa.array(range(200)))
-    findings = find_leaks(table, ("age", "zip"), ("ill", "no"), ("ward",))
+    findings = find_table_leaks(table, ("age", "zip"), ("ill", "no"), ("ward",))
     assert found(findings, "row numbers").holds is False
 
 
 def test_a_sensitive_column_that_differs_in_every_row_only_informs():
     table = people().append_column("wage", pa.array([n * n for n in range(200)]))
-    finding = found(find_leaks(table, ("age",), ("wage",), ("ward",)), "row numbers")
+    finding = found(find_table_leaks(table, ("age",), ("wage",), ("ward",)), "row numbers")
     assert finding.holds is None
     assert finding.figures["differing_sensitive"] == ["wage"]
 
@@ -92,7 +93,7 @@ def test_unique_rows_are_counted(pairs):
             "b": pa.array([b for _, b in pairs], pa.string()),
         }
     )
-    finding = found(insensitive_leaks(table, ("q",), ("a", "b")), "unique rows")
+    finding = found(insensitive_leaks(FrameCounts(table), ("q",), ("a", "b")), "unique rows")
     counts = Counter(pairs)
     alone = [row for row, pair in enumerate(pairs, 1) if counts[pair] == 1]
     assert finding.figures["n_exposed"] == len(alone)
@@ -111,7 +112,9 @@ def test_stand_ins_are_measured_by_guessing(pairs):
     table = pa.table(
         {"a": [a for a, _ in pairs], "q": pa.array([q for _, q in pairs], pa.string())}
     )
-    findings = [f for f in insensitive_leaks(table, ("q",), ("a",)) if f.name == "stand-in"]
+    findings = [
+        f for f in insensitive_leaks(FrameCounts(table), ("q",), ("a",)) if f.name == "stand-in"
+    ]
     shown = [(a, q) for a, q in pairs if q not in ("*", None)]
     values = defaultdict(Counter)
     for a, q in shown:
@@ -131,13 +134,15 @@ def test_a_column_that_stands_in_for_another():
     table = people()
     towns = {"10115": "Mitte", "10117": "Mitte-Süd", "20095": "Hamburg"}
     table = table.append_column("town", pa.array([towns[z] for z in table["zip"].to_pylist()]))
-    findings = insensitive_leaks(table, ("age", "zip"), ("ward", "town"))
+    findings = insensitive_leaks(FrameCounts(table), ("age", "zip"), ("ward", "town"))
     finding = found(findings, "stand-in")
     assert finding.holds is False
     assert finding.figures["quasi"] == "zip"
     assert finding.figures["columns"] == ["town"]
     assert "Mitte" not in finding.summary
-    accepted = insensitive_leaks(table, ("age", "zip"), ("ward", "town"), accepted=("town",))
+    accepted = insensitive_leaks(
+        FrameCounts(table), ("age", "zip"), ("ward", "town"), accepted=("town",)
+    )
     assert all(finding.holds is not False for finding in accepted)
     assert found(accepted, "stand-in").holds is None
 
@@ -152,7 +157,7 @@ def test_columns_that_stand_in_only_together():
             "two": [str(b) for _, b in pairs],
         }
     )
-    finding = found(insensitive_leaks(table, ("zip",), ("one", "two")), "stand-in")
+    finding = found(insensitive_leaks(FrameCounts(table), ("zip",), ("one", "two")), "stand-in")
     assert finding.holds is False
     assert finding.figures["columns"] == ["one", "two"]
 
@@ -161,13 +166,13 @@ def test_a_common_value_is_not_given_away():
     """A guess that is right anyway gives nothing away."""
     rows = [("A", "yes")] * 97 + [("B", "no")] * 1 + [("B", "yes")] * 2
     table = pa.table({"ward": [a for a, _ in rows], "zip": [b for _, b in rows]})
-    assert found(insensitive_leaks(table, ("zip",), ("ward",)), "stand-in").holds
+    assert found(insensitive_leaks(FrameCounts(table), ("zip",), ("ward",)), "stand-in").holds
 
 
 def test_accepted_columns_inform():
     table = people(30)
     table = table.append_column("code", pa.array([f"c{n}" for n in range(30)]))
-    findings = insensitive_leaks(table, ("age", "zip"), ("code",), accepted=("code",))
+    findings = insensitive_leaks(FrameCounts(table), ("age", "zip"), ("code",), accepted=("code",))
     assert found(findings, "unique rows").holds is None
     assert all(finding.holds is not False for finding in findings)
 
@@ -187,7 +192,7 @@ def test_order_kept_by_half_of_the_cells_of_a_generalized_column():
     original = people().select(["age"])
     ages = [age if row % 2 else "[20, 80[" for row, age in enumerate(original["age"].to_pylist())]
     released = pa.table({"age": ages})
-    finding = found(find_leaks(released, ("age",), (), (), original), "row order")
+    finding = found(find_table_leaks(released, ("age",), (), (), original), "row order")
     assert finding.holds is False
 
 
@@ -196,16 +201,17 @@ def test_order_kept_although_rows_are_missing():
     kept = sorted(random.Random(4).sample(range(200), 180))
     released = original.select(["ill", "ward"]).take(kept)
     assert (
-        found(find_leaks(released, (), ("ill",), ("ward",), original), "row order").holds is False
+        found(find_table_leaks(released, (), ("ill",), ("ward",), original), "row order").holds
+        is False
     )
     mixed = released.take(random.Random(5).sample(range(180), 180))
-    assert found(find_leaks(mixed, (), ("ill",), ("ward",), original), "row order").holds
+    assert found(find_table_leaks(mixed, (), ("ill",), ("ward",), original), "row order").holds
 
 
 def test_a_few_rows_of_two_values_are_met_in_any_order():
     original = pa.table({"ill": ["b", "a"] * 100})
     released = pa.table({"ill": list("babbaabaabbaba")})
-    assert found(find_leaks(released, (), ("ill",), (), original), "row order").holds
+    assert found(find_table_leaks(released, (), ("ill",), (), original), "row order").holds
 
 
 def test_canonical_order_carries_nothing_even_if_it_is_the_original_s():
@@ -217,7 +223,7 @@ def test_canonical_order_carries_nothing_even_if_it_is_the_original_s():
 
 def test_a_handful_of_rows_may_agree_by_luck():
     table = pa.table({"ill": ["b", "a", "b"]})
-    assert found(find_leaks(table, (), ("ill",), (), table), "row order").holds
+    assert found(find_table_leaks(table, (), ("ill",), (), table), "row order").holds
 
 
 @examples(80)
@@ -242,13 +248,13 @@ def test_canonical_order(pairs):
 def test_formula_cells_are_counted():
     cells = ["=1+1", "+49 30", "-5", "+3.5", "@sum", "-", "a=b", None, "-12,5 %", "-x"]
     table = pa.table({"note": pa.array(cells, pa.string()), "n": list(range(10))})
-    finding = found(find_leaks(table, (), ("note",), ()), "formula cells")
+    finding = found(find_table_leaks(table, (), ("note",), ()), "formula cells")
     assert finding.holds is None
     assert finding.figures["n_cells"] == {"note": 4}
 
 
 def test_columns_without_a_role_are_named():
-    finding = found(find_leaks(people(), ("age",), ("ill",), ()), "unstated columns")
+    finding = found(find_table_leaks(people(), ("age",), ("ill",), ()), "unstated columns")
     assert finding.holds is None
     assert finding.figures["columns"] == ["zip", "ward"]
 

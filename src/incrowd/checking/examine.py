@@ -15,7 +15,7 @@ from incrowd.encoding.rows import Rows
 from incrowd.engines.base import Engine
 from incrowd.guarantees.evidence import Evidence, Finding
 from incrowd.guarantees.table import TableGuarantee
-from incrowd.guarantees.tables.leaks import find_leaks
+from incrowd.guarantees.tables.leaks import find_table_leaks
 from incrowd.guarantees.tables.likeness import check_thresholds, measure
 from incrowd.guarantees.tables.truth import check_coding, line_of_row, prove_key
 from incrowd.hierarchies.means import covering_ranges
@@ -105,7 +105,7 @@ def examine(
     findings += [check_coding(released, name, limits) for name, limits in (codings or {}).items()]
     if measures:
         findings.append(_measured(evidence, guarantee))
-    leaks = find_leaks(
+    leaks = find_table_leaks(
         released.frame,
         schema.quasi,
         schema.sensitive,

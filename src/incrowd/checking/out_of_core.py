@@ -29,8 +29,9 @@ from incrowd.engines.choice import out_of_core_engine
 from incrowd.errors import EngineError, InputError, JobError, unknown
 from incrowd.guarantees.evidence import Evidence, Finding
 from incrowd.guarantees.table import TableGuarantee
+from incrowd.guarantees.tables.counts import EngineCounts
 from incrowd.guarantees.tables.k_anonymity import KAnonymity
-from incrowd.guarantees.tables.leaks_on_engine import find_spread_leaks
+from incrowd.guarantees.tables.leaks import find_leaks
 from incrowd.guarantees.tables.row_order import are_in_canonical_order, order_finding
 from incrowd.hierarchies.tree import STAR
 from incrowd.measures.losses.tables import Tally, losses_of
@@ -90,7 +91,7 @@ def fingerprint(engine: OutOfCoreEngine, blocks: Blocks, names: Sequence[str]) -
     return Fingerprint(sum(of_blocks.column("n").to_pylist()), int(total), tuple(starred))
 
 
-def examine_spread(
+def examine_rows(
     engine: OutOfCoreEngine,
     released: Blocks,
     schema: Schema,
@@ -106,28 +107,11 @@ def examine_spread(
     ``tables`` are its rows in the file's order, where that can be followed.
     """
     counted = engine.count(released, list(schema.quasi))
-    n_rows = int(np.sum(counted.column(N_ROWS).to_numpy()))
-    evidence = Evidence(
-        engine=engine,
-        blocks=released,
-        n_rows=n_rows,
-        quasi=schema.quasi,
-        sensitive=schema.sensitive,
-        missing_values=missing_values,
+    findings, leaks = _promise_and_leaks(
+        engine, released, schema, guarantee, counted, missing_values, accepted
     )
-    findings = guarantee.check(evidence)
     truth, after = _truth(engine, released, schema, expected, counted)
-    findings.append(truth)
-    findings += find_spread_leaks(
-        engine,
-        released,
-        n_rows,
-        schema.quasi,
-        schema.sensitive,
-        schema.insensitive,
-        accepted,
-        groups=counted,
-    )
+    findings += [truth, *leaks]
     if tables is not None:
         findings.append(order_finding(are_in_canonical_order(tables)))
     losses: dict[str, float] = {}
@@ -291,6 +275,29 @@ def _audit(engine: OutOfCoreEngine, blocks: Blocks, request: Request, where: str
         if name not in columns:
             raise unknown("column", name, columns, where=where)
     groups = engine.count(blocks, list(schema.quasi))
+    guarantee = cast(TableGuarantee, request.guarantee)
+    findings, leaks = _promise_and_leaks(
+        engine, blocks, schema, guarantee, groups, request.input.missing_values, request.accepted
+    )
+    return assemble(
+        guarantee,
+        [*findings, *leaks],
+        sum(groups.column(N_ROWS).to_pylist()),
+        quasi=schema.quasi,
+        engine=engine.describe(),
+    )
+
+
+def _promise_and_leaks(
+    engine: OutOfCoreEngine,
+    blocks: Blocks,
+    schema: Schema,
+    guarantee: TableGuarantee,
+    groups: pa.Table,
+    missing_values: tuple[str, ...],
+    accepted: tuple[str, ...],
+) -> tuple[list[Finding], list[Finding]]:
+    """Check the guarantee and look for leaks where the rows lie."""
     n_rows = sum(groups.column(N_ROWS).to_pylist())
     evidence = Evidence(
         engine=engine,
@@ -298,18 +305,8 @@ def _audit(engine: OutOfCoreEngine, blocks: Blocks, request: Request, where: str
         n_rows=n_rows,
         quasi=schema.quasi,
         sensitive=schema.sensitive,
-        missing_values=request.input.missing_values,
+        missing_values=missing_values,
     )
-    guarantee = cast(TableGuarantee, request.guarantee)
-    findings = guarantee.check(evidence)
-    findings += find_spread_leaks(
-        engine,
-        blocks,
-        n_rows,
-        schema.quasi,
-        schema.sensitive,
-        schema.insensitive,
-        request.accepted,
-        groups=groups,
-    )
-    return assemble(guarantee, findings, n_rows, quasi=schema.quasi, engine=engine.describe())
+    counts = EngineCounts(engine, blocks, n_rows, groups)
+    leaks = find_leaks(counts, schema.quasi, schema.sensitive, schema.insensitive, accepted)
+    return guarantee.check(evidence), leaks

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from incrowd.audit import Audit
 from incrowd.checking.certificates import Reading as CertificateReading
-from incrowd.checking.out_of_core import Expected, Fingerprint, examine_spread, fingerprint
+from incrowd.checking.out_of_core import Expected, Fingerprint, examine_rows, fingerprint
 from incrowd.engines.base import Blocks, OutOfCoreEngine, Reading, ReleaseFolder
 from incrowd.engines.choice import disk_engine
 from incrowd.errors import DataError, EngineError, unknown
@@ -35,7 +35,8 @@ from incrowd.flow.publication import Publication
 from incrowd.flow.tables import refuse_leaks
 from incrowd.guarantees.evidence import Finding
 from incrowd.guarantees.table import TableGuarantee
-from incrowd.guarantees.tables.leaks_on_engine import spread_insensitive_leaks
+from incrowd.guarantees.tables.counts import EngineCounts
+from incrowd.guarantees.tables.leaks import insensitive_leaks
 from incrowd.job.job import Job
 from incrowd.job.preparation import notes_on_removed
 from incrowd.methods.base import TableMethod
@@ -105,9 +106,8 @@ class OutOfCoreAdapter:
         others = fingerprint(engine, original.blocks, other_names)
         _refuse_stars(others, other_names, job, original.where)
         refuse_leaks(
-            spread_insensitive_leaks(
-                engine,
-                original.blocks,
+            insensitive_leaks(
+                EngineCounts(engine, original.blocks),
                 schema.quasi,
                 schema.insensitive,
                 job.release.accept_insensitive,
@@ -159,7 +159,7 @@ class OutOfCoreAdapter:
 
     def audit(self, candidate: Candidate[Blocks, Expected], reread: Reread) -> Checked:
         """Check the written release by counts and fingerprints, where it lies."""
-        findings, losses = examine_spread(
+        findings, losses = examine_rows(
             reread.engine,
             reread.blocks,
             self.job.schema,

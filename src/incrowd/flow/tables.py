@@ -33,6 +33,7 @@ from incrowd.flow.publication import Publication
 from incrowd.flow.suppression import Settled, settle, suppression_finding
 from incrowd.guarantees.evidence import Finding
 from incrowd.guarantees.table import TableGuarantee
+from incrowd.guarantees.tables.counts import FrameCounts
 from incrowd.guarantees.tables.leaks import insensitive_leaks
 from incrowd.hierarchies.tree import Hierarchy
 from incrowd.job.inputs import read_input
@@ -105,7 +106,7 @@ class TableAdapter:
         table, schema = prepared.table, prepared.schema
         refuse_leaks(
             insensitive_leaks(
-                table.frame,
+                FrameCounts(table.frame),
                 schema.quasi,
                 schema.insensitive,
                 accepted=job.release.accept_insensitive,
