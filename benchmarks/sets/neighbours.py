@@ -145,15 +145,15 @@ def most_alike(rows: Sets, n_nearest: int) -> Floats:
 
 def nearest_summed(rows: Sets, n_nearest: int) -> Floats:
     """Return the sum of each row's distances to its nearest others, by facility's loops."""
-    from incrowd.methods.facility.location import Work, atoms_of, nearest_sums
+    from incrowd.methods.facility.location import Work, collapse_sets, nearest_sums
     from incrowd.methods.shared.of_sets.vote import SetPromise
     from incrowd.progress import silent
 
-    atoms = atoms_of(rows, SetPromise("smooth", 2))
-    wanted = np.full(atoms.n_atoms, n_nearest + 1, dtype=np.int64)  # itself is one of them
+    distinct = collapse_sets(rows, SetPromise("smooth", 2))
+    wanted = np.full(distinct.n_distinct, n_nearest + 1, dtype=np.int64)  # itself is one of them
     work = Work(np.random.default_rng(0), 1, silent)
-    summed = nearest_sums(atoms, wanted, work)
-    return summed[atoms.atom_of_row].astype(np.float64)
+    summed = nearest_sums(distinct, wanted, work)
+    return summed[distinct.distinct_of_row].astype(np.float64)
 
 
 # ── plain ways ──────────────────────────────────────────────────────────────────────────────────

@@ -20,8 +20,8 @@ from incrowd.measures.losses.sets import set_losses
 from incrowd.methods.facility import search as cutting
 from incrowd.methods.facility.location import (
     Work,
-    atoms_of,
     best_of_orders,
+    collapse_sets,
     facilities_at,
     nearest_facilities,
     nearest_sums,
@@ -117,15 +117,15 @@ def test_stars_meet_demands_of_newcomers(rows, wishes, seed):
     assert found.group_of_row.tolist() == [0] * 5
 
 
-def merged(rows, number_of_atom, facility, k=4):
-    atoms = atoms_of(to_sets(rows, N_ITEMS), SetPromise("smooth", k))
-    group_of_atom = merge_small(
-        atoms,
-        np.asarray(number_of_atom, dtype=np.int32),
+def merged(rows, number_of_distinct, facility, k=4):
+    distinct = collapse_sets(to_sets(rows, N_ITEMS), SetPromise("smooth", k))
+    group_of_distinct = merge_small(
+        distinct,
+        np.asarray(number_of_distinct, dtype=np.int32),
         np.asarray(facility, dtype=np.int32),
         working(),
     )
-    return np.unique(group_of_atom[atoms.atom_of_row], return_inverse=True)[1].tolist()
+    return np.unique(group_of_distinct[distinct.distinct_of_row], return_inverse=True)[1].tolist()
 
 
 def test_what_is_left_over_takes_rows_that_can_be_spared():
@@ -150,44 +150,44 @@ def test_small_clusters_are_merged_to_under_2k():
 @given(lists, st.integers(1, 30))
 def test_opening_costs_are_exact(rows, n_nearest):
     """Histograms of touched and untouched rows give what sorting all distances gives."""
-    atoms = atoms_of(to_sets(rows, N_ITEMS), SetPromise("smooth", 2))
-    wanted = np.full(atoms.n_atoms, n_nearest, dtype=np.int64)
-    summed = nearest_sums(atoms, wanted, working())
+    distinct = collapse_sets(to_sets(rows, N_ITEMS), SetPromise("smooth", 2))
+    wanted = np.full(distinct.n_distinct, n_nearest, dtype=np.int64)
+    summed = nearest_sums(distinct, wanted, working())
     for row, items in enumerate(rows):
         distances = sorted(oracle.hamming(items, other) for other in rows)
-        assert summed[atoms.atom_of_row[row]] == sum(distances[:n_nearest])
+        assert summed[distinct.distinct_of_row[row]] == sum(distances[:n_nearest])
 
 
 @given(lists, st.integers(0, 5))
 def test_location_costs_what_it_says_and_everybody_is_at_the_nearest(rows, seed):
-    atoms = atoms_of(to_sets(rows, N_ITEMS), SetPromise("smooth", 2))
+    distinct = collapse_sets(to_sets(rows, N_ITEMS), SetPromise("smooth", 2))
     different = [
-        next(r for r, a in zip(rows, atoms.atom_of_row, strict=True) if a == atom)
-        for atom in range(atoms.n_atoms)
+        next(r for r, a in zip(rows, distinct.distinct_of_row, strict=True) if a == number)
+        for number in range(distinct.n_distinct)
     ]
     cost = np.asarray([2.0 * len(row) for row in different])
-    location = best_of_orders(atoms, cost, 3, working(seed))
-    centres = [different[atom] for atom in location.facility.tolist()]
+    location = best_of_orders(distinct, cost, 3, working(seed))
+    centres = [different[number] for number in location.facility.tolist()]
     ways = [min(oracle.hamming(row, centre) for centre in centres) for row in rows]
     total = sum(ways) + sum(cost[location.facility])
     assert location.cost == pytest.approx(total)
     for row, way in zip(rows, ways, strict=True):
-        atom = different.index(row)
-        assert location.distance_of_atom[atom] == way
-        assert oracle.hamming(row, centres[location.number_of_atom[atom]]) == way
+        number = different.index(row)
+        assert location.distance_of_distinct[number] == way
+        assert oracle.hamming(row, centres[location.number_of_distinct[number]]) == way
 
 
 def test_free_facilities_open_wherever_a_row_is_not_at_one():
-    atoms = atoms_of(to_sets([{0}, {1}, {0}, {2}, set()]), SetPromise("smooth", 2))
-    location = best_of_orders(atoms, np.zeros(atoms.n_atoms), 1, working())
+    distinct = collapse_sets(to_sets([{0}, {1}, {0}, {2}, set()]), SetPromise("smooth", 2))
+    location = best_of_orders(distinct, np.zeros(distinct.n_distinct), 1, working())
     assert location.facility.tolist() == [0, 1, 2, 3]
     assert location.cost == 0.0
 
 
 def test_nearest_is_among_those_without_a_common_item_too():
-    atoms = atoms_of(to_sets([{0}, {1, 2, 3, 4}, {0, 1, 2, 3, 4}]), SetPromise("smooth", 2))
+    distinct = collapse_sets(to_sets([{0}, {1, 2, 3, 4}, {0, 1, 2, 3, 4}]), SetPromise("smooth", 2))
     nearest, distance = nearest_facilities(
-        atoms, facilities_at(atoms, np.asarray([0, 1], dtype=np.int32)), working()
+        distinct, facilities_at(distinct, np.asarray([0, 1], dtype=np.int32)), working()
     )
     assert nearest.tolist() == [0, 1, 1]
     assert distance.tolist() == [0, 0, 1]
@@ -254,9 +254,9 @@ def test_threads_change_nothing_and_the_seed_does():
 
 def test_more_orders_never_cost_more():
     sets = stochastic(3, n=256, s=32)
-    atoms = atoms_of(sets, SetPromise("smooth", 4))
-    cost = 2.0 * nearest_sums(atoms, np.full(atoms.n_atoms, 8), working())
-    costs = [best_of_orders(atoms, cost, n, working(7)).cost for n in (1, 3, 10)]
+    distinct = collapse_sets(sets, SetPromise("smooth", 4))
+    cost = 2.0 * nearest_sums(distinct, np.full(distinct.n_distinct, 8), working())
+    costs = [best_of_orders(distinct, cost, n, working(7)).cost for n in (1, 3, 10)]
     assert costs == sorted(costs, reverse=True)
 
 

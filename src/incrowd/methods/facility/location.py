@@ -18,14 +18,19 @@ from incrowd.sets.sets import Sets
 if TYPE_CHECKING:
     from incrowd.methods.facility.kernels.location import Facilities
 
+SETS_PER_SLICE = 1024
+"""How many distinct sets are looked at between two questions whether to stop."""
+
+ROWS_PER_SLICE = 4096
+
 
 @dataclass(frozen=True, eq=False)
-class Atoms:
-    """The different sets: their items, how many rows have each, and the largest k those ask for.
+class DistinctSets:
+    """The distinct sets of rows, how many rows have each, and the largest k that those ask for.
 
-    Atom a holds ``items[starts[a]:starts[a + 1]]``; ``atoms_of_item`` is the same turned around:
-    item i is held by ``holders[holder_starts[i]:holder_starts[i + 1]]``. Atoms are numbered by
-    their first rows. All rows of an atom stay in one group.
+    A distinct set s holds ``items[starts[s]:starts[s + 1]]``; item i is held by
+    ``holders[holder_starts[i]:holder_starts[i + 1]]``. Distinct sets are numbered by their first
+    rows. All rows of one stay in one group.
     """
 
     starts: NDArray[np.int64]
@@ -34,10 +39,10 @@ class Atoms:
     holders: NDArray[np.int32]
     weight: NDArray[np.int64]
     need: NDArray[np.int64]
-    atom_of_row: NDArray[np.int32]
+    distinct_of_row: NDArray[np.int32]
 
     @property
-    def n_atoms(self) -> int:
+    def n_distinct(self) -> int:
         """How many different sets there are."""
         return len(self.weight)
 
@@ -46,8 +51,18 @@ class Atoms:
         """How many items there are, held or not."""
         return len(self.holder_starts) - 1
 
+    def sums_of(
+        self, group_of_distinct: NDArray[np.int32], n_groups: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return, per group, how many rows it has and the largest k that those ask for."""
+        n_rows = np.zeros(n_groups, dtype=np.int64)
+        np.add.at(n_rows, group_of_distinct, self.weight)
+        asked = np.zeros(n_groups, dtype=np.int64)
+        np.maximum.at(asked, group_of_distinct, self.need)
+        return n_rows, asked
 
-def atoms_of(sets: Sets, promise: SetPromise) -> Atoms:
+
+def collapse_sets(sets: Sets, promise: SetPromise) -> DistinctSets:
     """Return the different sets of rows with what they weigh and ask for. O(entries)."""
     from incrowd.kernels.item_rows import turned_around
     from incrowd.methods.facility.kernels.location import first_equal_rows, row_hashes
@@ -55,28 +70,22 @@ def atoms_of(sets: Sets, promise: SetPromise) -> Atoms:
     hashes = row_hashes(sets.starts, sets.items)
     order = np.argsort(hashes, kind="stable")
     first_of_row = first_equal_rows(sets.starts, sets.items, order, hashes)
-    firsts, atom_of_row, weight = np.unique(first_of_row, return_inverse=True, return_counts=True)
+    firsts, distinct_of_row, weight = np.unique(
+        first_of_row, return_inverse=True, return_counts=True
+    )
     need = np.full(len(firsts), promise.k, dtype=np.int64)
-    np.maximum.at(need, atom_of_row, promise.needs(sets.n_rows))
+    np.maximum.at(need, distinct_of_row, promise.needs(sets.n_rows))
     different = sets.take(firsts)
     holder_starts, holders = turned_around(different.starts, different.items, sets.n_items)
-    return Atoms(
+    return DistinctSets(
         different.starts,
         different.items,
         holder_starts,
         holders,
         weight.astype(np.int64),
         need,
-        atom_of_row.astype(np.int32),
+        distinct_of_row.astype(np.int32),
     )
-
-
-# Facility location without lower bounds: opening costs, Meyerson's algorithm, nearest ones.
-
-ATOMS_PER_SLICE = 1024
-"""How many atoms are looked at between two questions whether to stop."""
-
-ROWS_PER_SLICE = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,30 +115,32 @@ class Work:
         self.progress(stage, n, n)
 
 
-def nearest_sums(atoms: Atoms, n_nearest: NDArray[np.int64], work: Work) -> NDArray[np.int64]:
-    """Return, per atom, the sum of Hamming distances to its nearest rows, itself among them."""
+def nearest_sums(
+    distinct: DistinctSets, n_nearest: NDArray[np.int64], work: Work
+) -> NDArray[np.int64]:
+    """Return, per set, the sum of Hamming distances to its nearest rows, itself among them."""
     from incrowd.methods.facility.kernels.location import opening_costs
 
-    sizes = np.diff(atoms.starts)
+    sizes = np.diff(distinct.starts)
     rows_of_size = np.zeros(int(sizes.max(initial=0)) + 1, dtype=np.int64)
-    np.add.at(rows_of_size, sizes, atoms.weight)
-    summed = np.empty(atoms.n_atoms, dtype=np.int64)
+    np.add.at(rows_of_size, sizes, distinct.weight)
+    summed = np.empty(distinct.n_distinct, dtype=np.int64)
 
     def sum_up(first: int, end: int) -> None:
         opening_costs(
             first,
             end,
-            atoms.starts,
-            atoms.items,
-            atoms.holder_starts,
-            atoms.holders,
-            atoms.weight,
+            distinct.starts,
+            distinct.items,
+            distinct.holder_starts,
+            distinct.holders,
+            distinct.weight,
             n_nearest,
             rows_of_size,
             summed,
         )
 
-    work.in_slices("opening costs", atoms.n_atoms, ATOMS_PER_SLICE, sum_up)
+    work.in_slices("opening costs", distinct.n_distinct, SETS_PER_SLICE, sum_up)
     return summed
 
 
@@ -138,12 +149,14 @@ class Location:
     """Open facilities, who is nearest to which, and what that costs."""
 
     facility: NDArray[np.int32]
-    number_of_atom: NDArray[np.int32]
-    distance_of_atom: NDArray[np.int64]
+    number_of_distinct: NDArray[np.int32]
+    distance_of_distinct: NDArray[np.int64]
     cost: float
 
 
-def best_of_orders(atoms: Atoms, cost: NDArray[np.float64], n_orders: int, work: Work) -> Location:
+def best_of_orders(
+    distinct: DistinctSets, cost: NDArray[np.float64], n_orders: int, work: Work
+) -> Location:
     """Run Meyerson's algorithm on random orders of the rows and keep the cheapest outcome.
 
     The cost of an outcome is that of its facilities plus every row's way to its nearest one (the
@@ -151,9 +164,9 @@ def best_of_orders(atoms: Atoms, cost: NDArray[np.float64], n_orders: int, work:
     """
     best: Location | None = None
     for number in range(n_orders):
-        facility = _online(atoms, cost, number, n_orders, work)
-        nearest, distance = nearest_facilities(atoms, facilities_at(atoms, facility), work)
-        total = float(cost[facility].sum()) + float((distance * atoms.weight).sum())
+        facility = _online(distinct, cost, number, n_orders, work)
+        nearest, distance = nearest_facilities(distinct, facilities_at(distinct, facility), work)
+        total = float(cost[facility].sum()) + float((distance * distinct.weight).sum())
         if best is None or total < best.cost:
             best = Location(facility, nearest, distance, total)
         if is_stop_requested():
@@ -164,14 +177,16 @@ def best_of_orders(atoms: Atoms, cost: NDArray[np.float64], n_orders: int, work:
 
 
 def _online(
-    atoms: Atoms, cost: NDArray[np.float64], number: int, n_orders: int, work: Work
+    distinct: DistinctSets, cost: NDArray[np.float64], number: int, n_orders: int, work: Work
 ) -> NDArray[np.int32]:
     from incrowd.methods.facility.kernels import location as location_kernels
 
-    n_rows = len(atoms.atom_of_row)
-    order = atoms.atom_of_row[work.rng.permutation(n_rows)]
+    n_rows = len(distinct.distinct_of_row)
+    order = distinct.distinct_of_row[work.rng.permutation(n_rows)]
     chance = work.rng.random(n_rows)
-    opened = location_kernels.nothing_opened(atoms.n_atoms, atoms.n_items, len(atoms.items))
+    opened = location_kernels.nothing_opened(
+        distinct.n_distinct, distinct.n_items, len(distinct.items)
+    )
     stage = f"opening facilities, order {number + 1} of {n_orders}"
     for first in range(0, n_rows, ROWS_PER_SLICE):
         work.progress(stage, first, n_rows)
@@ -181,23 +196,23 @@ def _online(
             order,
             chance,
             cost,
-            atoms.starts,
-            atoms.items,
+            distinct.starts,
+            distinct.items,
             opened,
         )
     work.progress(stage, n_rows, n_rows)
     return np.sort(opened.facility[: opened.counters[0]])
 
 
-def facilities_at(atoms: Atoms, facility: NDArray[np.int32]) -> Facilities:
-    """Return facilities at these atoms, all open, with the lists that find the nearest."""
+def facilities_at(distinct: DistinctSets, facility: NDArray[np.int32]) -> Facilities:
+    """Return facilities at these distinct sets, all open, with the lists that find the nearest."""
     from incrowd.kernels.item_rows import turned_around
     from incrowd.methods.facility.kernels.location import Facilities
 
-    sizes = np.diff(atoms.starts)[facility]
+    sizes = np.diff(distinct.starts)[facility]
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    places = np.arange(starts[-1]) - np.repeat(starts[:-1] - atoms.starts[facility], sizes)
-    number_starts, numbers = turned_around(starts, atoms.items[places], atoms.n_items)
+    places = np.arange(starts[-1]) - np.repeat(starts[:-1] - distinct.starts[facility], sizes)
+    number_starts, numbers = turned_around(starts, distinct.items[places], distinct.n_items)
     return Facilities(
         facility,
         number_starts,
@@ -211,13 +226,13 @@ def facilities_at(atoms: Atoms, facility: NDArray[np.int32]) -> Facilities:
 
 
 def nearest_facilities(
-    atoms: Atoms, facilities: Facilities, work: Work
+    distinct: DistinctSets, facilities: Facilities, work: Work
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return each atom's nearest open facility and how far it is."""
+    """Return each distinct set's nearest open facility and how far it is."""
     from incrowd.methods.facility.kernels.location import assign
 
-    number_of_atom = np.empty(atoms.n_atoms, dtype=np.int32)
-    distance_of_atom = np.empty(atoms.n_atoms, dtype=np.int64)
+    number_of_distinct = np.empty(distinct.n_distinct, dtype=np.int32)
+    distance_of_distinct = np.empty(distinct.n_distinct, dtype=np.int64)
 
     def give(first: int, end: int) -> None:
         own = facilities._replace(
@@ -225,7 +240,15 @@ def nearest_facilities(
             touched=np.empty_like(facilities.touched),
             found=np.zeros_like(facilities.found),
         )
-        assign(first, end, atoms.starts, atoms.items, own, number_of_atom, distance_of_atom)
+        assign(
+            first,
+            end,
+            distinct.starts,
+            distinct.items,
+            own,
+            number_of_distinct,
+            distance_of_distinct,
+        )
 
-    work.in_slices("nearest facilities", atoms.n_atoms, ATOMS_PER_SLICE, give)
-    return number_of_atom, distance_of_atom
+    work.in_slices("nearest facilities", distinct.n_distinct, SETS_PER_SLICE, give)
+    return number_of_distinct, distance_of_distinct

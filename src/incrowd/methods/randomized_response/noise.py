@@ -1,6 +1,4 @@
-"""Noise: the cells that may hold an entry, which of them are flipped, drawn block by block on an
-engine.
-"""
+"""Noise on cells: which may hold an entry, which are flipped, and blocks drawn on an engine."""
 
 from __future__ import annotations
 
@@ -18,7 +16,17 @@ from incrowd.errors import DataError, EngineError
 from incrowd.progress import Progress, silent
 from incrowd.sets.sets import BIPARTITE, UNDIRECTED, Sets
 
-Whole = NDArray[np.int64]
+Numbers = NDArray[np.int64]
+"""Cells by their numbers, row by row."""
+
+Bytes = Callable[[int], bytes]
+"""Returns so many random bytes."""
+
+DRAWS_AT_ONCE, LEAST_DRAWS = 1 << 20, 64
+
+LEAST_BLOCKS, NOISE_OF_BLOCK, ROWS_OF_BLOCK = 16, 1 << 18, 1 << 16
+
+_DRAWN = pa.schema([("block", pa.int64()), ("cells", pa.large_binary())])
 
 
 @dataclass(frozen=True)
@@ -67,7 +75,7 @@ class Cells:
         """How many cells a change of one row can change; a pair counts for both of its nodes."""
         return self.n_items
 
-    def ranks(self, sets: Sets) -> Whole:
+    def ranks(self, sets: Sets) -> Numbers:
         """Return the numbers of the cells that hold an entry, ascending.
 
         In an undirected graph an edge that is listed once counts as if listed twice.
@@ -76,10 +84,10 @@ class Cells:
         if not self.is_undirected:
             return np.asarray(self.first_of_row(rows) + items - self._n_skipped(rows, items))
         low, high = np.minimum(rows, items), np.maximum(rows, items)
-        ranks: Whole = np.unique(self.first_of_row(low) + high - low - (not self.has_self_loops))
+        ranks: Numbers = np.unique(self.first_of_row(low) + high - low - (not self.has_self_loops))
         return ranks
 
-    def sets_of(self, ranks: Whole, like: Sets) -> Sets:
+    def sets_of(self, ranks: Numbers, like: Sets) -> Sets:
         """Return the sets with entries in these cells, which are ascending."""
         if not self.is_undirected:
             width = max(self.n_items - (not self.has_self_loops), 1)
@@ -98,7 +106,7 @@ class Cells:
         starts = np.searchsorted(rows, np.arange(self.n_rows + 1)).astype(np.int64)
         return like.with_entries(starts, items.astype(np.int32))
 
-    def first_of_row(self, rows: Whole) -> Whole:
+    def first_of_row(self, rows: Numbers) -> Numbers:
         """Return the number of each row's first cell."""
         if not self.is_undirected:
             return rows * (self.n_items - (not self.has_self_loops))
@@ -106,26 +114,18 @@ class Cells:
             return rows * self.n_rows - rows * (rows - 1) // 2
         return rows * (2 * self.n_rows - rows - 1) // 2
 
-    def _n_skipped(self, rows: Whole, items: Whole) -> Whole:
+    def _n_skipped(self, rows: Numbers, items: Numbers) -> Numbers:
         """Return how many cells of the row before the item do not exist: the node's own."""
         if self.has_self_loops:
             return np.zeros_like(items)
         return (items > rows).astype(np.int64)
 
 
-def _row_of_entry(sets: Sets) -> Whole:
+def _row_of_entry(sets: Sets) -> Numbers:
     return np.repeat(np.arange(sets.n_rows, dtype=np.int64), sets.sizes)
 
 
-# Which cells are flipped: draws from the operating system, one skip per flipped cell.
-
-DRAWS_AT_ONCE = 1 << 20
-
-LEAST_DRAWS = 64
-
-Bytes = Callable[[int], bytes]
-
-WholeN = NDArray[np.int64]
+# ── which cells are flipped: one skip per flipped cell ──────────────────────────────────────────
 
 
 def bytes_from(insecure_seed: int | tuple[int, int] | None) -> Bytes:
@@ -146,14 +146,14 @@ def kept_entries(n_entries: int, q: float, noise: Bytes) -> NDArray[np.bool_]:
     return is_kept
 
 
-def flipped_places(n_places: int, q: float, noise: Bytes, progress: Progress = silent) -> WholeN:
+def flipped_places(n_places: int, q: float, noise: Bytes, progress: Progress = silent) -> Numbers:
     """Return which of so many empty cells are flipped, each with probability q, ascending.
 
     The way to the next flipped cell is 1 + ⌊ln U / ln(1 − q)⌋ with U uniform in 53 bits, never 0.
     O(flipped cells).
     """
     log_stays = math.log1p(-q)
-    found: list[WholeN] = []
+    found: list[Numbers] = []
     reached = -1
     while reached < n_places - 1:
         progress("drawing noise", reached + 1, n_places)
@@ -171,7 +171,7 @@ def flipped_places(n_places: int, q: float, noise: Bytes, progress: Progress = s
     return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
 
 
-def _cumulated(ways: WholeN, n_places: int) -> WholeN:
+def _cumulated(ways: Numbers, n_places: int) -> Numbers:
     """Return sums of the first, first two, … ways; those past the end stay just past it."""
     sums = np.cumsum(ways)
     beyond = np.flatnonzero(np.cumsum(ways.astype(np.float64)) > 2.0 * n_places + 2.0)
@@ -180,7 +180,7 @@ def _cumulated(ways: WholeN, n_places: int) -> WholeN:
     return sums
 
 
-def nth_empty(places: WholeN, entries: WholeN) -> WholeN:
+def nth_empty(places: Numbers, entries: Numbers) -> Numbers:
     """Return the numbers of the cells that are the ``places``-th without an entry, from 0.
 
     ``entries`` are the cells with one, ascending: before the i-th of them are entries[i] − i empty
@@ -189,18 +189,12 @@ def nth_empty(places: WholeN, entries: WholeN) -> WholeN:
     return places + np.searchsorted(entries - np.arange(len(entries)), places, side="right")
 
 
-# Noise drawn where the engine works: whole rows of cells in blocks, each with noise of its own.
-
-LEAST_BLOCKS, NOISE_OF_BLOCK, ROWS_OF_BLOCK = 16, 1 << 18, 1 << 16
-
-_DRAWN = pa.schema([("block", pa.int64()), ("cells", pa.large_binary())])
-
-Whole__ = NDArray[np.int64]
+# ── noise drawn where the engine works: whole rows in blocks, each with noise of its own ────────
 
 
 def drawn_in_blocks(
-    cells: Cells, entries: Whole__, q: float, insecure_seed: int | None, engine: Engine
-) -> Whole__:
+    cells: Cells, entries: Numbers, q: float, insecure_seed: int | None, engine: Engine
+) -> Numbers:
     """Return the cells that are shown, ascending; every block draws on a worker of the engine.
 
     How cells are cut into blocks follows from n, m and ε alone. A block that a worker lost is
@@ -234,16 +228,16 @@ def drawn_in_blocks(
     return np.concatenate(shown)
 
 
-def flipped(entries: Whole__, n_cells: int, q: float, noise: Bytes, progress: Progress) -> Whole__:
+def flipped(entries: Numbers, n_cells: int, q: float, noise: Bytes, progress: Progress) -> Numbers:
     """Return which of so many cells are shown, ascending, each flipped with probability q."""
     kept = entries[kept_entries(len(entries), q, noise)]
     added = nth_empty(flipped_places(n_cells - len(entries), q, noise, progress), entries)
-    shown: Whole__ = np.concatenate([kept, added])
+    shown: Numbers = np.concatenate([kept, added])
     shown.sort(kind="stable")  # two runs in order: a merge
     return shown
 
 
-def _edges(cells: Cells, q: float) -> Whole__:
+def _edges(cells: Cells, q: float) -> Numbers:
     """Return where blocks of whole rows begin, and where the last one ends."""
     wanted = max(
         LEAST_BLOCKS,

@@ -1,5 +1,9 @@
-"""The loops of facility location: equal rows, opening costs, Meyerson's algorithm, nearest
-facilities.
+"""The loops of facility location on distinct sets.
+
+Equal rows found, opening costs, Meyerson's online algorithm, nearest facilities, and facilities
+closed again. Arrays named ``…_of_distinct`` have an entry per distinct set; ``starts`` and
+``items`` are their items in rows of different lengths, ``weight`` is how many rows have a set,
+``need`` the largest k that those ask for.
 """
 
 from __future__ import annotations
@@ -9,8 +13,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.compiling import Whole, compiled, compiled_inner
+from incrowd.compiling import Flag, Whole, compiled, compiled_inner
 from incrowd.kernels.item_rows import are_equal, mixed
+
+NONE = -1
+
+FAR = 1 << 40
+"""Farther than any distance."""
+
+
+# ── equal rows ──────────────────────────────────────────────────────────────────────────────────
 
 
 @compiled
@@ -52,12 +64,7 @@ def first_equal_rows(
     return first_of_row
 
 
-# The loops of facility location: opening costs, Meyerson's online algorithm, nearest facilities.
-
-NONE = -1
-
-FAR = 1 << 40
-"""Farther than any distance."""
+# ── opening costs ───────────────────────────────────────────────────────────────────────────────
 
 
 @compiled
@@ -73,22 +80,24 @@ def opening_costs(
     rows_of_size: NDArray[np.int64],
     summed: NDArray[np.int64],
 ) -> None:
-    """Sum, for atoms ``first`` to ``end``, the distances to their ``n_nearest`` nearest rows.
+    """Sum, for sets ``first`` to ``end``, the distances to their ``n_nearest`` nearest rows.
 
-    A row is one of its own nearest, at distance 0. Nothing is sorted: distances of atoms with a
-    common item are counted in a histogram, all others lie at |u| + size, and ``rows_of_size``
-    minus the touched ones says how many. O(entries of the holders of u's items + largest size).
+    A row is one of its own nearest, at distance 0. Nothing is sorted: distances of distinct sets
+    with a common item are counted in a histogram, all others lie at |u| + size, and
+    ``rows_of_size`` minus the touched ones says how many. O(entries of the holders of u's items +
+    largest size).
     """
-    n_atoms = len(weight)
+    n_distinct = len(weight)
     largest = len(rows_of_size) - 1
-    common = np.zeros(n_atoms, dtype=np.int32)
-    touched = np.empty(n_atoms, dtype=np.int32)
+    common = np.zeros(n_distinct, dtype=np.int32)
+    touched = np.empty(n_distinct, dtype=np.int32)
     rows_at = np.zeros(2 * largest + 1, dtype=np.int64)
     untouched = rows_of_size.copy()
-    for atom in range(first, end):
-        size = starts[atom + 1] - starts[atom]
+    for distinct in range(first, end):
+        # common: how many items each other set has in common with this one
+        size = starts[distinct + 1] - starts[distinct]
         n_touched = 0
-        for place in range(starts[atom], starts[atom + 1]):
+        for place in range(starts[distinct], starts[distinct + 1]):
             item = items[place]
             for at in range(holder_starts[item], holder_starts[item + 1]):
                 other = holders[at]
@@ -96,12 +105,14 @@ def opening_costs(
                     touched[n_touched] = other
                     n_touched += 1
                 common[other] += 1
+        # rows_at: rows at each distance among those; untouched: the other rows by their size
         for at in range(n_touched):
             other = touched[at]
             other_size = starts[other + 1] - starts[other]
             rows_at[size + other_size - 2 * common[other]] += weight[other]
             untouched[other_size] -= weight[other]
-        wanted = n_nearest[atom]
+        # walk up the distances until enough rows are taken
+        wanted = n_nearest[distinct]
         total = np.int64(0)
         distance = 0
         while wanted > 0 and distance <= size + largest:
@@ -112,7 +123,8 @@ def opening_costs(
             total += taken * distance
             wanted -= taken
             distance += 1
-        summed[atom] = total
+        summed[distinct] = total
+        # undo what was counted, for the next set
         for at in range(n_touched):
             other = touched[at]
             other_size = starts[other + 1] - starts[other]
@@ -121,16 +133,20 @@ def opening_costs(
             common[other] = 0
 
 
+# ── Meyerson's online algorithm ─────────────────────────────────────────────────────────────────
+
+
 class Opened(NamedTuple):
     """Facilities as they are opened, with chained lists of those that hold each item.
 
-    ``facility[n]`` is the atom of the n-th; ``last[item]`` its newest link, ``earlier[link]`` the
-    one before, ``of_link[link]`` its facility. ``known_distance`` of an atom was right when there
-    were ``known_at`` facilities. ``counters``: facilities, links, the smallest set among them.
+    ``facility[n]`` is the distinct set of the n-th; ``last[item]`` its newest link,
+    ``earlier[link]`` the one before, ``of_link[link]`` its facility. ``known_distance`` of a
+    distinct set was right when there were ``known_at`` facilities. ``counters``: facilities, links,
+    the smallest set among them.
     """
 
     facility: NDArray[np.int32]
-    number_of_atom: NDArray[np.int32]
+    number_of_distinct: NDArray[np.int32]
     last: NDArray[np.int64]
     earlier: NDArray[np.int64]
     of_link: NDArray[np.int32]
@@ -141,31 +157,31 @@ class Opened(NamedTuple):
     counters: NDArray[np.int64]
 
 
-def nothing_opened(n_atoms: int, n_items: int, n_entries: int) -> Opened:
+def nothing_opened(n_distinct: int, n_items: int, n_entries: int) -> Opened:
     """Return the state before any facility is open."""
     return Opened(
-        np.empty(n_atoms, dtype=np.int32),
-        np.full(n_atoms, NONE, dtype=np.int32),
+        np.empty(n_distinct, dtype=np.int32),
+        np.full(n_distinct, NONE, dtype=np.int32),
         np.full(n_items, NONE, dtype=np.int64),
         np.empty(n_entries, dtype=np.int64),
         np.empty(n_entries, dtype=np.int32),
-        np.empty(n_atoms, dtype=np.int64),
-        np.full(n_atoms, NONE, dtype=np.int64),
-        np.zeros(n_atoms, dtype=np.int32),
-        np.empty(n_atoms, dtype=np.int32),
+        np.empty(n_distinct, dtype=np.int64),
+        np.full(n_distinct, NONE, dtype=np.int64),
+        np.zeros(n_distinct, dtype=np.int32),
+        np.empty(n_distinct, dtype=np.int32),
         np.asarray([0, 0, FAR], dtype=np.int64),
     )
 
 
 @compiled_inner
 def _distance_to_opened(
-    atom: Whole, starts: NDArray[np.int64], items: NDArray[np.int32], opened: Opened
+    distinct: Whole, starts: NDArray[np.int64], items: NDArray[np.int32], opened: Opened
 ) -> Whole:
-    """Return how far the nearest open facility is. O(links of the atom's items)."""
-    size = starts[atom + 1] - starts[atom]
+    """Return how far the nearest open facility is. O(links of the distinct set's items)."""
+    size = starts[distinct + 1] - starts[distinct]
     nearest: Whole = size + opened.counters[2]
     n_touched = 0
-    for place in range(starts[atom], starts[atom + 1]):
+    for place in range(starts[distinct], starts[distinct + 1]):
         link = opened.last[items[place]]
         while link != NONE:
             number = opened.of_link[link]
@@ -194,39 +210,42 @@ def meet_rows(
     items: NDArray[np.int32],
     opened: Opened,
 ) -> None:
-    """Let rows arrive, ``order[first:end]`` being their atoms, and open facilities at some.
+    """Let rows arrive, ``order[first:end]`` being their distinct sets, and open facilities at some.
 
     Meyerson 2001: a row at distance d from the nearest facility opens one with probability
     min(1, d / cost), always where its cost is 0 and d is not. ``chance`` has one uniform number per
     row. A row that equals an open facility lies at distance 0.
     """
     for place in range(first, end):
-        atom = order[place]
-        if opened.number_of_atom[atom] != NONE:
+        distinct = order[place]
+        if opened.number_of_distinct[distinct] != NONE:
             continue
         n_open = opened.counters[0]
-        if opened.known_at[atom] != n_open:
-            opened.known_distance[atom] = _distance_to_opened(atom, starts, items, opened)
-            opened.known_at[atom] = n_open
-        distance = opened.known_distance[atom]
-        if chance[place] * cost[atom] >= distance:
+        if opened.known_at[distinct] != n_open:
+            opened.known_distance[distinct] = _distance_to_opened(distinct, starts, items, opened)
+            opened.known_at[distinct] = n_open
+        distance = opened.known_distance[distinct]
+        if chance[place] * cost[distinct] >= distance:
             continue
-        opened.facility[n_open] = atom
-        opened.number_of_atom[atom] = n_open
-        for at in range(starts[atom], starts[atom + 1]):
+        opened.facility[n_open] = distinct
+        opened.number_of_distinct[distinct] = n_open
+        for at in range(starts[distinct], starts[distinct + 1]):
             link = opened.counters[1]
             opened.earlier[link] = opened.last[items[at]]
             opened.of_link[link] = n_open
             opened.last[items[at]] = link
             opened.counters[1] += 1
         opened.counters[0] += 1
-        opened.counters[2] = min(opened.counters[2], starts[atom + 1] - starts[atom])
+        opened.counters[2] = min(opened.counters[2], starts[distinct + 1] - starts[distinct])
+
+
+# ── nearest facilities ──────────────────────────────────────────────────────────────────────────
 
 
 class Facilities(NamedTuple):
     """Facilities to choose the nearest of.
 
-    ``facility[number]`` is an atom; item i is held by ``numbers[number_starts[i]:…]``;
+    ``facility[number]`` is a distinct set; item i is held by ``numbers[number_starts[i]:…]``;
     ``by_size`` has the numbers in the order of their sets' sizes; ``is_open`` may change.
     """
 
@@ -242,20 +261,21 @@ class Facilities(NamedTuple):
 
 @compiled_inner
 def _find_nearest(
-    atom: Whole, starts: NDArray[np.int64], items: NDArray[np.int32], facilities: Facilities
+    distinct: Whole, starts: NDArray[np.int64], items: NDArray[np.int32], facilities: Facilities
 ) -> None:
     """Put number and distance of the nearest open facility into ``found``; ties: lowest number.
 
-    ``found[2]`` is where the open facilities begin in ``by_size``. O(holders of the atom's items).
+    ``found[2]`` is where the open facilities begin in ``by_size``. O(holders of the distinct set's
+    items).
     """
     while not facilities.is_open[facilities.by_size[facilities.found[2]]]:
         facilities.found[2] += 1
-    size = starts[atom + 1] - starts[atom]
+    size = starts[distinct + 1] - starts[distinct]
     best: Whole = np.int64(facilities.by_size[facilities.found[2]])
     smallest = facilities.facility[best]
     nearest: Whole = size + starts[smallest + 1] - starts[smallest]
     n_touched = 0
-    for place in range(starts[atom], starts[atom + 1]):
+    for place in range(starts[distinct], starts[distinct + 1]):
         item = items[place]
         for at in range(facilities.number_starts[item], facilities.number_starts[item + 1]):
             number = facilities.numbers[at]
@@ -283,18 +303,21 @@ def assign(
     starts: NDArray[np.int64],
     items: NDArray[np.int32],
     facilities: Facilities,
-    number_of_atom: NDArray[np.int32],
-    distance_of_atom: NDArray[np.int64],
+    number_of_distinct: NDArray[np.int32],
+    distance_of_distinct: NDArray[np.int64],
 ) -> None:
-    """Give atoms ``first`` to ``end`` to their nearest open facilities."""
-    for atom in range(first, end):
-        _find_nearest(atom, starts, items, facilities)
-        number_of_atom[atom] = facilities.found[0]
-        distance_of_atom[atom] = facilities.found[1]
+    """Give distinct sets ``first`` to ``end`` to their nearest open facilities."""
+    for distinct in range(first, end):
+        _find_nearest(distinct, starts, items, facilities)
+        number_of_distinct[distinct] = facilities.found[0]
+        distance_of_distinct[distinct] = facilities.found[1]
+
+
+# ── closing facilities ──────────────────────────────────────────────────────────────────────────
 
 
 class Clients(NamedTuple):
-    """Who belongs to each facility: chains of atoms, rows counted, the largest k asked for."""
+    """Who belongs to each facility: chains of sets, rows counted, the largest k asked for."""
 
     first: NDArray[np.int32]
     following: NDArray[np.int32]
@@ -305,11 +328,11 @@ class Clients(NamedTuple):
 @compiled
 def clients_of(
     n_facilities: Whole,
-    number_of_atom: NDArray[np.int32],
+    number_of_distinct: NDArray[np.int32],
     weight: NDArray[np.int64],
     need: NDArray[np.int64],
 ) -> Clients:
-    """Return the clients of each facility, in the order of their numbers. O(atoms)."""
+    """Return the clients of each facility, in the order of their numbers. O(distinct sets)."""
     clients = Clients(
         np.full(n_facilities, NONE, dtype=np.int32),
         np.full(len(weight), NONE, dtype=np.int32),
@@ -317,8 +340,8 @@ def clients_of(
         np.zeros(n_facilities, dtype=np.int64),
     )
     for back in range(len(weight)):
-        atom = len(weight) - 1 - back
-        _add_client(clients, np.int64(number_of_atom[atom]), atom, weight, need)
+        distinct = len(weight) - 1 - back
+        _add_client(clients, np.int64(number_of_distinct[distinct]), distinct, weight, need)
     return clients
 
 
@@ -326,14 +349,14 @@ def clients_of(
 def _add_client(
     clients: Clients,
     number: Whole,
-    atom: Whole,
+    distinct: Whole,
     weight: NDArray[np.int64],
     need: NDArray[np.int64],
 ) -> None:
-    clients.following[atom] = clients.first[number]
-    clients.first[number] = atom
-    clients.n_rows[number] += weight[atom]
-    clients.need[number] = max(clients.need[number], need[atom])
+    clients.following[distinct] = clients.first[number]
+    clients.first[number] = distinct
+    clients.n_rows[number] += weight[distinct]
+    clients.need[number] = max(clients.need[number], need[distinct])
 
 
 @compiled_inner
@@ -345,27 +368,61 @@ def _close(
     need: NDArray[np.int64],
     facilities: Facilities,
     clients: Clients,
-    number_of_atom: NDArray[np.int32],
-    distance_of_atom: NDArray[np.int64],
+    number_of_distinct: NDArray[np.int32],
+    distance_of_distinct: NDArray[np.int64],
 ) -> None:
     """Close a facility and give each of its clients to its nearest other one."""
     facilities.is_open[number] = False
-    atom = clients.first[number]
-    while atom != NONE:
-        following = clients.following[atom]
-        _find_nearest(np.int64(atom), starts, items, facilities)
-        number_of_atom[atom] = facilities.found[0]
-        distance_of_atom[atom] = facilities.found[1]
-        _add_client(clients, facilities.found[0], np.int64(atom), weight, need)
-        atom = following
+    distinct = clients.first[number]
+    while distinct != NONE:
+        following = clients.following[distinct]
+        _find_nearest(np.int64(distinct), starts, items, facilities)
+        number_of_distinct[distinct] = facilities.found[0]
+        distance_of_distinct[distinct] = facilities.found[1]
+        _add_client(clients, facilities.found[0], np.int64(distinct), weight, need)
+        distinct = following
     clients.first[number] = NONE
     clients.n_rows[number] = 0
     clients.need[number] = 0
 
 
+@compiled_inner
+def _is_dear(
+    number: Whole,
+    cost: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    items: NDArray[np.int32],
+    weight: NDArray[np.int64],
+    facilities: Facilities,
+    clients: Clients,
+    distance_of_distinct: NDArray[np.int64],
+) -> Flag:
+    """Return whether a facility costs more than its clients' longer ways to their next nearest."""
+    longer = 0.0
+    price = cost[facilities.facility[number]]
+    beginning = facilities.found[2]
+    facilities.is_open[number] = False
+    distinct = clients.first[number]
+    while distinct != NONE and longer < price:
+        _find_nearest(np.int64(distinct), starts, items, facilities)
+        longer += weight[distinct] * (facilities.found[1] - distance_of_distinct[distinct])
+        distinct = clients.following[distinct]
+    facilities.is_open[number] = True
+    facilities.found[2] = beginning
+    return longer < price
+
+
+@compiled_inner
+def _is_small(number: Whole, share: float, clients: Clients) -> Flag:
+    """Return whether a facility has no rows, or fewer than a share of what its clients ask."""
+    n_rows = clients.n_rows[number]
+    return n_rows == 0 or n_rows < share * clients.need[number]
+
+
 @compiled
-def close_small(
+def close_facilities(
     order: NDArray[np.int64],
+    cost: NDArray[np.float64] | None,
     share: float,
     starts: NDArray[np.int64],
     items: NDArray[np.int32],
@@ -373,13 +430,14 @@ def close_small(
     need: NDArray[np.int64],
     facilities: Facilities,
     clients: Clients,
-    number_of_atom: NDArray[np.int32],
-    distance_of_atom: NDArray[np.int64],
-) -> Whole:
-    """Close, in this order, every facility with fewer than ``share`` of the rows its clients ask.
+    number_of_distinct: NDArray[np.int32],
+    distance_of_distinct: NDArray[np.int64],
+) -> None:
+    """Close facilities, in this order, until none is to be closed or one is left.
 
-    Their clients go to their nearest open ones, until none is too small or one is left. Returns
-    how many are open.
+    With ``cost`` those whose cost is more than their clients' longer ways: a local search by
+    closing alone. Without it those with fewer than ``share`` of the rows that their clients ask
+    for. Clients go to their nearest open ones.
     """
     n_open = 0
     for number in range(len(order)):
@@ -387,79 +445,26 @@ def close_small(
     has_closed = True
     while has_closed:
         has_closed = False
-        for place in range(len(order)):
-            number = order[place]
+        for number in order:
             if n_open == 1 or not facilities.is_open[number]:
                 continue
-            if clients.n_rows[number] >= share * clients.need[number] and clients.n_rows[number]:
-                continue
-            _close(
-                number,
-                starts,
-                items,
-                weight,
-                need,
-                facilities,
-                clients,
-                number_of_atom,
-                distance_of_atom,
-            )
-            n_open -= 1
-            has_closed = True
-    return n_open
-
-
-@compiled
-def close_dear(
-    order: NDArray[np.int64],
-    cost: NDArray[np.float64],
-    starts: NDArray[np.int64],
-    items: NDArray[np.int32],
-    weight: NDArray[np.int64],
-    need: NDArray[np.int64],
-    facilities: Facilities,
-    clients: Clients,
-    number_of_atom: NDArray[np.int32],
-    distance_of_atom: NDArray[np.int64],
-) -> Whole:
-    """Close facilities, in this order, whose cost is more than their clients' longer ways.
-
-    A local search by closing alone, until none pays off. Returns how many are open.
-    """
-    n_open = 0
-    for number in range(len(order)):
-        n_open += facilities.is_open[number]
-    has_closed = True
-    while has_closed:
-        has_closed = False
-        for place in range(len(order)):
-            number = order[place]
-            if n_open == 1 or not facilities.is_open[number]:
-                continue
-            facilities.is_open[number] = False
-            longer = 0.0
-            price = cost[facilities.facility[number]]
-            beginning = facilities.found[2]
-            atom = clients.first[number]
-            while atom != NONE and longer < price:
-                _find_nearest(np.int64(atom), starts, items, facilities)
-                longer += weight[atom] * (facilities.found[1] - distance_of_atom[atom])
-                atom = clients.following[atom]
-            if longer >= price:
-                facilities.is_open[number] = True
-                facilities.found[2] = beginning
-                continue
-            _close(
-                number,
-                starts,
-                items,
-                weight,
-                need,
-                facilities,
-                clients,
-                number_of_atom,
-                distance_of_atom,
-            )
-            n_open -= 1
-            has_closed = True
-    return n_open
+            if cost is not None:
+                is_to_close = _is_dear(
+                    number, cost, starts, items, weight, facilities, clients, distance_of_distinct
+                )
+            else:
+                is_to_close = _is_small(number, share, clients)
+            if is_to_close:
+                _close(
+                    number,
+                    starts,
+                    items,
+                    weight,
+                    need,
+                    facilities,
+                    clients,
+                    number_of_distinct,
+                    distance_of_distinct,
+                )
+                n_open -= 1
+                has_closed = True
