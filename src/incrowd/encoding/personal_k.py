@@ -1,16 +1,19 @@
-"""Personal wishes: how large a crowd each row asks for, from a column, from rules or for all.
+"""Per-record k: each row's own k, from a column, from rules, or one k for all rows.
 
-A rule is a line such as ``20 where diagnosis = "HIV" and age >= 65``; of several rules the first
-that a row meets counts. ::
+A rule is a line such as ``20 where diagnosis = "HIV" and age >= 65``; where several rules match a
+row, the first one counts. ::
 
     rule       = [ "k" "=" ] whole-number "where" condition { "and" condition }
     condition  = column ( "=" | "!=" | "<" | "<=" | ">" | ">=" ) value
                | column "in" "(" value { "," value } ")"
-    column     = bare word, or quoted where it holds blanks or signs: "marital status"
-    value      = bare word, or quoted; a quote within quotes is written twice
+    column     = bare word, or quoted where it contains blanks or signs: "marital status"
+    value      = bare word, or quoted; a quote within quotes is doubled
 
-A column whose values are all numbers is compared as numbers, any other as text, exactly but for
-blanks around it. A missing cell equals ``""`` (and each token that means missing) and nothing else.
+A column whose values are all numbers is compared as numbers, any other as text, exactly except for
+surrounding blanks. A missing cell equals ``""`` (and each missing-value token) and nothing else.
+
+SQL would read these rules differently: there a double-quoted or bare value is a column's name, and
+``!=`` does not match a missing cell.
 """
 
 from __future__ import annotations
@@ -34,16 +37,18 @@ MOST_DIGITS = 9
 """How many digits a k may have."""
 
 _EXAMPLE = 'Write it as  20 where diagnosis = "HIV"  or  50 where age >= 90 and sex in (F, M).'
-_TOKEN = re.compile(
-    r"""\s*(?: (?P<sign><=|>=|!=|=|<|>|\(|\)|,)
-             | "(?P<double>(?:[^"]|"")*)"
-             | '(?P<single>(?:[^']|'')*)'
-             | (?P<word>[^\s"'=!<>(),]+) )""",
-    re.VERBOSE,
+
+# Quantifiers are possessive (++): a word is read whole or not at all.
+_LETTER = r"""[^\s"'=!<>(),]"""
+_BARE_WORD = rf"(?!(?i:where|and|in)(?!{_LETTER})){_LETTER}++"
+_WORD = rf"""(?:"(?:[^"]|"")*+"|'(?:[^']|'')*+'|{_BARE_WORD})"""
+_START = re.compile(rf"\s*(?:k\s*=\s*)?([0-9]++)(?!{_LETTER})\s*(?i:where)(?!{_LETTER})")
+_CONDITION = re.compile(
+    rf"\s*({_WORD})\s*(?:(<=|>=|!=|=|<|>)\s*({_WORD})"
+    rf"|(?i:(in))\s*\(\s*({_WORD}(?:\s*,\s*{_WORD})*+)\s*\))\s*"
 )
-_COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
+_AND = re.compile(rf"(?i:and)(?!{_LETTER})")
 _ORDERINGS: dict[str, Callable[[Any, Any], Any]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
-_EQUAL: Callable[[Any, Any], Any] = eq
 
 
 @dataclass(frozen=True)
@@ -68,19 +73,39 @@ class Rule:
 
     @classmethod
     def parse(cls, text: str, where: str = "k rule") -> Rule:
-        """Read a rule; raises JobError at the first word that does not fit."""
-        reader = _RuleParser(text, where)
-        k = reader.wish()
-        reader.expect("where")
-        conditions = [reader.condition()]
-        while reader.has_more:
-            reader.expect("and")
-            conditions.append(reader.condition())
-        return cls(k, tuple(conditions))
+        """Read a rule; raises JobError with the position where it stops making sense."""
+
+        def error(what: str, position: int) -> JobError:
+            what = f"{where}, at character {position + 1}: {what}"
+            return JobError(what, remedy=_EXAMPLE, examples=[text])
+
+        start = _START.match(text)
+        if start is None:
+            raise error("expected a whole number and 'where'", 0)
+        if len(start[1]) > MOST_DIGITS or int(start[1]) < 1:
+            raise error(f"k is not a whole number from 1 to {'9' * MOST_DIGITS}", start.start(1))
+        conditions, position = [], start.end()
+        while True:
+            match = _CONDITION.match(text, position)
+            if match is None:
+                what = "expected a condition: column = value, or column in (value, value)"
+                raise error(f"{what}; quote names with blanks or signs", position)
+            column, operator, value, is_in, values = match.groups()
+            if not _unquote(column):
+                raise error("the column has no name", match.start(1))
+            listed = tuple(map(_unquote, re.findall(_WORD, values or value)))
+            conditions.append(Condition(_unquote(column), "in" if is_in else operator, listed))
+            position = match.end()
+            if position == len(text):
+                return cls(int(start[1]), tuple(conditions))
+            joint = _AND.match(text, position)
+            if joint is None:
+                raise error("expected 'and' or the end of the rule", position)
+            position = joint.end()
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that the rule looks at, each once."""
+        """The columns that the rule refers to, each once."""
         return tuple(dict.fromkeys(condition.column for condition in self.conditions))
 
 
@@ -90,30 +115,30 @@ def parse_rules(rules: Iterable[str]) -> list[Rule]:
 
 
 def columns_of_rules(rules: Iterable[str]) -> tuple[str, ...]:
-    """Return the columns that any of the rules looks at, each once."""
+    """Return the columns that any of the rules refers to, each once."""
     return tuple(dict.fromkeys(name for rule in parse_rules(rules) for name in rule.columns))
 
 
 def assign_k(
     table: Table, k: int, k_column: str | None = None, rules: tuple[str, ...] = ()
 ) -> NDArray[np.int32]:
-    """Return how large a crowd each row asks for: its own column, else its first rule, else k.
+    """Return each row's k: that of the k column, else of the first matching rule, else ``k``.
 
-    A stated column speaks for every row, so that rules beside it are refused as unheard.
+    The k column covers every row, so rules beside it are refused: they would have no effect.
     """
     import numpy as np
 
     if k_column is not None:
         if rules:
             raise JobError(
-                "both a column of k and rules for k are stated",
-                remedy="The column speaks for every row: leave one of the two out.",
+                "both a k column and k rules are stated",
+                remedy="The k column covers every row: leave one of the two out.",
             )
-        table.require([k_column], f"{table.name}, column of k")
+        table.require([k_column], f"{table.name}, k column")
         return read_k_column(table, k_column)
     if not 1 <= k < 10**MOST_DIGITS:
         raise JobError(
-            f"k is not a whole number of 1 or more and at most {MOST_DIGITS} digits",
+            f"k is not a whole number from 1 to {'9' * MOST_DIGITS}",
             remedy="State --k 5, for example.",
         )
     k_of_rule = np.array([*(rule.k for rule in parse_rules(rules)), k], dtype=np.int32)
@@ -121,22 +146,22 @@ def assign_k(
 
 
 def first_rule_of_row(table: Table, rules: Sequence[str]) -> NDArray[np.int32]:
-    """Return the place of the first rule that each row meets, from 0; −1 where it meets none."""
+    """Return the place of the first rule that matches each row, from 0; −1 where none does."""
     import numpy as np
 
-    found = np.full(table.n_rows, -1, dtype=np.int32)
-    comparing: dict[str, _ComparedColumn] = {}
+    rule_of_row = np.full(table.n_rows, -1, dtype=np.int32)
+    columns: dict[str, _ComparedColumn] = {}
     for place, rule in enumerate(parse_rules(rules)):
         where = f"k rule {place + 1}"
-        is_met = found < 0
+        is_match = rule_of_row < 0
         for condition in rule.conditions:
-            if condition.column not in comparing:
+            if condition.column not in columns:
                 if condition.column not in table.columns:
                     raise unknown("column", condition.column, table.columns, where=where)
-                comparing[condition.column] = _ComparedColumn.of(table, condition.column)
-            is_met &= comparing[condition.column].rows(condition, where)
-        found[is_met] = place
-    return found
+                columns[condition.column] = _ComparedColumn.of(table, condition.column)
+            is_match &= columns[condition.column].matching_rows(condition, where)
+        rule_of_row[is_match] = place
+    return rule_of_row
 
 
 def read_k_column(table: Table, column: str) -> NDArray[np.int32]:
@@ -157,7 +182,8 @@ def read_k_column(table: Table, column: str) -> NDArray[np.int32]:
         raise DataError(
             f"{table.name}, column {column!r}: {len(wrong)} rows hold no whole number of 1 or more "
             f"(first in row {wrong[0] + 1})",
-            remedy=f"Every row needs its own k, of {MOST_DIGITS} digits at most; 1 means no wish.",
+            remedy=f"Every row needs its own k, of at most {MOST_DIGITS} digits; 1 asks for "
+            "nothing.",
         )
     return np.asarray(own, dtype=np.int32)
 
@@ -189,137 +215,45 @@ class _ComparedColumn:
         texts = [label.strip() for label in cells.labels]
         return cls(codes, texts, numbers, table.missing_values)
 
-    def rows(self, condition: Condition, where: str) -> NDArray[np.bool_]:
+    def matching_rows(self, condition: Condition, where: str) -> NDArray[np.bool_]:
         """Return which rows meet the condition."""
         import numpy as np
 
-        is_met = np.zeros(len(self.texts) + 1, dtype=np.bool_)
+        is_match = np.zeros(len(self.texts) + 1, dtype=np.bool_)
         for value in condition.values:
-            is_met |= self._equal(condition, value, where)
+            is_match |= self._compare(condition, value.strip(), where)
         if condition.operator == "!=":
-            is_met = ~is_met
-        return np.asarray(is_met[self.codes], dtype=np.bool_)
+            is_match = ~is_match
+        return np.asarray(is_match[self.codes], dtype=np.bool_)
 
-    def _equal(self, condition: Condition, value: str, where: str) -> NDArray[np.bool_]:
-        """Return which texts, and missing, meet the comparison with one value."""
+    def _compare(self, condition: Condition, value: str, where: str) -> NDArray[np.bool_]:
+        """Return which texts, and missing, stand in the relation to one value (``!=`` as ``=``)."""
         import numpy as np
 
-        value, operator = value.strip(), condition.operator
-        is_ordered = operator in _ORDERINGS
-        if not is_ordered and (value == "" or value in self.missing_values):
+        from incrowd.tables.column_types import parse_numbers
+
+        compare = _ORDERINGS.get(condition.operator, eq)
+        if compare is eq and (value == "" or value in self.missing_values):
             return np.append(np.zeros(len(self.texts), dtype=np.bool_), True)
         if self.numbers is None:
-            if is_ordered:
+            if compare is not eq:
                 raise JobError(
-                    f"{where}, column {condition.column!r}: {operator} compares numbers, and not "
-                    "all of the column's values are numbers",
+                    f"{where}, column {condition.column!r}: {condition.operator} compares numbers, "
+                    "and not all of the column's values are numbers",
                     remedy='Compare it with = or with in ("a", "b").',
                 )
             return np.array([text == value for text in self.texts] + [False], dtype=np.bool_)
-        number = _number(value)
-        if number is None:
+        number = parse_numbers([value])[0]
+        if np.isnan(number):
             raise JobError(
-                f"{where}, column {condition.column!r}: the column holds numbers, and it is "
-                "compared with text, which no row can meet",
+                f"{where}, column {condition.column!r}: a column of numbers is compared with text, "
+                "which no row can match",
                 remedy="Compare it with a number.",
                 examples=[value],
             )
-        compare = _ORDERINGS.get(operator, _EQUAL)
-        return np.asarray(compare(self.numbers, number), dtype=np.bool_)  # NaN meets none of them
+        return np.asarray(compare(self.numbers, number), dtype=np.bool_)  # NaN matches nothing
 
 
-def _number(text: str) -> float | None:
-    import math
-
-    from incrowd.tables.column_types import parse_numbers
-
-    number = float(parse_numbers([text])[0])
-    return None if math.isnan(number) else number
-
-
-# ── reading ─────────────────────────────────────────────────────────────────────────────────────
-
-
-class _RuleParser:
-    """The words of a rule, one after the other."""
-
-    def __init__(self, text: str, where: str) -> None:
-        self._text, self._where = text, where
-        self._tokens: list[tuple[str, str, int]] = []  # what it is, its text, where it begins
-        self._next = 0
-        place = 0
-        while text[place:].strip():
-            match = _TOKEN.match(text, place)
-            if match is None:
-                raise self._wrong("a quote is not closed, or a sign stands alone", place)
-            kind = str(match.lastgroup)
-            word = match[kind]
-            if kind in ("double", "single"):
-                quote = '"' if kind == "double" else "'"
-                kind, word = "quoted", word.replace(2 * quote, quote)
-            self._tokens.append((kind, word, match.start(match.lastgroup or 0)))
-            place = match.end()
-
-    @property
-    def has_more(self) -> bool:
-        """Whether words are left."""
-        return self._next < len(self._tokens)
-
-    def wish(self) -> int:
-        """Read ``20`` or ``k = 20``."""
-        if [token[:2] for token in self._tokens[:2]] == [("word", "k"), ("sign", "=")]:
-            self._next = 2
-        kind, word, place = self._take("its k")
-        if kind != "word" or not re.fullmatch(f"[0-9]{{1,{MOST_DIGITS}}}", word) or int(word) < 1:
-            raise self._wrong(
-                f"k is not a whole number of 1 or more and at most {MOST_DIGITS} digits", place
-            )
-        return int(word)
-
-    def expect(self, keyword: str) -> None:
-        """Read a word that must stand here."""
-        kind, word, place = self._take(f"'{keyword}'")
-        if kind != "word" or word.lower() != keyword:
-            raise self._wrong(f"'{keyword}' is expected", place)
-
-    def condition(self) -> Condition:
-        """Read a comparison."""
-        column = self._word("a column")
-        kind, operator, place = self._take("a comparison")
-        if kind == "sign" and operator in _COMPARISONS:
-            return Condition(column, operator, (self._word("a value"),))
-        if kind != "word" or operator.lower() != "in":
-            raise self._wrong(f"a comparison is expected: {', '.join(_COMPARISONS)} or in", place)
-        self._sign("(")
-        values = [self._word("a value")]
-        while self._sign(",", ")") == ",":
-            values.append(self._word("a value"))
-        return Condition(column, "in", tuple(values))
-
-    def _word(self, what: str) -> str:
-        kind, word, place = self._take(what)
-        is_keyword = kind == "word" and word.lower() in ("where", "and", "in")
-        if kind == "sign" or is_keyword:
-            raise self._wrong(f"{what} is expected (quoted where it is one of these words)", place)
-        if what == "a column" and not word:
-            raise self._wrong("the column has no name", place)
-        return word
-
-    def _sign(self, *signs: str) -> str:
-        kind, sign, place = self._take(" or ".join(signs))
-        if kind != "sign" or sign not in signs:
-            raise self._wrong(f"{' or '.join(signs)} is expected", place)
-        return sign
-
-    def _take(self, what: str) -> tuple[str, str, int]:
-        if not self.has_more:
-            raise self._wrong(f"it ends before {what}", len(self._text))
-        self._next += 1
-        return self._tokens[self._next - 1]
-
-    def _wrong(self, what: str, place: int) -> JobError:
-        return JobError(
-            f"{self._where}, at character {place + 1}: {what}",
-            remedy=_EXAMPLE,
-            examples=[self._text],
-        )
+def _unquote(word: str) -> str:
+    quote = word[0]
+    return word[1:-1].replace(2 * quote, quote) if quote in "\"'" else word
