@@ -95,4 +95,4 @@ def unknown(kind: str, name: str, known: Iterable[str], *, where: str = "") -> J
     else:
         listed = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
         remedy = f"Known: {listed}."
-    return JobError(f"{place}no {kind} is called {name!r}", remedy=remedy)
+    return JobError(f"{place}unknown {kind} {name!r}", remedy=remedy)

@@ -299,28 +299,18 @@ def _label(codes: Codes, labels: Iterable[str]) -> pa.Array:
 # ── its hierarchies ──────────────────────────────────────────────────────────────────────────
 
 
-def education_hierarchy() -> list[list[str]]:
-    """Return education's ladder, one line per value: the value, broader words, ``*``."""
-    return _ladder(_EDUCATION)
-
-
-def occupation_hierarchy() -> list[list[str]]:
-    """Return occupation's ladder, one line per value: the value, broader words, ``*``."""
-    return _ladder(_OCCUPATION)
-
-
-def marital_hierarchy() -> list[list[str]]:
-    """Return marital status's ladder, one line per value: the value, broader words, ``*``."""
-    return _ladder(_MARITAL)
-
-
-def diagnosis_hierarchy() -> list[list[str]]:
-    """Return diagnosis's ladder, one line per value: the value, its chapter, ``*``."""
-    return _ladder(_DIAGNOSIS)
-
-
-def _ladder(values_under: ValuesUnder) -> list[list[str]]:
-    return [[value, *above, STAR] for above, values in values_under.items() for value in values]
+def census_hierarchies() -> dict[str, list[list[str]]]:
+    """Return the hierarchies by column, one line per value: the value, its groups, ``*``."""
+    values_of_column = {
+        "education": _EDUCATION,
+        "occupation": _OCCUPATION,
+        "marital_status": _MARITAL,
+        "diagnosis": _DIAGNOSIS,
+    }
+    return {
+        column: [[value, *above, STAR] for above, values in under.items() for value in values]
+        for column, under in values_of_column.items()
+    }
 
 
 def _values(values_under: ValuesUnder) -> list[str]:
@@ -345,15 +335,10 @@ def write_sample(
     Nothing is written if one of the files exists, unless ``force`` is set.
     """
     folder = Path(folder)
-    ladders = {
-        "education": education_hierarchy(),
-        "occupation": occupation_hierarchy(),
-        "marital_status": marital_hierarchy(),
-        "diagnosis": diagnosis_hierarchy(),
-    }
+    hierarchies = census_hierarchies()
     files = SampleFiles(
         folder / "census.csv",
-        {column: folder / "hierarchies" / f"{column}.csv" for column in ladders},
+        {column: folder / "hierarchies" / f"{column}.csv" for column in hierarchies},
     )
     existing = [path for path in (files.data, *files.hierarchies.values()) if path.exists()]
     if existing and not force:
@@ -365,8 +350,8 @@ def write_sample(
     (folder / "hierarchies").mkdir(parents=True, exist_ok=True)
     columns = [column.to_pylist() for column in table.columns]
     _write(files.data, [table.column_names, *zip(*columns, strict=True)], ",", force)
-    for column, ladder in ladders.items():
-        _write(files.hierarchies[column], ladder, ";", force)
+    for column, lines in hierarchies.items():
+        _write(files.hierarchies[column], lines, ";", force)
     return files
 
 

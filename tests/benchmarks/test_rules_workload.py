@@ -215,7 +215,7 @@ def test_the_command_and_the_workload_have_the_same_parts(tmp_path):
     assert set(render_rules.RULES_TABLES) == {f"rules-{part}" for part in rules.PARTS}
     names = [name for plan in rules.PARTS.values() for name in plan(rules.FULL)]
     assert len(names) == len(set(names))
-    with pytest.raises(JobError, match="no part is called"):
+    with pytest.raises(JobError, match="unknown part"):
         run_of(tmp_path, parts=("grwth",))
-    with pytest.raises(JobError, match="no case is called"):
+    with pytest.raises(JobError, match="unknown case"):
         run_of(tmp_path, cases=("times-17",))

@@ -244,7 +244,7 @@ def test_combinations_that_fit_no_job_are_told(job):
 
 
 def test_grids_that_make_no_sense_are_refused(job, census):
-    with pytest.raises(JobError, match="no method is called 'mondrain'"):
+    with pytest.raises(JobError, match="unknown method 'mondrain'"):
         grid(job, [2], ["mondrain"])
     with pytest.raises(JobError, match="no k is stated"):
         grid(job, [])
@@ -255,7 +255,7 @@ def test_grids_that_make_no_sense_are_refused(job, census):
     )
     with pytest.raises(JobError, match="has none"):
         grid(noisy, [2])
-    with pytest.raises(JobError, match="no published column is called 'shoe'"):
+    with pytest.raises(JobError, match="unknown published column 'shoe'"):
         compare(job, ks=[2], predict="shoe")
 
 

@@ -404,7 +404,7 @@ def test_a_star_in_the_data_is_refused(spec):
 
 
 def test_a_column_that_is_not_there():
-    with pytest.raises(JobError, match="no column is called 'd'"):
+    with pytest.raises(JobError, match="unknown column 'd'"):
         hierarchy_for("d", table(["a"]), None)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from incrowd.encoding.coding import CodedView, Coding, add_coded_nodes
 from incrowd.encoding.rows import Rows
 from incrowd.errors import HierarchyError, JobError
-from incrowd.hierarchies.prices import COSTS_OF_METRIC, cost_to_root
+from incrowd.hierarchies.costs import COSTS_OF_METRIC, cost_to_root
 from incrowd.hierarchies.tree import Hierarchy
 
 AGES = [str(age) for age in range(0, 100, 2)]

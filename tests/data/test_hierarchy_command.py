@@ -161,7 +161,7 @@ def test_conversion(incrowd, ending):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["people.csv", "town"], "no column is called 'town'"),
+        (["people.csv", "town"], "unknown column 'town'"),
         (["people.csv", "city", "--from", "a.csv", "--build", "flat"], "exclude each other"),
         (["people.csv", "city", "--build", "flatt"], "Did you mean 'flat'"),
         (["people.csv", "city", "--from", "none.csv"], "no such hierarchy file"),

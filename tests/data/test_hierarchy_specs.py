@@ -139,7 +139,7 @@ def test_every_spec_survives_text_and_a_toml_file(spec):
         ("dates:month,month", "from fine to coarse"),
         ("dates:monthly", "Did you mean 'month'"),
         ("flat:1", "takes no numbers"),
-        ("auto,missing=drop", "no choice of missing is called 'drop'"),
+        ("auto,missing=drop", "unknown choice of missing 'drop'"),
     ],
 )
 def test_wrong_texts_are_refused_with_a_remedy(text, message):

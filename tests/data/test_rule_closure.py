@@ -86,7 +86,7 @@ def test_closures_that_are_too_large_are_refused_before_they_are_made(monkeypatc
 
 
 def test_a_closure_that_does_not_exist():
-    with pytest.raises(JobError, match="no closure is called 'most'"):
+    with pytest.raises(JobError, match="unknown closure 'most'"):
         closed(made([]), IS_SENSITIVE, "most")
 
 

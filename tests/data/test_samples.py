@@ -12,17 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from incrowd import samples
 from incrowd.errors import DataError, JobError
 from incrowd.hierarchies.tree import Hierarchy
-from incrowd.samples import census, write_sample
+from incrowd.samples import Draws, census, census_hierarchies, write_sample
 
-LADDERS = {
-    "education": samples.education_hierarchy,
-    "occupation": samples.occupation_hierarchy,
-    "marital_status": samples.marital_hierarchy,
-    "diagnosis": samples.diagnosis_hierarchy,
-}
+HIERARCHIES = census_hierarchies()
 
 
 @pytest.fixture(scope="module")
@@ -98,11 +92,11 @@ def test_k_tells_nothing_about_the_diagnosis(people: list[dict[str, object]]) ->
         assert high[value] / every[value] == pytest.approx(share, abs=0.04)
 
 
-@pytest.mark.parametrize("column", LADDERS)
+@pytest.mark.parametrize("column", HIERARCHIES)
 def test_hierarchies_cover_the_column_and_are_trees(
     column: str, people: list[dict[str, object]]
 ) -> None:
-    ladder = LADDERS[column]()
+    ladder = HIERARCHIES[column]
     assert {line[0] for line in ladder} == {row[column] for row in people}
     assert {line[-1] for line in ladder} == {"*"}
     assert len({len(line) for line in ladder}) == 1
@@ -121,10 +115,10 @@ def test_written_files_are_the_table(tmp_path: Path) -> None:
     table = census(300, seed=5)
     assert lines[0] == table.column_names
     assert lines[1:] == [[str(row[name]) for name in lines[0]] for row in table.to_pylist()]
-    assert written.hierarchies.keys() == LADDERS.keys()
+    assert written.hierarchies.keys() == HIERARCHIES.keys()
     for column, path in written.hierarchies.items():
         with path.open(encoding="utf-8", newline="") as file:
-            assert list(csv.reader(file, delimiter=";")) == LADDERS[column]()
+            assert list(csv.reader(file, delimiter=";")) == HIERARCHIES[column]
 
 
 def test_existing_files_are_kept_unless_forced(tmp_path: Path) -> None:
@@ -147,7 +141,7 @@ def test_impossible_sizes_are_refused() -> None:
 
 
 def test_draws_follow_their_weights() -> None:
-    draws = samples.Draws(20_000, seed=3)
+    draws = Draws(20_000, seed=3)
     counts = np.bincount(draws.one_of(np.array([1, 0, 3])), minlength=3) / 20_000
     assert counts == pytest.approx([0.25, 0.0, 0.75], abs=0.02)
     case = np.arange(20_000) % 2

@@ -153,7 +153,7 @@ def forged(desk, **changes):
     ("changes", "told"),
     [
         ({"guarantee__parameters": {"k": ["x"]}}, "not a whole number"),
-        ({"guarantee__parameters": {"k": 5, "x": 1}}, "no field is called 'x'"),
+        ({"guarantee__parameters": {"k": 5, "x": 1}}, "unknown field 'x'"),
         ({"guarantee__parameters": {}}, "k is not stated"),
         ({"guarantee__parameters": {"k": 2, "k_column": "wish"}}, "wish is the owner's"),
         ({"guarantee__parameters": {"k": 2, "t": 0.5, "t_kind": "hierarchical"}}, "sensitive"),

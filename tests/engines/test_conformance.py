@@ -130,7 +130,7 @@ def test_count_takes_nan_for_equal_and_zero_for_zero(engine):
 
 def test_count_refuses_what_is_not_there(engine):
     blocks = engine.load(TABLES["two rows"])
-    with pytest.raises(JobError, match=r"no column is called 'zap'[^']*'zip'"):
+    with pytest.raises(JobError, match=r"unknown column 'zap'[^']*'zip'"):
         engine.count(blocks, ["zap"])
     with pytest.raises(JobError, match="'persons'"):
         engine.count(blocks, ["zip"], "persons")

@@ -23,7 +23,7 @@ def test_threads_are_passed_on():
 
 
 def test_unknown_names_are_refused_with_the_near_one():
-    with pytest.raises(JobError, match=r"no engine is called 'sparc'[^']*'spark'"):
+    with pytest.raises(JobError, match=r"unknown engine 'sparc'[^']*'spark'"):
         EngineChoice("sparc")
     with pytest.raises(JobError, match="threads is negative"):
         EngineChoice(threads=-1)

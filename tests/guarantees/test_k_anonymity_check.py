@@ -176,7 +176,7 @@ def test_nothing_to_check_is_an_error():
         KAnonymity(2).check(evidence_of([{"q": "a"}], (), ()))
     with pytest.raises(InputError, match="sensitive"):
         KAnonymity(2, l=2).check(evidence_of([{"q": "a"}], ("q",), ()))
-    with pytest.raises(JobError, match="no column is called 'zap'"):
+    with pytest.raises(JobError, match="unknown column 'zap'"):
         KAnonymity(2).check(evidence_of([{"zip": "a"}], ("zap",), ()))
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.encoding.rows import Rows
-from incrowd.hierarchies.prices import fixed_point_costs
+from incrowd.hierarchies.costs import fixed_point_costs
 from incrowd.kernels.trees import Trees, common_ancestor, move_meetings
 from incrowd.methods.shared.forest import Forest
 from oracles.generated import as_trees, hierarchies

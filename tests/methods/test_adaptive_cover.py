@@ -313,7 +313,7 @@ def test_progress_is_told_within_and_after_every_iteration():
 
 def test_what_cannot_be_asked_for_is_refused():
     problem = figure_3()
-    with pytest.raises(JobError, match="no cover is called"):
+    with pytest.raises(JobError, match="unknown cover"):
         cover.search(problem, cover="most", engine=ONE)
     for epsilon in (0.0, -1.0, float("nan"), float("inf")):
         with pytest.raises(JobError, match="epsilon"):

@@ -11,7 +11,7 @@ import pytest
 
 from incrowd.encoding.rows import Rows
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.hierarchies.prices import cost_to_root
+from incrowd.hierarchies.costs import cost_to_root
 from incrowd.hierarchies.tree import Hierarchy
 from incrowd.methods.cluster.method import Cluster
 from incrowd.methods.full_domain.method import FullDomain

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from incrowd.encoding.encode import encode
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.hierarchies.prices import cost_to_root, fixed_point_costs
+from incrowd.hierarchies.costs import cost_to_root, fixed_point_costs
 from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.measures.losses.tables import METRICS
 from incrowd.methods.cluster.method import Cluster

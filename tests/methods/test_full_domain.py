@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from incrowd.encoding.rows import Rows
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InfeasibleError, JobError
-from incrowd.hierarchies.prices import fixed_point_costs
+from incrowd.hierarchies.costs import fixed_point_costs
 from incrowd.hierarchies.tree import Hierarchy
 from incrowd.methods.full_domain import levels as levels_module
 from incrowd.methods.full_domain import search as search_module

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from incrowd.encoding.rows import Rows
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InfeasibleError
-from incrowd.hierarchies.prices import COSTS_OF_METRIC
+from incrowd.hierarchies.costs import COSTS_OF_METRIC
 from incrowd.hierarchies.tree import Hierarchy
 from incrowd.methods.greedy.method import Greedy
 from incrowd.methods.shared.conditions import Conditions, SensitiveCondition
@@ -223,7 +223,7 @@ def test_wide_hierarchy():
 
 def as_trees_of_used(rows):
     """As ``as_trees``, without the widths, which take long to write out for many leaves."""
-    from incrowd.hierarchies.prices import fixed_point_costs
+    from incrowd.hierarchies.costs import fixed_point_costs
     from oracles.methods import Tree
 
     cost = fixed_point_costs(rows.hierarchies, "nllm")[0].tolist()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import incrowd as ic
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.hierarchies.prices import cost_to_root
+from incrowd.hierarchies.costs import cost_to_root
 from incrowd.measures.losses.tables import METRICS as LOSSES
 from incrowd.methods.greedy.search import loss_by_parts
 from incrowd.methods.shared.conditions import Conditions

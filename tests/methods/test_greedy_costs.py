@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from command_line import call
-from incrowd.encoding.costs import costs_by_depth, fixed_point_matrices, read_costs
+from incrowd.encoding.cost_matrices import costs_by_depth, fixed_point_matrices, read_costs
 from incrowd.encoding.rows import Rows
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import HierarchyError, IncrowdError, InfeasibleError, InputError, JobError

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from incrowd.encoding.rows import Rows
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InfeasibleError
-from incrowd.hierarchies.prices import fixed_point_costs
+from incrowd.hierarchies.costs import fixed_point_costs
 from incrowd.methods.cluster.method import Cluster
 from incrowd.methods.full_domain.method import FullDomain
 from incrowd.methods.greedy.method import Greedy

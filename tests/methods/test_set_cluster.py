@@ -230,12 +230,12 @@ def test_one_row_of_a_large_need_gathers_a_crowd():
 def test_a_wished_end_returns_valid_groups(monkeypatch, n_calls, chunk_rows):
     calls = iter(range(10**6))
 
-    def is_end_wished():
+    def is_stop_requested():
         return next(calls) >= n_calls
 
     for module in (part_search, start):
-        monkeypatch.setattr(module, "is_stop_requested", is_end_wished)
-    monkeypatch.setattr("incrowd.methods.cluster.sets.search.is_stop_requested", is_end_wished)
+        monkeypatch.setattr(module, "is_stop_requested", is_stop_requested)
+    monkeypatch.setattr("incrowd.methods.cluster.sets.search.is_stop_requested", is_stop_requested)
     monkeypatch.setattr(part_search, "GROUPS_PER_SLICE", 3)
     monkeypatch.setattr(start, "SEEDS_PER_SLICE", 5)
     rows = random_rows(n_calls, 120, 20, 9)

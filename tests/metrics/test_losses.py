@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from incrowd.encoding.rows import Rows
 from incrowd.errors import DataError
-from incrowd.hierarchies.prices import cost_to_root
+from incrowd.hierarchies.costs import cost_to_root
 from incrowd.hierarchies.tree import Hierarchy
 from incrowd.measures.losses.tables import HIGHER, METRICS, group_sizes, measure
 from oracles import metrics as oracle

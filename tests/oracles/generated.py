@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from incrowd.encoding.rows import Rows
-from incrowd.hierarchies.prices import cost_to_root, fixed_point_costs
+from incrowd.hierarchies.costs import cost_to_root, fixed_point_costs
 from incrowd.hierarchies.tree import Hierarchy
 from incrowd.methods.shared.conditions import Conditions, SensitiveCondition
 from oracles.methods import Tree

@@ -18,7 +18,7 @@ from incrowd.codes import factorize
 from incrowd.encoding.encode import encode_labels
 from incrowd.figures.blocks import Bars, Block, Facts, Listing, Section, Steps
 from incrowd.figures.trees import hierarchy_tree
-from incrowd.hierarchies.prices import COSTS_OF_METRIC, cost_to_root
+from incrowd.hierarchies.costs import COSTS_OF_METRIC, cost_to_root
 from incrowd.hierarchies.tree import STAR, Hierarchy
 from incrowd.measures.losses.tables import Tally, tally, weighed
 

@@ -17,7 +17,7 @@ from incrowd.checking.examine import Owner, examine, released_rows
 from incrowd.checking.material import Material, OwnTable, TableMaterial
 from incrowd.codes import canonical_order
 from incrowd.encoding.coding import CodedView
-from incrowd.encoding.costs import add_costs
+from incrowd.encoding.cost_matrices import add_costs
 from incrowd.encoding.encode import decode, encode, refuse_stars, starred_missing
 from incrowd.encoding.rows import Rows
 from incrowd.engines.base import Engine

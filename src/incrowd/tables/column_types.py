@@ -26,8 +26,6 @@ ISO_DATE = (
 )
 """A date, with or without a time of day; that the day exists is checked apart."""
 
-KINDS = ("integer", "decimal", "date", "boolean", "code", "category", "empty")
-
 DOMINANT_SHARE = 0.9
 """The share of cells that must fit a kind for the others to be called odd."""
 

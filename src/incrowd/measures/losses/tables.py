@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.codes import RowKey
-from incrowd.encoding.costs import costs_by_depth
+from incrowd.encoding.cost_matrices import costs_by_depth
 from incrowd.encoding.rows import Rows
 from incrowd.errors import DataError
-from incrowd.hierarchies.prices import cost_to_root
+from incrowd.hierarchies.costs import cost_to_root
 from incrowd.hierarchies.tree import Hierarchy
 from incrowd.tables.column_types import labels_of, parse_numbers
 from incrowd.tables.table import Table

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.encoding.rows import Rows
-from incrowd.hierarchies.prices import fixed_point_costs
+from incrowd.hierarchies.costs import fixed_point_costs
 from incrowd.methods.shared.conditions import Conditions, PackedConditions
 from incrowd.methods.shared.fragments import sort_key, sorted_runs
 

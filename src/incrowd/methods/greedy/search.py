@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.encoding.costs import costs_by_depth, fixed_point_matrices
+from incrowd.encoding.cost_matrices import costs_by_depth, fixed_point_matrices
 from incrowd.encoding.rows import Rows
 from incrowd.errors import InfeasibleError
-from incrowd.hierarchies.prices import cost_to_root, fixed_point_costs
+from incrowd.hierarchies.costs import cost_to_root, fixed_point_costs
 from incrowd.hierarchies.tree import Hierarchy
 from incrowd.interrupts import is_abort_requested
 from incrowd.methods.shared.conditions import PackedConditions

@@ -17,7 +17,7 @@ METRICS = (
     "nwllm",
     "weights",
 )
-"""The names in ``hierarchies.prices.COSTS_OF_METRIC``."""
+"""The names in ``hierarchies.costs.COSTS_OF_METRIC``."""
 
 KEEPS = frozenset({"k-anonymity", "l-diversity", "t-closeness", "k-per-person", "person"})
 """What a method keeps that tests every group with ``kernels.validity``."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from incrowd.encoding.rows import Rows
 from incrowd.errors import InfeasibleError
-from incrowd.hierarchies.prices import cost_to_root
+from incrowd.hierarchies.costs import cost_to_root
 from incrowd.hierarchies.tree import Hierarchy
 from incrowd.methods.shared.conditions import PackedConditions, Validity
 from incrowd.methods.shared.forest import Forest

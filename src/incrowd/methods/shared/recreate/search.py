@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from incrowd.encoding.rows import Rows
 from incrowd.errors import InfeasibleError
-from incrowd.hierarchies.prices import fixed_point_costs
+from incrowd.hierarchies.costs import fixed_point_costs
 from incrowd.hierarchies.tree import Runs
 from incrowd.interrupts import is_stop_requested
 from incrowd.methods.shared.conditions import LEFT_OUT, PackedConditions

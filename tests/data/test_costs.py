@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.errors import HierarchyError, JobError
-from incrowd.hierarchies.prices import COSTS_OF_METRIC, cost_to_root, fixed_point_costs
+from incrowd.hierarchies.costs import COSTS_OF_METRIC, cost_to_root, fixed_point_costs
 from incrowd.hierarchies.tree import Hierarchy
 from oracles.generated import hierarchies
 from tiers import examples

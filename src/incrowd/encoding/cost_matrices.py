@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from incrowd.encoding.rows import Rows
 from incrowd.errors import HierarchyError, InputError
-from incrowd.hierarchies.prices import FIXED_POINT_BITS, cost_to_root
+from incrowd.hierarchies.costs import FIXED_POINT_BITS, cost_to_root
 from incrowd.hierarchies.tree import Hierarchy
 
 CostMatrix = NDArray[np.float64]
