@@ -46,6 +46,14 @@ class Categories:
 
         return np.array([len(values) for values in self.values], dtype=np.int64)
 
+    @property
+    def bit_names(self) -> dict[str, list[str]]:
+        """The names of the values' bits, by attribute."""
+        return {
+            name: [f"{name}={value}" for value in values]
+            for name, values in zip(self.names, self.values, strict=True)
+        }
+
 
 @dataclass(frozen=True, eq=False)
 class OneHot:
@@ -86,10 +94,7 @@ def encode_one_hot(table: Table, quasi: Sequence[str]) -> OneHot:
     import pyarrow as pa
 
     categories = encode_categories(table, quasi)
-    bits_of = {
-        name: [bit_name(name, value) for value in values]
-        for name, values in zip(categories.names, categories.values, strict=True)
-    }
+    bits_of = categories.bit_names
     _refuse_too_many(table, bits_of)
     all_names = Counter(bit for name in table.columns for bit in bits_of.get(name, [name]))
     clashing = [name for name, count in all_names.items() if count > 1]
@@ -115,11 +120,6 @@ def encode_one_hot(table: Table, quasi: Sequence[str]) -> OneHot:
         tuple(place for place, bits in enumerate(bits_of.values()) for _ in bits),
         categories,
     )
-
-
-def bit_name(attribute: str, value: str) -> str:
-    """Return the name of a value's bit."""
-    return f"{attribute}={value}"
 
 
 def _refuse_too_many(table: Table, bits_of: dict[str, list[str]]) -> None:

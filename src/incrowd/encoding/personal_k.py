@@ -232,7 +232,7 @@ class _ComparedColumn:
 
         from incrowd.tables.column_types import parse_numbers
 
-        compare = _ORDERINGS.get(condition.operator, eq)
+        compare: Callable[[Any, Any], Any] = _ORDERINGS.get(condition.operator, eq)
         if compare is eq and (value == "" or value in self.missing_values):
             return np.append(np.zeros(len(self.texts), dtype=np.bool_), True)
         if self.numbers is None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from incrowd.encoding.one_hot import bit_name, encode_categories
+from incrowd.encoding.one_hot import encode_categories
 from incrowd.errors import DataError, JobError
 from incrowd.sets.build import Pairs, from_pairs
 from incrowd.sets.format import FRAME_KINDS, Room, SetFile, SetFormat, SetOptions
@@ -131,7 +131,7 @@ def sets_of_columns(table: Table, columns: Sequence[str]) -> Sets:
             "columns for sets are missing or stated twice", remedy="Name each column once."
         )
     found = encode_categories(table, columns)
-    names = [bit_name(name, value) for name, values in found.blocks.items() for value in values]
+    names = [name for bits in found.bit_names.values() for name in bits]
     if len(set(names)) < len(names):
         raise DataError(
             f"{table.name}: two values would be one item",
