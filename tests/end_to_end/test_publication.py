@@ -1,4 +1,4 @@
-"""A release and everything beside it get their names together, or what was there is brought back."""
+"""A release and what lies beside it get their names together, or what was there comes back."""
 
 import pytest
 
@@ -22,8 +22,10 @@ RUNS = {
         ["--key", "private/key.csv", *DOCUMENTS],
     ),
     "transactions": (
-        ["run", "visits.dat", "--k", 2, "--confidence", 0.9, "--mine-rules", 1]
-        + ["--sensitive-items", "h", "-o", "out.dat"],
+        [
+            *("run", "visits.dat", "--k", 2, "--confidence", 0.9, "--mine-rules", 1),
+            *("--sensitive-items", "h", "-o", "out.dat"),
+        ],
         ["--key", "private/key.csv", "--save-rules", "private/rules.txt", *DOCUMENTS],
     ),
 }
@@ -87,8 +89,9 @@ def test_what_beside_a_release_of_sets_was_placed_first_is_taken_back(full_desk,
 
 def test_a_publication_writes_over_files_only_by_force(tmp_path):
     (tmp_path / "mine").write_text("mine")
-    with pytest.raises(InputError, match="exists already"), Publication(force=False) as publication:
-        publication.write(tmp_path / "new", "new")
+    publication = Publication(force=False)
+    publication.write(tmp_path / "new", "new")
+    with pytest.raises(InputError, match="exists already"), publication:
         publication.write(tmp_path / "mine", "yours")
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"mine": "mine"}
     with Publication(force=True) as publication:

@@ -14,9 +14,9 @@ from incrowd.measures.utility.statistics import associations, bins_of, cramers_v
 from incrowd.sets.sets import Sets
 from incrowd.tables.schema import Schema
 from incrowd.tables.table import Table
+from measures.small_material import release_of, small_table
 from oracles import utility as oracle
 from tiers import examples
-from utility.small_material import release_of, small_table
 
 
 @given(n_rows=st.integers(1, 30), seed=st.integers(0, 10**6))

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attacks.small_attacks import releases, way_above
 from incrowd.errors import IncrowdError, InputError, JobError
 from incrowd.measures.attacks.findings import attack_findings
 from incrowd.measures.attacks.linkage import sampled, wilson
 from incrowd.measures.attacks.options import AttackOptions
 from incrowd.tables.schema import Schema
+from measures.small_attacks import releases, way_above
 from oracles import attackers
 
 LINKAGE = AttackOptions(attack=("linkage",))

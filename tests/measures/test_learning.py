@@ -11,7 +11,7 @@ from incrowd.measures.utility import learning
 from incrowd.measures.utility.cells import Encoder, columns_of
 from incrowd.measures.utility.learning import held_rows, learning_finding
 from incrowd.tables.table import Table
-from utility.small_material import QUASI, release_of, small_table
+from measures.small_material import QUASI, release_of, small_table
 
 pytest.importorskip("sklearn", reason="scikit-learn is an extra")
 

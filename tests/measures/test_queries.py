@@ -10,9 +10,9 @@ from incrowd.checking.material import OwnSets, SetMaterial
 from incrowd.measures.losses.transactions import held_queries
 from incrowd.measures.utility.cells import columns_of, spans
 from incrowd.measures.utility.queries import Workload, answers, queries_finding, query_of
+from measures.small_material import release_of, small_table
 from oracles import utility as oracle
 from tiers import examples
-from utility.small_material import release_of, small_table
 
 
 @given(n_rows=st.integers(1, 25), seed=st.integers(0, 10**6), n_predicates=st.integers(1, 3))
