@@ -1,4 +1,4 @@
-"""incrowd releases data about people so that nobody's row stands alone.
+"""incrowd anonymizes personal data and verifies the file it publishes.
 
 >>> import incrowd as ic
 >>> frame = ic.sample_census(500)

@@ -17,8 +17,9 @@ from incrowd.version import __version__
 
 app = typer.Typer(
     name="incrowd",
-    help="Release data about people so that nobody's row stands alone.\n\n"
-    "Start with [bold]incrowd demo[/bold]; then [bold]incrowd init DATA[/bold] on your own file.",
+    help="Anonymize personal data (k-anonymity, l-diversity, t-closeness, …) and verify the "
+    "file you publish.\n\nStart with [bold]incrowd demo[/bold]; then [bold]incrowd init "
+    "DATA[/bold] on your own file.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,

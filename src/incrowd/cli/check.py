@@ -73,7 +73,7 @@ HOLDS, DOES_NOT_HOLD = 0, 1
 def check_command(
     released: Annotated[
         str,
-        typer.Argument(metavar="RELEASE", help="What to check: a file, a folder or an address."),
+        typer.Argument(metavar="RELEASE", help="Release to check: file, folder or address."),
     ],
     other: Annotated[
         str | None,
@@ -97,7 +97,7 @@ def check_command(
     accept_insensitive: Annotated[
         str | None,
         typer.Option(
-            help="Insensitive columns published although they point at people.",
+            help="Insensitive columns to accept although they can identify people.",
             rich_help_panel="Columns",
         ),
     ] = None,
@@ -129,7 +129,7 @@ def check_command(
         bool,
         typer.Option(
             "--measure",
-            help="Also print what the file achieves: k, α, l, t, β, δ.",
+            help="Also report the achieved k, α, l, t, β, δ.",
             rich_help_panel="Guarantee",
         ),
     ] = False,
@@ -137,17 +137,19 @@ def check_command(
         bool,
         typer.Option(
             "--risk",
-            help="Also measure how likely people are found, and by which columns and values.",
+            help="Also measure re-identification risk, by column and value.",
             rich_help_panel="Risk",
         ),
     ] = False,
     original: Annotated[
         Path | None,
-        typer.Option(help="The original data: also what needs them.", rich_help_panel="Owner"),
+        typer.Option(
+            help="Original data, for checks that compare with it.", rich_help_panel="Owner"
+        ),
     ] = None,
     key: Annotated[
         Path | None,
-        typer.Option(help="The key file that run --key wrote.", rich_help_panel="Owner"),
+        typer.Option(help="Key file written by run --key.", rich_help_panel="Owner"),
     ] = None,
     aligned: Annotated[
         bool,
@@ -158,12 +160,12 @@ def check_command(
     job: Annotated[
         Path | None,
         typer.Option(
-            help="Take columns, hierarchies and guarantee from a job.", rich_help_panel="Owner"
+            help="Job file to take roles, hierarchies and guarantee from.", rich_help_panel="Owner"
         ),
     ] = None,
     report: Annotated[
         Path | None,
-        typer.Option(help="Draw what was found as a page (.html), for the owner's eyes."),
+        typer.Option(help="Write a report of the check (.html), for the owner."),
     ] = None,
     force: Force = False,
     as_json: AsJson = False,

@@ -52,38 +52,37 @@ JOB_FLAGS = {
 def compare_command(
     source: Annotated[
         str,
-        typer.Argument(metavar="JOB.toml | DATA", help="A job, or data: a file or a folder."),
+        typer.Argument(metavar="JOB.toml | DATA", help="Job file, or data: file or folder."),
     ],
     k: Annotated[
         str | None,
-        typer.Option(
-            "--k", help="Every k to compare: 2,5,10. Default: 2,5,10.", show_default=False
-        ),
+        typer.Option("--k", help="Values of k to compare; default: 2,5,10.", show_default=False),
     ] = None,
     method: Annotated[
         str | None,
-        typer.Option(help="Every method to compare: greedy,mondrian. Default: the job's."),
+        typer.Option(help="Methods to compare, comma-separated; default: the job's."),
     ] = None,
     metric: Annotated[
-        str | None, typer.Option(help="Every loss that searches keep low: loss,ncp.")
+        str | None,
+        typer.Option(help="Information losses to search for, comma-separated: loss,ncp."),
     ] = None,
     effort: Annotated[
-        str | None, typer.Option(help="Every effort of searches that have one: quick,auto,10s.")
+        str | None, typer.Option(help="Efforts to compare, comma-separated: quick,auto,10s.")
     ] = None,
     suppression_limit: Annotated[
-        str | None, typer.Option(help="Every share of rows that may be left out: 0,0.02.")
+        str | None, typer.Option(help="Suppression limits to compare, comma-separated: 0,0.02.")
     ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
-            help="Where measured points are kept, as JSON, and found again; default: "
+            help="JSON file with the results, continued if it exists; default: "
             "DATA.compare.json beside DATA.",
         ),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(help="Write the comparison as a page that opens offline.")
+        Path | None, typer.Option(help="Write the comparison as an HTML report.")
     ] = None,
     by: Annotated[
         str | None,
@@ -93,7 +92,7 @@ def compare_command(
         ),
     ] = None,
     at_least_k: Annotated[
-        int | None, typer.Option(help="Recommend the least loss with this k or a larger one.")
+        int | None, typer.Option(help="Recommend the least loss with at least this k.")
     ] = None,
     knee: Annotated[
         float,
@@ -110,18 +109,19 @@ def compare_command(
         ),
     ] = None,
     queries: Annotated[
-        int, typer.Option(help="How many random counts are asked of each release.")
+        int, typer.Option(help="Number of random count queries per release.")
     ] = 1_000,
     force: Annotated[
-        bool, typer.Option("--force", help="Begin anew, over results and a page that are there.")
+        bool, typer.Option("--force", help="Start over, overwriting existing results and report.")
     ] = False,
     quasi: Quasi = None,
     sensitive: Sensitive = None,
     insensitive: Annotated[
-        str | None, typer.Option(help="Columns kept as they are.", rich_help_panel="Columns")
+        str | None,
+        typer.Option(help="Insensitive columns, released unchanged.", rich_help_panel="Columns"),
     ] = None,
     identifying: Annotated[
-        str | None, typer.Option(help="Columns removed.", rich_help_panel="Columns")
+        str | None, typer.Option(help="Direct identifiers, removed.", rich_help_panel="Columns")
     ] = None,
     person: Person = None,
     hierarchy: Hierarchies = None,
@@ -136,7 +136,7 @@ def compare_command(
             rich_help_panel="Guarantee",
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Drives searches that draw; default 0.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Random seed; default 0.")] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", help="Any field of the job: engine.threads=2. Several times."),

@@ -36,10 +36,10 @@ METHOD = "greedy"
 
 def demo_command(
     folder: Annotated[
-        Path, typer.Argument(metavar="[DIR]", help="Where the demo puts its files.")
+        Path, typer.Argument(metavar="[DIR]", help="Folder for the demo's files.")
     ] = Path("incrowd-demo"),
-    rows: Annotated[int, typer.Option(min=100, help="How many people to make up.")] = 30_000,
-    seed: Annotated[int, typer.Option(min=0, help="Makes up other people.")] = 1,
+    rows: Annotated[int, typer.Option(min=100, help="Number of synthetic people.")] = 30_000,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 1,
     force: Force = False,
     debug: Debug = False,  # noqa: ARG001
 ) -> int:

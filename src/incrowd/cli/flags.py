@@ -16,21 +16,20 @@ from incrowd.hierarchies.specs import HierarchySpec
 
 Quasi = Annotated[
     str | None,
-    typer.Option(
-        "--quasi", help="Columns people could be known by: a,b,c.", rich_help_panel="Columns"
-    ),
+    typer.Option("--quasi", help="Quasi-identifiers, comma-separated.", rich_help_panel="Columns"),
 ]
 Sensitive = Annotated[
     str | None,
     typer.Option(
-        "--sensitive", help="Columns nobody should learn of a person.", rich_help_panel="Columns"
+        "--sensitive", help="Sensitive attributes, comma-separated.", rich_help_panel="Columns"
     ),
 ]
 Person = Annotated[
     str | None,
     typer.Option(
         "--person",
-        help="The column that tells people apart, where one has several rows: groups count people.",
+        help="Column that identifies a person, if people have several rows; groups then count "
+        "people.",
         rich_help_panel="Columns",
     ),
 ]
@@ -38,8 +37,8 @@ Hierarchies = Annotated[
     list[str] | None,
     typer.Option(
         "--hierarchy",
-        help="COLUMN=FILE | ranges | mean | intervals:5,10,20 | prefix | dates:month,year | flat | "
-        "auto. May be given several times; a column without one gets auto.",
+        help="Generalization hierarchy, COLUMN=FILE | ranges | mean | intervals:5,10,20 | "
+        "prefix | dates:month,year | flat | auto. Repeatable; default: auto.",
         rich_help_panel="Columns",
     ),
 ]

@@ -44,7 +44,7 @@ def run_command(
     source: Annotated[
         str,
         typer.Argument(
-            metavar="JOB.toml | DATA", help="A job, or a table: a file, a folder or an address."
+            metavar="JOB.toml | DATA", help="Job file, or data: file, folder or address."
         ),
     ],
     output: Annotated[
@@ -60,10 +60,11 @@ def run_command(
     quasi: Quasi = None,
     sensitive: Sensitive = None,
     insensitive: Annotated[
-        str | None, typer.Option(help="Columns kept as they are.", rich_help_panel="Columns")
+        str | None,
+        typer.Option(help="Insensitive columns, released unchanged.", rich_help_panel="Columns"),
     ] = None,
     identifying: Annotated[
-        str | None, typer.Option(help="Columns removed.", rich_help_panel="Columns")
+        str | None, typer.Option(help="Direct identifiers, removed.", rich_help_panel="Columns")
     ] = None,
     person: Person = None,
     hierarchy: Hierarchies = None,
@@ -88,7 +89,7 @@ def run_command(
             help="Show DATA as an earlier release was: the folder that run --save-policy made."
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Drives searches that draw; default 0.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Random seed; default 0.")] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", help="Any field of the job: method.partitions=4. Several times."),

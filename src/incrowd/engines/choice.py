@@ -33,29 +33,29 @@ class EngineChoice:
     """
 
     name: str = option(
-        "local", flag="--engine", help="Where rows live.", choices=("local", "spark")
+        "local", flag="--engine", help="Execution engine.", choices=("local", "spark")
     )
-    threads: int = option(0, help="Threads on this machine; 0 is one per processor.", minimum=0)
+    threads: int = option(0, help="Number of threads; 0: one per processor.", minimum=0)
     spark_master: str = option(
         "local[*]",
-        help="The Spark master to start a session on, unless one runs in this program already.",
+        help="Spark master for a new session, unless one is active.",
     )
 
     spark_conf: tuple[str, ...] = option(
         (),
-        help="A setting of Spark for the session that is started, as key=value; repeats.",
+        help="Spark setting for the new session, key=value; repeatable.",
         repeats=True,
     )
     spark_package: str = option(
         "shipped",
-        help="How workers come by incrowd: sent to them by this program, or installed there in "
-        "this version, where compiled loops are kept from run to run.",
+        help="How workers get incrowd: shipped by the driver, or installed there in the same "
+        "version (compiled kernels are then kept).",
         choices=PACKAGES,
     )
     memory: str | None = option(
         None,
-        help="How much memory may be used (4GB); tables and sets beyond it lie on disk. Not "
-        "stated: half of the machine's, and 2GB for the blocks of adaptive's cover.",
+        help="Memory limit (4GB); larger tables and sets are processed out of core. Default: "
+        "half of the machine's memory, and 2GB for the blocks of adaptive's cover.",
     )
 
     def __post_init__(self) -> None:

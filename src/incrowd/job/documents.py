@@ -23,31 +23,30 @@ class Documents:
     """The documents that a job asks for, and for whom."""
 
     report: str | None = option(
-        None, help="Write a page that shows the release and its audit to this file (.html)."
+        None, help="Write a report of the release and its audit to this file (.html)."
     )
     report_for: str = option(
         "owner",
-        help="Whom the report is for: the owner, with values and figures of the original, or "
-        "anyone.",
+        help="Audience of the report: owner (with values and figures of the original) or public.",
         choices=EDITIONS,
     )
     certificate: str | None = option(
-        None, help="Write what was promised, found and checked to this file (.json)."
+        None, help="Write a certificate of the audit to this file (.json)."
     )
     certificate_for: str = option(
         "owner",
-        help="Whom the certificate is for: the owner, with all hashes and the job, or anyone.",
+        help="Audience of the certificate: owner (with all hashes and the job) or public.",
         choices=EDITIONS,
     )
     commitment_key: str | None = option(
         None,
-        help="Have the public certificate commit to the input, under a new secret key that is "
+        help="Add a commitment to the input to the public certificate; its new secret key is "
         "written to this file (mode 0600).",
     )
     sign_key: str | None = option(
         None,
-        help="Sign the certificate with the Ed25519 key in this PEM file; the signature lies "
-        "beside it (.sig).",
+        help="Sign the certificate with the Ed25519 private key in this PEM file; the "
+        "signature is written beside it (.sig).",
     )
 
     @property
@@ -87,38 +86,39 @@ class ReleaseOptions(Documents):
     """What the release looks like, and what else is written."""
 
     keep_order: bool = option(
-        False, help="Keep every row in its place; the audit then holds only if nobody knows it."
+        False,
+        help="Keep the original row order; the audit then holds only if the order is unknown.",
     )
     accept_insensitive: tuple[str, ...] = option(
-        (), help="Insensitive columns released although they point at people.", about=TABLES
+        (), help="Insensitive columns to release although they can identify people.", about=TABLES
     )
     key: str | None = option(
-        None, help="Write the private table original row → released row to this file (mode 0600)."
+        None, help="Write the private key (released row, original row) to this file (mode 0600)."
     )
     suppression_limit: float = option(
         0.0,
-        help="The share of rows, from 0 to 1, that a search may leave out of the release.",
+        help="Maximum share of suppressed rows, 0 to 1.",
         minimum=0,
         maximum=1,
         about=TABLES,
     )
     save_policy: str | None = option(
         None,
-        help="Save what was generalized how to this folder (mode 0700), for run --policy on "
-        "another batch.",
+        help="Save the generalization as a policy in this folder (mode 0700), for run --policy "
+        "on another batch.",
         about=TABLES,
     )
     keep_suppressed: bool = option(
         False,
-        help="Write suppressed rows as '*' in every quasi-identifying column, where they are "
-        "enough to keep the promise as a group of their own.",
+        help="Write suppressed rows with '*' in every quasi-identifier, if they meet the "
+        "guarantee as a group of their own.",
         about=TABLES,
     )
 
     symmetrize: str = option(
         "none",
-        help="Make an undirected graph's release symmetric, by edges that either end shows or that "
-        "both show; it is audited as it then is, and often refused.",
+        help="Make the release of an undirected graph symmetric: keep edges that either or "
+        "both ends show; the result is audited, and often refused.",
         choices=SYMMETRIES,
         about=SETS,
     )

@@ -24,13 +24,15 @@ SET_KINDS = ("baskets", "edges", "pairs", "lists", "npz", "mtx")
 class InputOptions:
     """How the data file is written, where it should not be found out."""
 
-    delimiter: str | None = option(None, help="What separates cells; found if not stated.")
-    encoding: str | None = option(None, help="The text's encoding; UTF-8 or a BOM is found.")
+    delimiter: str | None = option(None, help="Delimiter; detected if omitted.")
+    encoding: str | None = option(
+        None, help="Text encoding; UTF-8 and byte order marks are detected."
+    )
     header: bool | None = option(
-        None, help="Whether the first line names the columns; found if not stated."
+        None, help="Whether the first line holds column names; detected if omitted."
     )
     missing_values: tuple[str, ...] = option(
-        (), help="More tokens that mean missing, besides the empty cell: '?,NA'."
+        (), help="Further tokens for missing values besides the empty cell: '?,NA'."
     )
 
     @property
@@ -47,31 +49,33 @@ class SetInput:
 
     graph: str = option(
         BIPARTITE,
-        help="What rows and items are: two kinds of things, or the same nodes of a graph.",
+        help="Kind of graph: bipartite (rows and items), or directed or undirected between the "
+        "same nodes.",
         choices=GRAPHS,
     )
     kind: str | None = option(
         None,
         flag="--set-kind",
-        help="How sets are stored, if not as the file's ending says.",
+        help="Storage format of sets, if not given by the file extension.",
         choices=SET_KINDS,
     )
     row_column: str | None = option(
-        None, help="The column that names rows, where a file has more than two."
+        None, help="Column with row names, if a file has more than two columns."
     )
-    item_column: str | None = option(
-        None, help="The column that names items, or holds their lists."
-    )
+    item_column: str | None = option(None, help="Column with item names, or with lists of them.")
     values: str = option(
         "binary",
-        help="What a matrix may hold: 0 and 1 alone, or any number, where all but 0 is an entry.",
+        help="Matrix values: binary (0 and 1 only), or nonzero (any number other than 0 is an "
+        "entry).",
         choices=("binary", "nonzero"),
     )
     items: str | None = option(
-        None, help="A public list of all items, one a line: differential privacy needs it."
+        None,
+        help="File with the public list of all items, one per line; required by differential "
+        "privacy.",
     )
     row_k: str | None = option(
-        None, help="A file with the columns row and k: each person's own k; others have --k."
+        None, help="File with columns row and k: per-record k; other rows have --k."
     )
 
     def reading(self, options: InputOptions, memory: int | None = None) -> SetOptions:
@@ -96,40 +100,39 @@ class RuleInput:
     """Which items are sensitive and which rules are to be protected."""
 
     file: str | None = option(
-        None, flag="--rules", help="The rules to protect, one a line: a b -> s t."
+        None, flag="--rules", help="File with the rules to protect, one per line: a b -> s t."
     )
     mine: int | None = option(
         None,
         flag="--mine-rules",
-        help="Protect the rules that the data as they are would break, with up to so many public "
-        "items.",
+        help="Protect all rules that the original data violate, with up to this many public items.",
         minimum=1,
         maximum=3,
     )
     generate: int | None = option(
         None,
         flag="--generate-rules",
-        help="Protect so many rules drawn from the data by the seed, for experiments.",
+        help="Protect this many rules drawn at random from the data, for experiments.",
         minimum=1,
     )
     closure: str = option(
         "none",
-        help="Also protect each rule's public part against every sensitive item, or all its "
-        "subsets too.",
+        help="Closure of the rules: also every sensitive item for each public part, or all "
+        "subsets of it too.",
         choices=CLOSURES,
     )
     sensitive_items: str | None = option(
         None,
-        help="The items that are sensitive and stay as they are: a file with one a line, a list "
-        "a,b,c, or share:0.1, a share drawn by the seed. All others are public.",
+        help="Sensitive items, released unchanged: a file with one per line, a list a,b,c, or "
+        "share:0.1 (drawn at random). All other items are public.",
     )
     weights: str | None = option(
-        None, help="A file with the columns item and weight: what generalizing an item costs."
+        None, help="File with columns item and weight: weight of an item's information loss."
     )
     save: str | None = option(
         None,
         flag="--save-rules",
-        help="Write the rules that were protected to this file (mode 0600).",
+        help="Write the protected rules to this file (mode 0600).",
     )
 
     def __post_init__(self) -> None:

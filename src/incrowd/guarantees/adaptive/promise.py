@@ -36,28 +36,29 @@ class AdaptiveAnonymity:
     name: ClassVar[str] = "adaptive"
     shape: ClassVar[str] = TABLES
 
-    k: int = option(1, help="The crowd of everybody who states none; 1 is no wish.", minimum=1)
-    k_column: str | None = option(None, help="A column with each person's own k.")
+    k: int = option(1, help="k of records without their own; 1 means no requirement.", minimum=1)
+    k_column: str | None = option(None, help="Column with a per-record k.")
     k_rules: tuple[str, ...] = option(
         (),
         flag="--k-rule",
-        help="A k for some rows: '20 where diagnosis = \"HIV\"'. Several times; the first that "
-        "a row meets counts.",
+        help="Per-record k by condition: '20 where diagnosis = \"HIV\"'. Repeatable; the first "
+        "matching rule applies.",
         repeats=True,
     )
     k_from_sensitive: bool = option(
         False,
-        help="Let rules look at sensitive columns, although stars and crowds then tell of them.",
+        help="Allow k rules on sensitive columns, although suppression and group sizes then "
+        "reveal something about them.",
     )
     posterior: str = option(
         "refuse",
-        help="What becomes of a release in which somebody is believed with more than 1/k: it is "
-        "refused, or published under the name compatibility with the figures reported.",
+        help="If an attacker's belief exceeds 1/k for somebody: refuse the release, or publish "
+        "it as 'compatibility' and report the figures.",
         choices=POSTERIORS,
     )
     revealed: int = option(
         0,
-        help="Also measure belief after so many people's rows are known to the attacker.",
+        help="Also measure the attacker's belief after this many people's rows are known.",
         minimum=0,
     )
 

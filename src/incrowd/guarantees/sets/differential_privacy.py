@@ -67,9 +67,7 @@ class EdgeDp:
     level: ClassVar[str] = "edge"
     needs_owner: ClassVar[bool] = True
 
-    epsilon: float = option(
-        help="The budget: the most by which the logarithm of a probability may change.", minimum=0
-    )
+    epsilon: float = option(help="Privacy budget ε.", minimum=0)
 
     def __post_init__(self) -> None:
         _require_epsilon(self.epsilon)
@@ -103,9 +101,7 @@ class NodeDp:
     level: ClassVar[str] = "node"
     needs_owner: ClassVar[bool] = True
 
-    epsilon: float = option(
-        help="The budget: the most by which the logarithm of a probability may change.", minimum=0
-    )
+    epsilon: float = option(help="Privacy budget ε.", minimum=0)
 
     def __post_init__(self) -> None:
         _require_epsilon(self.epsilon, largest=math.inf)

@@ -31,8 +31,8 @@ LEAST_K_BY_HALF = 4
 """Below this k the vote is strict unless stated: of two lists, half would show the union."""
 
 VOTE_HELP = (
-    "How many of a group must have had an item that it shows: at least half, or strictly more; "
-    "auto is strict for k below 4, else half."
+    "Share of a group that must hold an item for the group to show it: at least half, or "
+    "strictly more (auto: strict for k below 4)."
 )
 
 
@@ -78,7 +78,7 @@ class Suppression:
     settled_vote: ClassVar[str] = HALF
     """Nothing is voted on here; a search takes one word for all promises."""
 
-    k: int = option(help="The least number of rows with equal sets.", minimum=2)
+    k: int = option(help="Minimum number of rows with equal sets.", minimum=2)
 
     def __post_init__(self) -> None:
         _require_k(self.k)
@@ -112,7 +112,7 @@ class _Voted:
     whole: ClassVar[str]
     """What at least half of must have had an item."""
 
-    k: int = option(help="The least number of rows with equal sets.", minimum=2)
+    k: int = option(help="Minimum number of rows with equal sets.", minimum=2)
     vote: str = option(AUTO, help=VOTE_HELP, choices=VOTES)
 
     def __post_init__(self) -> None:

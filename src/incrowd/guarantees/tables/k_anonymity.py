@@ -46,40 +46,57 @@ class KAnonymity:
     name: ClassVar[str] = "k-anonymity"
     shape: ClassVar[str] = TABLES
 
-    k: int = option(help="The least size of a group of rows that look alike.", minimum=2)
+    k: int = option(
+        help="Minimum size of every group of rows with equal quasi-identifiers.", minimum=2
+    )
     k_column: str | None = option(
-        None, help="A column with each person's own k; groups meet the largest among their rows."
+        None, help="Column with a per-record k; a group meets the largest k among its rows."
     )
     k_rules: tuple[str, ...] = option(
         (),
         flag="--k-rule",
-        help="A k for some rows: '20 where diagnosis = \"HIV\"'. Several times; the first that "
-        "a row meets counts.",
+        help="Per-record k by condition: '20 where diagnosis = \"HIV\"'. Repeatable; the first "
+        "matching rule applies.",
         repeats=True,
     )
     k_from_sensitive: bool = option(
         False,
-        help="Let rules look at sensitive columns, although stars and crowds then tell of them.",
+        help="Allow k rules on sensitive columns, although suppression and group sizes then "
+        "reveal something about them.",
     )
     l: float | None = option(  # noqa: E741
-        None, help="The least diversity of each sensitive column in a group.", minimum=1
+        None,
+        help="l-diversity: minimum diversity of each sensitive attribute in a group.",
+        minimum=1,
     )
-    l_kind: str = option("distinct", help="How diversity is measured.", choices=L_KINDS)
+    l_kind: str = option("distinct", help="Kind of l-diversity.", choices=L_KINDS)
     c: float = option(
-        1.0, help="recursive l: the commonest value stays under c times the rarer ones.", minimum=0
+        1.0,
+        help="Recursive (c, l)-diversity: the most frequent value stays below c times the "
+        "rarer ones.",
+        minimum=0,
     )
     t: float | None = option(
         None,
-        help="The largest distance of a group's sensitive values from the whole file's.",
+        help="t-closeness: maximum distance between a group's distribution of a sensitive "
+        "attribute and that of the whole table.",
         minimum=0,
         maximum=1,
     )
-    t_kind: str = option("equal", help="How far apart two values are.", choices=T_KINDS)
+    t_kind: str = option(
+        "equal",
+        help="Ground distance between values: equal, ordered (numeric) or hierarchical.",
+        choices=T_KINDS,
+    )
     stars: str = option(
-        "as-value", help="What '*' and missing cells mean when groups are counted.", choices=STARS
+        "as-value",
+        help="How '*' and missing cells are treated when groups are counted.",
+        choices=STARS,
     )
     joint: bool = option(
-        False, help="l and t of one sensitive column hold for somebody who knows the others."
+        False,
+        help="Require l and t for each sensitive attribute also against an attacker who knows "
+        "the others.",
     )
 
     def __post_init__(self) -> None:

@@ -57,17 +57,15 @@ sensitive items"
     shape: ClassVar[str] = TRANSACTIONS
     needs_owner: ClassVar[bool] = False
 
-    k: int = option(
-        help="The least number of transactions that show a rule's public items.", minimum=2
-    )
+    k: int = option(help="Minimum support of every rule's public part.", minimum=2)
     confidence: float = option(
-        help="The highest share of them that may hold the rule's sensitive items, 0 to 1.",
+        help="Maximum confidence of every rule, 0 to 1.",
         minimum=0,
         maximum=1,
     )
     absent: str = option(
         REFUSE,
-        help="Rules whose public items no transaction shows together: refuse the release, or ok.",
+        help="Rules whose public part has support 0: refuse the release, or ok.",
         choices=ABSENT,
     )
 
@@ -112,11 +110,9 @@ class KmAnonymity:
     shape: ClassVar[str] = TRANSACTIONS
     needs_owner: ClassVar[bool] = False
 
-    k: int = option(
-        help="The least number of transactions that show a set of public items.", minimum=2
-    )
+    k: int = option(help="Minimum support of every set of up to m public items.", minimum=2)
     m: int = option(
-        2, help="How many public items somebody may know, 1 to 3.", minimum=1, maximum=LARGEST_M
+        2, help="Number of public items an attacker may know, 1 to 3.", minimum=1, maximum=LARGEST_M
     )
 
     def __post_init__(self) -> None:

@@ -26,38 +26,36 @@ class AttackOptions:
     )
     known_share: float = option(
         1.0,
-        help="linkage: the share of the quasi-identifying columns that are known of a person, "
-        "drawn anew for each.",
+        help="linkage: share of the quasi-identifiers that the attacker knows, drawn for each "
+        "person.",
         minimum=0.0,
         maximum=1.0,
     )
     known_columns: tuple[str, ...] = option(
-        (), help="linkage: the columns that are known of everybody, instead of a share."
+        (), help="linkage: columns that the attacker knows, instead of a share."
     )
     confidence: float = option(
         0.8,
-        help="homogeneity: the confidence in a sensitive value above which it counts as learnt.",
+        help="homogeneity: confidence above which a sensitive value counts as disclosed.",
         flag="--attack-confidence",
         minimum=0.0,
         maximum=1.0,
     )
     known_items: tuple[str, ...] = option(
-        ("1", "2", "3"), help="known-items: how many items of a person are known, such as 1,2,3."
+        ("1", "2", "3"), help="known-items: number of known items of a person, such as 1,2,3."
     )
     known_people: tuple[str, ...] = option(
         (),
-        help="sustained: how many people's rows are known already, such as 1,10,100; "
-        "if not stated, 1, 5 and 10 % of them.",
+        help="sustained: number of people whose rows are already known, such as 1,10,100; "
+        "default: 1, 5 and 10 %.",
     )
     sample: int = option(
         10_000,
-        help="The most people who are attacked; all of them if there are no more.",
+        help="Maximum number of people to attack.",
         flag="--attack-sample",
         minimum=1,
     )
-    seed: int = option(
-        0, help="Seed of whom is attacked and what is known of them.", flag="--attack-seed"
-    )
+    seed: int = option(0, help="Random seed of the attacks.", flag="--attack-seed")
 
     def __post_init__(self) -> None:
         for name in self.attack:
@@ -100,17 +98,17 @@ class CompositionOptions:
     """What is known of two releases together; each a flag of ``check``."""
 
     composition: bool = option(
-        False, help="Look for people whom the intersection of two releases exposes."
+        False, help="Composition attack: find people exposed by the intersection of two releases."
     )
     same_people: bool = option(
-        False, help="composition: both releases are about the same people, all of them."
+        False, help="composition: both releases cover exactly the same people."
     )
     key_of_other: str | None = option(
-        None, help="composition: the key of the second release.", flag="--other-key"
+        None, help="composition: key of the second release.", flag="--other-key"
     )
     original_of_other: str | None = option(
         None,
-        help="composition: the second release's original, if it is another one.",
+        help="composition: original of the second release, if it is another.",
         flag="--other-original",
     )
 

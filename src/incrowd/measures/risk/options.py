@@ -14,18 +14,15 @@ class RiskOptions:
 
     threshold: float = option(
         0.2,
-        help="The risk above which a row counts as at risk.",
+        help="Re-identification risk above which a record counts as at risk.",
         flag="--risk-threshold",
         minimum=0.0,
         maximum=1.0,
     )
-    population: str | None = option(
-        None, help="A table of the people whom the release may be about, one row each."
-    )
+    population: str | None = option(None, help="Population table, one row per person.")
     sampling_fraction: float | None = option(
         None,
-        help="The share of the population that the data are a sample of: estimates how many "
-        "people of it are unique.",
+        help="Sampling fraction of the data; estimates population uniqueness.",
         minimum=0.0,
         maximum=1.0,
     )

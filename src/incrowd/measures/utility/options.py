@@ -17,7 +17,7 @@ class UtilityOptions:
     utility: tuple[str, ...] = option(
         (), help=f"What the release is still good for: {', '.join(KINDS)}. Needs the original."
     )
-    predict: str | None = option(None, help="learning: the published column that models predict.")
+    predict: str | None = option(None, help="learning: released column to predict.")
 
     def __post_init__(self) -> None:
         for name in self.utility:

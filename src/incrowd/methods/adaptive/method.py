@@ -42,51 +42,50 @@ class Adaptive(TableMethod):
 
     search: str = option(
         AUTO,
-        help="How crowds are found: a cover (the paper's) or a partition; auto takes the partition "
-        "wherever belief is bound to 1/k or columns are few.",
+        help="Search strategy: the paper's b-edge cover, or a partition; auto: partition if "
+        "belief is bounded by 1/k or columns are few.",
         choices=SEARCHES,
     )
     mask: str = option(
         "attribute",
-        help="What is masked: whole cells, or single bits of the cells' one-hot codes.",
+        help="What is masked: whole cells, or single bits of their one-hot codes.",
         choices=MASKS,
     )
     cover: str = option(
         "mce",
-        help="The cover: the matching's complement, the locally subdominant edges, or everybody's "
-        "nearest neighbours.",
+        help="Cover algorithm: the complement of a b-matching (mce), locally subdominant edges "
+        "(lse), or nearest neighbours.",
         choices=COVERS,
     )
     epsilon_weight: float = option(
         3.0,
-        help="How much a cell that one neighbour masks still costs the next cover: "
-        "epsilon / (1 + epsilon).",
+        help="Weight of an already masked cell in the next cover: epsilon / (1 + epsilon).",
     )
-    rounds: int = option(20, help="The most rounds of the cover.", minimum=1)
+    rounds: int = option(20, help="Maximum number of cover rounds.", minimum=1)
     effort: str | int = option(
         AUTO,
-        help="How long a partition is improved, stated as cluster's effort is.",
+        help="Effort spent on improving a partition; see cluster's effort.",
     )
     sweeps: str | int = option(
         AUTO,
-        help="How often a local search goes over all rows afterwards; auto is 3 after a cover and "
-        "0 after a partition, whose promise then needs no estimate.",
+        help="Passes of the local search afterwards; auto: 3 after a cover, 0 after a "
+        "partition (whose guarantee then needs no estimate).",
     )
     partitions: int = option(
         0,
-        help="How many parts are searched on their own: 0 takes one up to about a million rows, "
-        "then as many as are needed; a part is at least as large as the largest k in it.",
+        help="Number of partitions searched independently; 0: one up to about a million rows, "
+        "then as many as needed. A partition is at least as large as the largest k in it.",
         minimum=0,
     )
     missing: str = option(
         "value",
-        help="What becomes of missing cells: they are a value of their own, or masked.",
+        help="Treatment of missing cells: a value of their own, or suppressed.",
         choices=MISSING,
     )
     as_value: bool = option(
         False,
-        help="Mask as much as k-anonymity with stars as values needs, and report how much more "
-        "that is.",
+        help="Mask as much as k-anonymity with stars as values requires, and report the "
+        "difference.",
     )
 
     def __post_init__(self) -> None:

@@ -55,25 +55,27 @@ class Cluster(LineMethod, SetMethod):
 
     metric: str = option(
         "loss",
-        help="What generalizing costs: the search makes this loss small.",
+        help="Information loss to minimize.",
         choices=METRICS,
         about=TABLES,
     )
     effort: str | int = option(
         AUTO,
-        help="How many changes the search tries, or how long it searches (10s, 2m), or quick, "
-        "auto or full: auto takes 40 changes per distinct row (10 above 40,000 of them), divided "
-        "by the square root of k, a third where more is asked than one k; quick a quarter, full "
-        "ten times as many. Of sets a change is a pass over all groups: 2, 8 or 60 of them.",
+        help="Search effort: a number of iterations, a time (10s, 2m), or quick, auto or full. "
+        "Tables: auto is 40 iterations per distinct row (10 above 40,000 of them) divided "
+        "by the square root of k, a third if l, t, people or a per-record k are asked "
+        "for; quick is a quarter, full ten times as many. Sets: 2, 8 or 60 passes over "
+        "all groups.",
     )
     keep_identical_together: bool = option(
         False,
-        help="Keep rows with the same quasi-identifying values in one group.",
+        help="Keep rows with equal quasi-identifiers in one group.",
         about=TABLES,
     )
     chunk_rows: int = option(
         100_000,
-        help="About how many rows are searched at once; more are cut into chunks of near ones.",
+        help="Approximate number of rows searched at once; larger data are split into chunks "
+        "of similar rows.",
         minimum=LEAST_CHUNK,
         about=SETS,
     )

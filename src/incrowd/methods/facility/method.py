@@ -34,27 +34,27 @@ class Facility(SetMethod):
 
     variant: str = option(
         "practical",
-        help="Which of the papers' algorithms: the practical variant, lower-bounded medians (alg1) "
-        "or facilities closed and merged (alg2).",
+        help="Algorithm of the papers: the practical variant, lower-bounded medians (alg1), or "
+        "facilities closed and merged (alg2).",
         choices=VARIANTS,
     )
     alpha: float = option(
         0.5,
-        help="alg2: a cluster under this share of k is closed; it also sets what opening costs.",
+        help="alg2: clusters below this share of k are closed; also sets the opening costs.",
         minimum=0,
         maximum=1,
     )
     beta: float = option(
         2.0,
-        help="practical: opening costs are summed over the beta times k nearest rows.",
+        help="practical: opening costs are summed over the beta · k nearest rows.",
         minimum=1,
     )
     orders: int = option(
-        10, help="How many random orders of the rows are tried; the cheapest is kept.", minimum=1
+        10, help="Number of random row orders to try; the cheapest is kept.", minimum=1
     )
     cut: bool = option(
         True,
-        help="Cut groups of 2k rows and more into smaller ones; the papers leave them whole.",
+        help="Split groups of 2k rows and more; the papers leave them whole.",
     )
 
     def __post_init__(self) -> None:

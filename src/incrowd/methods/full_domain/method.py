@@ -36,17 +36,15 @@ class FullDomain(TableMethod):
     name: ClassVar[str] = "full-domain"
     keeps: ClassVar[frozenset[str]] = KEEPS
 
-    metric: str = option(
-        "loss", help="What generalizing costs: the levels with the least of it.", choices=METRICS
-    )
+    metric: str = option("loss", help="Information loss to minimize.", choices=METRICS)
     minimum_levels: Mapping[str, int] = option(
-        {}, help="The lowest level a column may be shown on, 0 being its values: age=1,zip=2."
+        {}, help="Minimum generalization level by column, 0 being the original values: age=1,zip=2."
     )
     maximum_levels: Mapping[str, int] = option(
-        {}, help="The highest level a column may be shown on: age=2 keeps age from '*'."
+        {}, help="Maximum generalization level by column: age=2 keeps age from '*'."
     )
     column_weights: Mapping[str, float] = option(
-        {}, help="How much a column's cost counts in the search, 1 if not stated: age=2,sex=0.5."
+        {}, help="Weight of a column's information loss, default 1: age=2,sex=0.5."
     )
 
     def __post_init__(self) -> None:

@@ -59,48 +59,47 @@ class Greedy(LineMethod):
 
     metric: str = option(
         "nllm",
-        help="What generalizing costs: the search keeps this loss low.",
+        help="Information loss to minimize.",
         choices=METRICS,
     )
     partitions: int = option(
         0,
-        help="Parts searched on their own; 0 takes one up to 500,000 distinct rows, "
+        help="Number of partitions searched independently; 0: one up to 500,000 distinct rows, "
         "then one per 250,000.",
         minimum=0,
     )
     reorganize: str = option(
         "levels-first",
-        help="How rows are sorted before they are cut into partitions: fewest hierarchy levels "
-        "first, fewest values first, or as they stand in the file.",
+        help="Sort order before partitioning: columns with the fewest hierarchy levels first, "
+        "with the fewest values first, or none (file order).",
         choices=REORGANIZE,
     )
     preset: str = option(
         "none",
-        help="An algorithm of the paper, in place of partitions: gkaa and pgkaa search one part, "
-        "pgpkaa one part per processor, h-pgpkaa one for each doubling of processors, and one.",
+        help="Algorithm of the paper instead of partitions: gkaa and pgkaa (one partition), "
+        "pgpkaa (one per processor), h-pgpkaa (one per doubling of processors, plus one).",
         choices=PRESETS,
     )
     processors: int = option(
         0,
-        help="How many processors the preset's algorithm is laid out for; it changes the parts, "
-        "not the threads.",
+        help="Number of processors the preset is laid out for; affects partitions, not threads.",
         minimum=0,
     )
     repair: str = option(
         "auto",
-        help="Whether groups are searched anew across the edges of partitions, quickly, as by "
-        "polish: auto does so where partitions are stated, not for a preset or costs.",
+        help="Improve groups across partition boundaries by a quick second search; auto: if "
+        "partitions are stated, not for a preset or costs.",
         choices=REPAIR,
     )
     polish: str | int = option(
         NONE,
-        help="The effort of a second search, that of cluster, which makes the groups cheaper; "
-        "stated as cluster's effort is, or none.",
+        help="Effort of a second search (that of cluster) that improves the groups; see "
+        "cluster's effort, or none.",
     )
     costs: Mapping[str, str] = option(
         {},
-        help="Files that state what generalizing costs, node by node, by column; other columns "
-        "cost what the metric says. Partners are then found by a scan of all groups.",
+        help="Cost matrices by column (files, node by node); other columns use the metric. "
+        "Partners are then found by a full scan.",
     )
 
     def __post_init__(self) -> None:

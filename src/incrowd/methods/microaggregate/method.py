@@ -33,9 +33,9 @@ class Microaggregate(TableMethod):
 
     effort: str | int = option(
         AUTO,
-        help="How many changes the search of microaggregate tries, or how long it searches "
-        "(10s, 2m), or quick, auto or full: auto takes 40 changes per row at k = 3, fewer at "
-        "larger k; quick a quarter, full ten times as many.",
+        help="Search effort of microaggregate: a number of iterations, a time (10s, 2m), or "
+        "quick, auto or full; auto is 40 iterations per row at k = 3, fewer at larger k; "
+        "quick a quarter, full ten times as many.",
     )
 
     def __post_init__(self) -> None:

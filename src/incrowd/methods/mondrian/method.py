@@ -52,20 +52,21 @@ class Mondrian(LineMethod, SetMethod):
 
     metric: str = option(
         "loss",
-        help="What generalizing costs: it decides which column is the widest.",
+        help="Information loss that decides which column is cut next.",
         choices=METRICS,
         about=TABLES,
     )
     strict: bool = option(
         True,
-        help="Keep equal rows together; if not, cut at the median row, even through equal values.",
+        help="Strict partitioning keeps equal rows together; otherwise (relaxed) cut at the "
+        "median row.",
         about=TABLES,
     )
 
     polish: str | int = option(
         NONE,
-        help="The effort of a second search, that of cluster, which makes the groups cheaper; "
-        "stated as cluster's effort is, or none.",
+        help="Effort of a second search (that of cluster) that improves the groups; see "
+        "cluster's effort, or none.",
         about=TABLES,
     )
 

@@ -38,13 +38,13 @@ class Policy(TableMethod):
     lines: str = option(
         "",
         flag="--policy-lines",
-        help="The file of lines that a policy shows; run --policy names it.",
+        help="File with the released combinations of a policy; set by run --policy.",
     )
     unfit: str = option(
         "refuse",
         flag="--policy-unfit",
-        help="What becomes of rows that fit no valid line: the run ends (exit 3), or they are "
-        "searched anew.",
+        help="Rows that fit no valid combination of the policy: refuse (exit 3), or search "
+        "them anew.",
         choices=UNFIT,
     )
 

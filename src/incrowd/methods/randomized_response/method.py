@@ -28,17 +28,16 @@ class RandomizedResponse(NoiseMethod):
     keeps: ClassVar[frozenset[str]] = frozenset({"edge-dp", "node-dp"})
 
     self_loops: bool = option(
-        False, help="Graphs: whether a node may list itself, which is public knowledge."
+        False, help="Graphs: whether a node may list itself (public knowledge)."
     )
     most_entries: int = option(
         50_000_000,
-        help="Refuse to start if more entries of noise than this are expected.",
+        help="Refuse to start if more noise entries than this are expected.",
         minimum=1,
     )
     insecure_noise_seed: int | None = option(
         None,
-        help="For tests only: draw the noise from this seed; the audit of such a release does not "
-        "hold.",
+        help="For tests only: random seed of the noise; the audit of such a release does not hold.",
         minimum=0,
     )
 

@@ -43,29 +43,30 @@ class Rbat(TransactionMethod):
 
     alpha: str | int = option(
         4,
-        help="In how many buckets a split gives items their sides; full decides item by item.",
+        help="Number of buckets in which a split assigns items to sides; full decides item by "
+        "item.",
     )
     gamma: int = option(
         4,
-        help="In how many rounds rules are checked; changes the time, never the result.",
+        help="Number of rounds in which rules are checked; affects time, not the result.",
         minimum=1,
     )
     order: str = option(
         "together",
-        help="In what order a split takes items: the most frequent first, or as the paper does.",
+        help="Order in which a split takes items: most frequent first, or as in the paper.",
         choices=ORDERS,
     )
 
     improve: str | int = option(
         "auto",
-        help="How many passes look for more splits and better places of items after the paper's, "
-        "or how long (10s, 2m), or quick, auto or full: 1, 3 or up to 100 passes; none or 0: none.",
+        help="Effort of the improvement after the paper's search: a number of passes, a time "
+        "(10s, 2m), quick, auto or full (1, 3 or up to 100 passes), or none.",
     )
 
     rounds: str = option(
         AUTO,
-        help="Where rules are counted: by the driver, in memory; in rounds on the engine, without "
-        "improve; auto: by the driver, but on Spark in rounds if that memory does not suffice.",
+        help="Where rules are counted: in the driver's memory, or in rounds on the engine "
+        "(without improve); auto: driver, on Spark in rounds if memory does not suffice.",
         choices=(AUTO, DRIVER, ENGINE),
     )
 
