@@ -103,7 +103,7 @@ def test_the_end_of_a_parquet_file_tells_its_columns(tmp_path):
     part = Part("s3a://bucket/wide.parquet", len(content))
     assert parquet_schema(part, tail_of).names == wide.column_names
     assert len(asked) == 2
-    with pytest.raises(DataError, match=r"^wide.parquet: .*damaged"):
+    with pytest.raises(DataError, match=r"^wide.parquet: .*corrupt"):
         parquet_schema(Part("s3a://bucket/wide.parquet", len(content) - 1), tail_of)
 
 
@@ -114,7 +114,7 @@ def test_the_end_of_a_parquet_file_tells_its_columns(tmp_path):
             "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file s3a://b/zq 1.parquet."
             " SQLSTATE: KD001 zq-00017",
             DataError,
-            r"^zq 1\.parquet: .*damaged",
+            r"^zq 1\.parquet: .*corrupt",
         ),
         (
             "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file "
@@ -195,7 +195,7 @@ def test_publishing_at_an_address(spark_engine, store, tmp_path, monkeypatch, ha
         # We read what we write; anybody else sees that it is not whole.
         assert spark_engine.read(release.where, Reading())[1] == Format("parquet")
         if not has_rename:
-            with pytest.raises(DataError, match="not whole"):
+            with pytest.raises(DataError, match="incomplete"):
                 SparkEngine(session=spark_engine.session).read(str(out), Reading())
     assert visible(tmp_path) == [], "it was not published"
 
@@ -228,13 +228,13 @@ def test_folders_at_an_address_that_are_refused(spark_engine, store, tmp_path):
         for part, content in parts.items():
             (tmp_path / name / part).write_bytes(content)
     for name, message in {
-        "two": "^b.csv: its columns are called otherwise than those of a.csv",
-        "mixed": r"not of one kind \(a.csv, b.parquet\)",
-        "cut": "not whole",
+        "two": "^b.csv: the names of its columns differ from those of a.csv",
+        "mixed": r"different formats \(a.csv, b.parquet\)",
+        "cut": "incomplete",
         "none": "no part file",
-        "damaged": "^a.parquet: .*damaged",
-        "nested": "there is a folder in it, 'year=2020'",
-        "nowhere": "nowhere: there is no such file",
+        "damaged": "^a.parquet: .*corrupt",
+        "nested": "contains a folder, 'year=2020'",
+        "nowhere": "nowhere: no such file",
     }.items():
         with pytest.raises(DataError, match=message):
             read(name)

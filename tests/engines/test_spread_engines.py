@@ -123,7 +123,7 @@ def test_damaged_files_are_refused_by_name(spread_engine, tmp_path, name):
 
 
 def test_a_file_that_is_not_there(spread_engine, tmp_path):
-    with pytest.raises(DataError, match=r"rows\.csv: there is no such file"):
+    with pytest.raises(DataError, match=r"rows\.csv: no such file"):
         spread_engine.read(str(tmp_path / "rows.csv"), Reading())
 
 
@@ -173,13 +173,13 @@ def test_a_folder_of_parquet_files(spread_engine, tmp_path):
 
 
 REFUSED_FOLDERS = {
-    "no _SUCCESS": ({"part-0.csv": b"a,b\n1,2\n", "_manifest.json": b"{}"}, "in: .*not whole"),
-    "no part": ({"_SUCCESS": b""}, "in: there is no part file"),
+    "no _SUCCESS": ({"part-0.csv": b"a,b\n1,2\n", "_manifest.json": b"{}"}, "in: .*incomplete"),
+    "no part": ({"_SUCCESS": b""}, "in: contains no part file"),
     "no row": ({"part-0.csv": b"a,b\n", "part-1.csv": b"a,b\n"}, "in: there is a header and no"),
-    "two kinds": ({"part-0.csv": b"a,b\n1,2\n", "part-1.parquet": b"PAR1"}, "not of one kind"),
+    "two kinds": ({"part-0.csv": b"a,b\n1,2\n", "part-1.parquet": b"PAR1"}, "different formats"),
     "other names": (
         {"part-0.csv": b"a,b\n1,2\n", "part-1.csv": b"a,c\n1,2\n"},
-        "part-1.csv: its columns are called otherwise",
+        "part-1.csv: the names of its columns differ",
     ),
     "more columns": (
         {"part-0.csv": b"a,b\n1,2\n", "part-1.csv": b"a,b,c\n1,2,3\n"},
@@ -205,11 +205,11 @@ def test_folders_that_are_refused(spread_engine, tmp_path, name):
 def test_folders_in_folders_are_refused(spread_engine, tmp_path):
     folder = folder_of(tmp_path, {"part-0.csv": b"a,b\n1,2\n"})
     (folder / "year=2020").mkdir()
-    with pytest.raises(DataError, match="in: there is a folder in it, 'year=2020'"):
+    with pytest.raises(DataError, match="in: contains a folder, 'year=2020'"):
         spread_engine.read(str(folder), Reading())
     (folder / "year=2020").rmdir()
     (folder / "_temporary").mkdir()
-    with pytest.raises(DataError, match="not whole"):
+    with pytest.raises(DataError, match="incomplete"):
         spread_engine.read(str(folder), Reading())
 
 
@@ -217,7 +217,7 @@ def test_parts_of_other_types_are_refused(spread_engine, tmp_path):
     folder = folder_of(tmp_path, {})
     parquet.write_table(pa.table({"a": ["x"], "b": [1]}), folder / "part-0.parquet")
     parquet.write_table(pa.table({"a": ["x"], "b": [1.5]}), folder / "part-1.parquet")
-    with pytest.raises(DataError, match=r"part-1.parquet: column 2 has another type"):
+    with pytest.raises(DataError, match=r"part-1.parquet: the type of column 2 differs"):
         rows_read(spread_engine, folder)
 
 
@@ -234,7 +234,7 @@ def test_a_corrupt_part_fails_by_name_and_nothing_is_published(spread_engine, tm
             spread_engine.write_folder(blocks, release.where, stored)
             release.publish("{}")
 
-    with pytest.raises(DataError, match=r"part-1\.parquet: .*damaged"):
+    with pytest.raises(DataError, match=r"part-1\.parquet: .*corrupt"):
         copied()
     assert leftovers(tmp_path) == []
 

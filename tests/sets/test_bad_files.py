@@ -55,7 +55,7 @@ TEXTS = {
     "blank lines only": ("a.txt", "\n\n\n", "no entry"),
     "nothing but a header": ("a.csv", "user,item\n", "may be names"),
     "words above words": ("a.csv", "ada,pear\nbob,fig\n", "may be names"),
-    "two delimiters": ("a.txt", "1,5;2,5\n3,5;4,5\n", "in doubt"),
+    "two delimiters": ("a.txt", "1,5;2,5\n3,5;4,5\n", "ambiguous"),
     "NUL": ("a.dat", b"1 2\n3 \x00 4\n", "NUL"),
     "another encoding": ("a.dat", "1 2\né\n".encode("latin-1"), "line 2 is not utf-8"),
     "nothing": ("a.dat", b"", "empty"),
@@ -83,7 +83,7 @@ def test_packed_files_that_are_cut_off(tmp_path, name):
     content = f"{PATTERN}60000 60000 59999\n{rows}" if ".mtx" in name else rows
     whole = gzip.compress(content.encode())
     for keep in (0.3, 0.99):
-        assert "cut off" in refused(put(tmp_path, name, whole[: int(len(whole) * keep)])).what
+        assert "truncated" in refused(put(tmp_path, name, whole[: int(len(whole) * keep)])).what
 
 
 def test_a_line_that_never_ends(tmp_path, monkeypatch):
@@ -264,7 +264,7 @@ def test_matrices_of_scipy_that_are_wrong(tmp_path, case):
     ],
 )
 def test_arrays_whose_header_lies(tmp_path, content):
-    assert "damaged" in refused(npz(tmp_path, raw={"indices": content})).what
+    assert "corrupt" in refused(npz(tmp_path, raw={"indices": content})).what
 
 
 def test_archives_that_are_damaged(tmp_path):
@@ -317,4 +317,4 @@ def test_parquet_that_is_damaged(tmp_path):
     pq.write_table(pa.table({"a": list(range(1000)), "b": ["x"] * 1000}), tmp_path / "t.parquet")
     whole = (tmp_path / "t.parquet").read_bytes()
     for content in (whole[:-100], whole[:50], b"PAR1", b"no parquet"):
-        assert "damaged" in refused(put(tmp_path, "t.parquet", content)).what
+        assert "corrupt" in refused(put(tmp_path, "t.parquet", content)).what

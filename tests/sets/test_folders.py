@@ -81,7 +81,7 @@ def test_edge_lists_in_parts_each_have_the_header(tmp_path, parts):
     (tmp_path / "parts.rows").write_text(listed, "utf-8")
     assert read_set_file(parts, options).sets.sizes.tolist() == [len(row) for row in ROWS]
     put_pairs(parts / "part-1.csv", ROWS[:1], header="what,who\n")
-    with pytest.raises(DataError, match=r"part-1\.csv: its columns are called otherwise"):
+    with pytest.raises(DataError, match=r"part-1\.csv: the names of its columns differ"):
         read_set_file(parts, options)
 
 
@@ -118,7 +118,7 @@ def test_parquet_in_parts(tmp_path, parts, kind):
     with pytest.raises(DataError, match=r"part-3\.parquet: it has other columns than part-0"):
         read_set_file(parts)
     (parts / "part-3.parquet").write_bytes(b"PAR1 and no more")
-    with pytest.raises(DataError, match=r"part-3\.parquet: it is no Parquet file"):
+    with pytest.raises(DataError, match=r"part-3\.parquet: not a valid Parquet file"):
         read_set_file(parts)
 
 
@@ -135,12 +135,12 @@ def test_folders_that_are_no_sets_are_refused(tmp_path, parts):
         read_set_file(parts)
     put_lists(parts / "a.dat", ROWS)
     put_pairs(parts / "b.txt", ROWS)
-    with pytest.raises(DataError, match=r"not of one kind \(a.dat, b.txt\)"):
+    with pytest.raises(DataError, match=r"different formats \(a.dat, b.txt\)"):
         read_set_file(parts)
     (parts / "b.txt").unlink()
     (parts / "_SUCCESS").unlink()
     (parts / "_temporary").mkdir()
-    with pytest.raises(DataError, match="not whole"):
+    with pytest.raises(DataError, match="incomplete"):
         read_set_file(parts)
     matrices = tmp_path / "matrices"
     matrices.mkdir()

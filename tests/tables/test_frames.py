@@ -128,9 +128,9 @@ def test_mixed_columns_are_named_without_their_values(values: list[object]) -> N
         (pl.DataFrame(), "no column"),
         (pa.table({"a": [[1]]}), "nested"),
         (pa.table({"a": pa.array([], pa.int8())}), "no row"),
-        ([1, 2], "list is not a frame"),
-        (pd.Series([1]), "Series is not a frame"),
-        (None, "NoneType is not a frame"),
+        ([1, 2], "list is not a supported data frame"),
+        (pd.Series([1]), "Series is not a supported data frame"),
+        (None, "NoneType is not a supported data frame"),
     ],
 )
 def test_frames_that_cannot_be_read(frame: object, said: str) -> None:

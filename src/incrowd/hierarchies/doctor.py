@@ -1,5 +1,7 @@
-"""The doctor of hierarchies: name everything that keeps labels from being a tree, and repair
-what needs no guess.
+"""Diagnose and repair hierarchies given as paths of labels.
+
+``examine`` names everything that keeps the paths from being a tree over a column's values;
+``repair`` fixes what can be fixed without guessing.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from incrowd.errors import HierarchyError
 from incrowd.hierarchies.tree import STAR, Hierarchy
 
 Path = Sequence[str]
+Line = tuple[str, ...]
 Edge = tuple[str, str, int]  # a group's label, the label above it, and its column in the file
 
 PROBLEMS = {
@@ -40,12 +43,12 @@ PROBLEMS = {
     "idle-group": ("warning", "Delete that group, unless readers should see its name."),
     "near-labels": ("warning", "Make the labels equal if they mean the same group."),
 }
-"""Everything that the doctor knows: how grave it is, and the remedy."""
+"""Every problem that is looked for: its severity, and the remedy."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong (``error``) or odd (``warning``) with a hierarchy."""
+    """One thing that is wrong (``error``) or suspicious (``warning``) in a hierarchy."""
 
     name: str
     what: str
@@ -54,16 +57,16 @@ class Problem:
 
     @property
     def severity(self) -> str:
-        """``error`` where the hierarchy is refused for it, else ``warning``."""
+        """``error`` where the hierarchy is refused because of it, else ``warning``."""
         return PROBLEMS[self.name][0]
 
     @property
     def remedy(self) -> str:
-        """How to mend it."""
+        """How to fix it."""
         return PROBLEMS[self.name][1]
 
     def text(self, show_values: bool) -> str:
-        """Return the finding and its remedy; with ``show_values`` also up to three examples."""
+        """Return the problem and its remedy; with ``show_values`` also up to three examples."""
         return HierarchyError(self.what, remedy=self.remedy, examples=self.examples).text(
             show_values
         )
@@ -84,23 +87,28 @@ def examine(
     something; the paths of a nested tree need not.
     """
     values = None if values_of_data is None else list(dict.fromkeys(values_of_data))
-    ward = PathIndex(list(paths), column, where, values)
-    if not ward.paths:
-        return [ward.ailment("no-line", f"{where} holds no line", count=1)]
-    found = [*ward.bad_lines(), *ward.bad_roots(), *ward.bad_groups(), *ward.uncovered()]
+    index = PathIndex(list(paths), column, where, values)
+    if not index.paths:
+        return [index.problem("no-line", f"{where} holds no line", count=1)]
+    found = [
+        *index.find_bad_lines(),
+        *index.find_bad_roots(),
+        *index.find_bad_groups(),
+        *index.find_uncovered(),
+    ]
     if is_ladder:
-        found += ward.odd_levels()
-    found += ward.odd_labels()
-    return sorted(found, key=lambda ailment: list(PROBLEMS).index(ailment.name))
+        found += index.find_odd_levels()
+    found += index.find_odd_labels()
+    return sorted(found, key=lambda problem: list(PROBLEMS).index(problem.name))
 
 
-def refuse_errors(ailments: Sequence[Problem]) -> None:
-    """Raise one error that joins all errors among the ailments, if there are any."""
-    errors = [ailment for ailment in ailments if ailment.severity == "error"]
+def refuse_errors(problems: Sequence[Problem]) -> None:
+    """Raise one error that joins all errors among the problems, if there are any."""
+    errors = [problem for problem in problems if problem.severity == "error"]
     if not errors:
         return
     remedies = list(dict.fromkeys(error.remedy for error in errors))
-    remedies.append("(incrowd hierarchy --repair mends what needs no guess.)")
+    remedies.append("(incrowd hierarchy --repair fixes what needs no guess.)")
     raise HierarchyError(
         "\n".join(error.what for error in errors),
         remedy="\n".join(remedies),
@@ -109,7 +117,7 @@ def refuse_errors(ailments: Sequence[Problem]) -> None:
 
 
 class PathIndex:
-    """Paths in the shape that the examinations share: values, and each distinct way up once."""
+    """Paths, indexed for the checks: by value, with each distinct way up once."""
 
     def __init__(
         self, paths: list[Path], column: str, where: str, values: list[str] | None
@@ -131,57 +139,57 @@ class PathIndex:
             self.lines_of_root[way[-1] if way else value] += 1
         self.groups = {label for way in way_of.values() for label in way[:-1]}
 
-    def ailment(
+    def problem(
         self, name: str, what: str, examples: Sequence[str] = (), *, count: int = 0
     ) -> Problem:
-        """Return a finding in words; it counts its examples unless told otherwise."""
+        """Return a problem in words; ``count`` is the number of examples unless stated."""
         return Problem(
             name, f"column {self.column!r}: {what}", count or len(examples), tuple(examples[:5])
         )
 
     # ── lines ───────────────────────────────────────────────────────────────────────────────
 
-    def bad_lines(self) -> list[Problem]:
-        """Find lines that say nothing, nothing new, or the opposite of another."""
+    def find_bad_lines(self) -> list[Problem]:
+        """Find lines without content, repeated lines, and lines that contradict each other."""
         found = []
         if STAR in self.ways_of_value:
             what = f"{self.where} has a line about the value '*', which is how the root is shown"
-            found.append(self.ailment("star-value", what, count=1))
+            found.append(self.problem("star-value", what, count=1))
         gaps = [path[0] for path in self.paths if _has_gap(path)]
         if gaps:
             what = f"{pluralize(gaps, 'line')} of {self.where} with an empty group"
-            found.append(self.ailment("empty-label", what, gaps))
+            found.append(self.problem("empty-label", what, gaps))
         several = {v: ways for v, ways in self.ways_of_value.items() if ways.total() > 1}
         same = [value for value, ways in several.items() if len(ways) == 1]
         other = [value for value, ways in several.items() if len(ways) > 1]
         if same:
             what = f"{pluralize(same, 'value')} on several lines of {self.where}, with equal groups"
-            found.append(self.ailment("duplicate", what, same))
+            found.append(self.problem("duplicate", what, same))
         if other:
             what = (
                 f"{pluralize(other, 'value')} on several lines of {self.where}, with other groups"
             )
-            found.append(self.ailment("contradiction", what, other))
+            found.append(self.problem("contradiction", what, other))
         return found
 
-    def bad_roots(self) -> list[Problem]:
-        """Find what keeps the lines from ending in one root that is nothing else."""
+    def find_bad_roots(self) -> list[Problem]:
+        """Find what keeps the lines from ending in one root that is no other node."""
         roots = self.lines_of_root
         if not self.has_groups:
             what = f"no line of {self.where} has a group or a root after its value"
-            return [self.ailment("no-root", what, count=len(self.paths))]
+            return [self.problem("no-root", what, count=len(self.paths))]
         if len(roots) == 1:
             (root,) = roots
             if root == STAR or root not in self.ways_of_value:
                 return []
             what = f"the root of {self.where} has the label of a value"
-            return [self.ailment("root-is-value", what, [root])]
+            return [self.problem("root-is-value", what, [root])]
         if self.has_header:
             what = f"the first line of {self.where} alone does not end in the root, like a header"
-            return [self.ailment("header", what, count=1)]
+            return [self.problem("header", what, count=1)]
         rare = sorted(roots.keys() - {STAR}, key=lambda label: (roots[label], label))
         what = f"the lines of {self.where} end in {len(roots):,} different roots"
-        return [self.ailment("two-roots", what, rare, count=len(roots))]
+        return [self.problem("two-roots", what, rare, count=len(roots))]
 
     @property
     def has_groups(self) -> bool:
@@ -198,30 +206,30 @@ class PathIndex:
 
     # ── groups ──────────────────────────────────────────────────────────────────────────────
 
-    def bad_groups(self) -> list[Problem]:
-        """Find labels that are more than one node, or a node that has no way to the root."""
+    def find_bad_groups(self) -> list[Problem]:
+        """Find labels that name more than one node, and nodes with no way to the root."""
         found = []
         if STAR in self.groups:
-            what = f"{self.where} has a group below the root that is called '*'"
-            found.append(self.ailment("star-inside", what, count=1))
-        looping = self.looping()
+            what = f"{self.where} has a group below the root with the label '*'"
+            found.append(self.problem("star-inside", what, count=1))
+        looping = self.cyclic_labels()
         if looping:
             what = f"{pluralize(looping, 'label')} of {self.where} climbing in a cycle"
-            found.append(self.ailment("cycle", what, looping))
-        torn, spread = (set(labels).difference(looping) for labels in self.two_parents())
+            found.append(self.problem("cycle", what, looping))
+        torn, spread = (set(labels).difference(looping) for labels in self.ambiguous_labels())
         if torn:
             what = f"{pluralize(torn, 'label')} of {self.where} with more than one parent"
-            found.append(self.ailment("two-parents", what, sorted(torn)))
+            found.append(self.problem("two-parents", what, sorted(torn)))
         shared = sorted((spread | (self.groups & self.ways_of_value.keys())) - {STAR})
         if shared:
             what = (
                 f"{pluralize(shared, 'label')} of {self.where} shared by different nodes (a value "
                 "and a group, or groups of two levels): a released cell could mean either"
             )
-            found.append(self.ailment("shared-label", what, shared))
+            found.append(self.problem("shared-label", what, shared))
         return found
 
-    def two_parents(self) -> tuple[list[str], dict[str, dict[int, str]]]:
+    def ambiguous_labels(self) -> tuple[list[str], dict[str, dict[int, str]]]:
         """Return labels with two parents in one column, and the parent by column of the others."""
         parents: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
         for label, higher, column in self.edges:
@@ -234,7 +242,7 @@ class PathIndex:
                 spread[label] = {column: min(above) for column, above in in_column.items()}
         return torn, spread
 
-    def looping(self) -> list[str]:
+    def cyclic_labels(self) -> list[str]:
         """Return the labels on a cycle: what is left when tops and bottoms are peeled off."""
         steps = {(label, higher) for label, higher, _ in self.edges}
         while True:
@@ -247,17 +255,17 @@ class PathIndex:
 
     # ── the data's values ───────────────────────────────────────────────────────────────────
 
-    def uncovered(self) -> list[Problem]:
+    def find_uncovered(self) -> list[Problem]:
         """Find values of the data that have no leaf."""
         found = []
-        absent = self.absent()
+        absent = self.uncovered_values()
         if STAR in (self.values or ()):
             what = "the data hold the value '*', which is how the root is shown"
-            found.append(self.ailment("star-in-data", what, count=1))
+            found.append(self.problem("star-in-data", what, count=1))
         grouped = [value for value in absent if value in self.groups]
         if grouped:
             what = f"{pluralize(grouped, 'value')} of the data with the label of a group, no leaf"
-            found.append(self.ailment("group-in-data", what, grouped))
+            found.append(self.problem("group-in-data", what, grouped))
         absent = [value for value in absent if value not in self.groups]
         if absent:
             verb = "has" if len(absent) == 1 else "have"
@@ -266,23 +274,23 @@ class PathIndex:
             n_alike = sum(_normalize(value) in known for value in absent)
             if n_alike:
                 what += f" ({n_alike:,} only for blanks, case, leading zeros or '.0')"
-            found.append(self.ailment("missing-value", what, absent))
+            found.append(self.problem("missing-value", what, absent))
         return found
 
-    def absent(self) -> list[str]:
+    def uncovered_values(self) -> list[str]:
         """Return the values of the data without a leaf, ``*`` aside."""
         return [v for v in self.values or () if v not in self.ways_of_value and v != STAR]
 
-    # ── what is only odd ────────────────────────────────────────────────────────────────────
+    # ── what is only suspicious ──────────────────────────────────────────────────────────────
 
-    def odd_levels(self) -> list[Problem]:
-        """Find lines that are too short and columns that change nothing."""
+    def find_odd_levels(self) -> list[Problem]:
+        """Find lines that are too short and levels that change nothing."""
         found = []
         longest = max(len(path) for path in self.paths)
         short = [path[0] for path in self.paths if len(path) < longest]
         if short:
             what = f"{pluralize(short, 'line')} of {self.where} with fewer than {longest} labels"
-            found.append(self.ailment("unequal-depth", what, short))
+            found.append(self.problem("unequal-depth", what, short))
         idle = [
             level
             for level in range(1, longest)
@@ -291,22 +299,22 @@ class PathIndex:
         if idle:
             columns = ", ".join(str(level + 1) for level in idle)
             what = f"column {columns} of {self.where} repeats the one before it on every line"
-            found.append(self.ailment("empty-level", what, count=len(idle)))
+            found.append(self.problem("empty-level", what, count=len(idle)))
         return found
 
-    def odd_labels(self) -> list[Problem]:
-        """Find groups that say no more than the root, and labels that look like slips."""
+    def find_odd_labels(self) -> list[Problem]:
+        """Find groups that say no more than the root, and labels that look like typos."""
         found = []
         if self.idle_group():
             what = f"one group of {self.where} below the root holds every value"
-            found.append(self.ailment("idle-group", what, [self.idle_group()]))
+            found.append(self.problem("idle-group", what, [self.idle_group()]))
         pairs = similar_labels(self.edges)
         if pairs:
             what = (
                 f"{pluralize(pairs, 'pair')} of groups in {self.where} that differ by one letter, "
                 "blanks or case"
             )
-            found.append(self.ailment("near-labels", what, [" / ".join(pair) for pair in pairs]))
+            found.append(self.problem("near-labels", what, [" / ".join(pair) for pair in pairs]))
         return found
 
     def idle_group(self) -> str:
@@ -322,7 +330,7 @@ class PathIndex:
 
 
 def _edges(labels: tuple[str, ...], first_column: int) -> list[Edge]:
-    """Return the steps of a way up; a repeated label stands in its first column."""
+    """Return the steps of a way up; a repeated label belongs to its first column."""
     found = []
     column_of_label = first_column
     for column, (label, higher) in enumerate(pairwise(labels), first_column):
@@ -373,7 +381,7 @@ def similar_labels(edges: Iterable[Edge]) -> list[tuple[str, str]]:
     """Return pairs of groups of one level whose labels are hard to tell apart.
 
     Labels with digits are near each other by nature (20-24, 25-29; 0124*, 0125*): of these, and of
-    short labels, only such as differ in blanks and case are told.
+    short labels, only those that differ in blanks and case are reported.
     """
     labels_of_column: dict[int, set[str]] = defaultdict(set)
     for label, _, column in edges:
@@ -404,9 +412,7 @@ def _differ_by_one(first: str, second: str) -> bool:
     return len(left) <= 1 and len(right) <= 1
 
 
-# Mending hierarchies: everything that the doctor finds and that needs no guess.
-
-Line = tuple[str, ...]
+# ── repairing ───────────────────────────────────────────────────────────────────────────────
 
 
 def repair(
@@ -416,11 +422,11 @@ def repair(
     *,
     is_ladder: bool = True,
 ) -> tuple[list[Line], list[str]]:
-    """Return mended paths, and in words what was done to them.
+    """Return repaired paths, and in words what was done to them.
 
     Values of the data without a leaf go directly under the root, equal lines become one, levels
     that say nothing are dropped, ambiguous groups are renamed, and lines of a table are padded to
-    one length. Where two lines contradict each other both stay, and the doctor goes on refusing.
+    one length. Lines that contradict each other stay, and ``examine`` still finds them.
     """
     values = None if values_of_data is None else list(dict.fromkeys(values_of_data))
     given = [tuple(path) for path in paths if path]
@@ -435,7 +441,7 @@ def repair(
     lines = _add_values(lines, values, done)
     lines = _rename_shared_labels(lines, column, done)
     lines = _drop_duplicates(lines, done)
-    if any(ailment.severity == "error" for ailment in examine(lines, column, values)):
+    if any(problem.severity == "error" for problem in examine(lines, column, values)):
         return lines, done
     lines = _drop_idle_groups(lines, column, done)
     if is_ladder:
@@ -446,7 +452,7 @@ def repair(
 def _drop_useless_lines(
     lines: list[Line], column: str, values: list[str] | None, done: list[str]
 ) -> list[Line]:
-    """Drop a header (only where the data prove that it is no value) and lines about ``*``."""
+    """Drop a header (only where the data prove that it is not a value) and lines about ``*``."""
     if values is not None and PathIndex(list(lines), column, "", values).has_header:
         lines = lines[1:]
         done.append("dropped the first line, a header")
@@ -463,11 +469,11 @@ def _rename_across_levels(lines: list[Line], column: str, done: list[str]) -> li
     """Give groups of two levels that share a label a name each; the lowest keeps it."""
     if not lines:
         return lines
-    ward = PathIndex(list(lines), column, "", None)
-    looping = ward.looping()
+    index = PathIndex(list(lines), column, "", None)
+    looping = index.cyclic_labels()
     taken = {label for line in lines for label in line}
     new_name: dict[tuple[str, str], str] = {}  # by label and parent
-    for label, parent_of_column in sorted(ward.two_parents()[1].items()):
+    for label, parent_of_column in sorted(index.ambiguous_labels()[1].items()):
         if label in looping:
             continue
         first_column: dict[str, int] = {}
@@ -477,7 +483,7 @@ def _rename_across_levels(lines: list[Line], column: str, done: list[str]) -> li
             new_name[label, higher] = _unused_name(f"{label} (level {place})", taken)
     if not new_name:
         return lines
-    done.append(f"renamed {pluralize(new_name, 'group')} whose label stood on two levels")
+    done.append(f"renamed {pluralize(new_name, 'group')} whose label was used on two levels")
     renamed = []
     for line in lines:
         new = list(line)
@@ -490,7 +496,7 @@ def _rename_across_levels(lines: list[Line], column: str, done: list[str]) -> li
 
 
 def _extend_to_root(lines: list[Line], done: list[str]) -> list[Line]:
-    """Carry on lines that stop at a group whose way up other lines tell."""
+    """Extend lines that stop at a group whose way up is known from other lines."""
     parents: dict[str, set[str]] = {}
     for line in lines:
         for place in range(1, len(line) - 1):
@@ -507,7 +513,7 @@ def _extend_to_root(lines: list[Line], done: list[str]) -> list[Line]:
         n_completed += whole != line
         completed.append(whole)
     if n_completed:
-        done.append(f"carried on {pluralize(range(n_completed), 'line')} that stopped at a group")
+        done.append(f"extended {pluralize(range(n_completed), 'line')} that stopped at a group")
     return completed
 
 
@@ -517,7 +523,7 @@ def _add_root(lines: list[Line], done: list[str]) -> list[Line]:
     if len(roots) == 1 and not roots & values:
         return lines
     if len(roots) == 1 and any(len(line) > 1 for line in lines):
-        done.append("called the root '*', since its label is also a value")
+        done.append("renamed the root '*', since its label is also a value")
         return [(*(line[:-1] or line), STAR) for line in lines]
     done.append("added the root '*'")
     return [line if line[-1] == STAR else (*line, STAR) for line in lines]
@@ -568,9 +574,9 @@ def _pad(lines: list[Line], given: list[Line], column: str, done: list[str]) -> 
     """Return the lines of the tree's own ladder, all of one length and no level idle."""
     tree = Hierarchy.from_paths(column, lines)
     padded = [tuple(tree.labels[node] for node in rungs) for rungs in tree.ladder.T.tolist()]
-    for ailment in PathIndex(list(given), column, "", None).odd_levels():
-        if ailment.name == "empty-level":
-            levels = pluralize(range(ailment.count), "level")
+    for problem in PathIndex(list(given), column, "", None).find_odd_levels():
+        if problem.name == "empty-level":
+            levels = pluralize(range(problem.count), "level")
             done.append(f"dropped {levels} that changed nothing")
         else:
             done.append(f"padded all lines to {len(padded[0])} labels")

@@ -94,7 +94,7 @@ def read_set_file(
         raise DataError(f"{path}: it cannot be read ({reason_of(error)})") from None
     except MemoryError:
         raise DataError(
-            f"{path}: it does not fit into memory, or it is damaged",
+            f"{path}: does not fit into memory, or is corrupt",
             remedy="Read it on a larger machine, or write it again.",
         ) from None
     raise ValueError(f"no sets are stored as {kind!r}")

@@ -189,7 +189,7 @@ def _shape(values: NDArray[Any], where: str) -> tuple[int, int]:
 
 def _damaged(where: str) -> DataError:
     return DataError(
-        f"{where}: it is no .npz file of SciPy, or it is damaged or cut off", remedy=_SAVE
+        f"{where}: not a valid .npz file of SciPy (corrupt or truncated)", remedy=_SAVE
     )
 
 

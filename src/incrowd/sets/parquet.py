@@ -46,14 +46,14 @@ def _damage_told(path: Path) -> Iterator[None]:
         yield
     except MemoryError:
         raise DataError(
-            f"{path}: it does not fit into memory, or it is damaged",
+            f"{path}: does not fit into memory, or is corrupt",
             remedy="Read it on a larger machine, or write it again.",
         ) from None
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         if isinstance(error, OSError) and error.errno:
             raise DataError(f"{path}: it cannot be read ({reason_of(error)})") from None
         raise DataError(
-            f"{path}: it is no Parquet file, or it is damaged or cut off",
+            f"{path}: not a valid Parquet file (corrupt or truncated)",
             remedy="Write it again, or fetch it again.",
         ) from None
 
@@ -161,7 +161,7 @@ def _read_lists(
             rows.add(checked_names(batch.column(row_column), row_column, path, n_before))
         n_rows += len(lists)
     if n_rows == 0:
-        raise DataError(f"{where}: there is no row", remedy="Give a file with rows.")
+        raise DataError(f"{where}: no rows", remedy="Give a file with rows.")
     row_names = listed
     if row_column is not None:
         row_codes, row_names = rows.settled()

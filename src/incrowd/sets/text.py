@@ -362,7 +362,7 @@ def _entries(
             top = block.texts(np.arange(len(found.names)) + firsts[0], may_be_empty=True)
             if top.to_pylist() != found.names:
                 raise DataError(
-                    f"{where}: its columns are called otherwise than those of the first part file",
+                    f"{where}: the names of its columns differ from those of the first part file",
                     remedy="Write all part files with the same columns, each with its header.",
                 )
             firsts, is_header = firsts[1:], False
@@ -520,7 +520,7 @@ def _edge_delimiter(lines: list[bytes], where: str, ending: str) -> str:
         return by_ending
     if len(agreeing) > 1:
         raise DataError(
-            f"{where}: the delimiter is in doubt; it could be "
+            f"{where}: the delimiter is ambiguous; it could be "
             + " or ".join("a tab" if by == "\t" else f"'{by}'" for by in agreeing),
             remedy="State the delimiter.",
         )

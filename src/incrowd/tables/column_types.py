@@ -1,7 +1,7 @@
-"""What a column holds: numbers, dates, codes or categories, told from its values alone.
+"""Detect what a column contains: numbers, dates, codes or categories, from its values alone.
 
-Everything is judged on distinct values, so a column costs one pass of counting; patterns and
-calendars are then applied to what is left, which is small for all but identifiers.
+Everything is decided on distinct values, so a column costs one pass of counting; patterns and
+calendars are then applied to those, which are few for all but identifiers.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
-"""A number in a cell: a point for decimals, no separators of thousands, never inf or nan."""
+"""A number in a cell: a decimal point, no thousands separators, never inf or nan."""
 
 ISO_DATE = (
     r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
     r"([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?(Z|[+-][0-9]{2}:?[0-9]{2})?)?"
 )
-"""A date, with or without a time of day; that the day exists is checked apart."""
+"""A date, with or without a time of day; that the day exists is checked separately."""
 
 DOMINANT_SHARE = 0.9
-"""The share of cells that must fit a kind for the others to be called odd."""
+"""The share of cells that must fit a kind for the others to be reported as odd."""
 
 _SHOWN = 5  # odd rows and odd values that are named
 _LONGEST_INTEGER = 18  # digits that surely fit 64 bits
@@ -56,7 +56,7 @@ class ColumnKind:
 
 
 def kind_of(column: pa.Array | pa.ChunkedArray, missing_values: Sequence[str] = ()) -> ColumnKind:
-    """Tell what a column holds; nulls and ``missing_values`` are missing.
+    """Detect what a column contains; nulls and ``missing_values`` are missing.
 
     ``integer`` and ``decimal`` are numbers, ``date`` is an ISO date with or without a time,
     ``boolean`` a pair of words (true/false, yes/no, t/f, y/n), ``code`` digits in which some
@@ -118,12 +118,12 @@ def kind_of_values(
 
 
 def labels_of(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return the one text that stands for each value; strings are their own, nulls stay null.
+    """Return each value as text; strings are their own label, nulls stay null.
 
     Whole numbers are digits whatever their type (5 and 5.0 are both '5'), other floats the
     shortest text that reads back the same, booleans 'true' and 'false', dates and times ISO; a
-    timestamp at midnight is a date, one with a time zone is told in UTC. NaN is null. A text
-    depends on its value alone, so that parts of a column can be labelled apart.
+    timestamp at midnight is a date, one with a time zone is written in UTC. NaN is null. A label
+    depends on its value alone, so parts of a column can be labelled separately.
     """
     if isinstance(column, pa.ChunkedArray):
         parts = [labels_of(chunk) for chunk in column.chunks] or [pa.array([], pa.string())]
@@ -144,7 +144,7 @@ def labels_of(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def parse_numbers(labels: Iterable[str | None] | pa.Array) -> NDArray[np.float64]:
-    """Return the number behind each label, NaN where it is none; blanks around it do not matter."""
+    """Return each label as a number, NaN where it is not one; surrounding blanks do not matter."""
     texts = pc.utf8_trim_whitespace(_to_strings(labels))
     is_number = pc.fill_null(pc.match_substring_regex(texts, f"^{NUMBER}$"), False)
     digits = pc.utf8_ltrim(pc.if_else(is_number, texts, pa.scalar(None, pa.string())), "+")
@@ -154,7 +154,7 @@ def parse_numbers(labels: Iterable[str | None] | pa.Array) -> NDArray[np.float64
 
 
 def parse_dates(labels: Iterable[str | None]) -> list[date | None]:
-    """Return the day behind each label that is an ISO date or date and time, else None."""
+    """Return the day of each label that is an ISO date or date and time, else None."""
     shape = re.compile(ISO_DATE)
     return [
         _day(label.strip()[:10]) if label and shape.fullmatch(label.strip()) else None
@@ -235,7 +235,7 @@ def _strip_zeros(texts: pa.Array) -> pa.Array:
     return pc.replace_substring_regex(shorter, r"\.0+$", "")
 
 
-# ── Arrow's small print ─────────────────────────────────────────────────────────────────────
+# ── Arrow types ─────────────────────────────────────────────────────────────────────
 
 
 def _plain(column: Any) -> Any:

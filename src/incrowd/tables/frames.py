@@ -1,5 +1,7 @@
-"""Data frames in and out (pandas, polars, pyarrow), and their columns as the few types incrowd
-uses.
+"""Convert data frames (pandas, polars, pyarrow) to tables and back.
+
+Columns are normalized to the few Arrow types that incrowd uses, and refused where they have
+another type.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ _PART_BYTES = 1 << 30  # of strings in one array, well below what 32-bit offsets
 
 
 def normalize_table(frame: pa.Table, where: str) -> pa.Table:
-    """Return the table with plain types, no metadata and nulls for all that is missing.
+    """Return the table with plain types, no metadata, and nulls for everything missing.
 
     Integers, floats, decimals, booleans, dates, times and strings stay what they are;
     dictionaries are decoded. Raises DataError for nested and other types, for names that are
@@ -32,22 +34,22 @@ def normalize_table(frame: pa.Table, where: str) -> pa.Table:
     """
     refuse_unsupported_types(frame.schema, where)
     if frame.num_rows == 0:
-        raise DataError(f"{where}: there is no row", remedy="Give a table with rows.")
+        raise DataError(f"{where}: no rows", remedy="Give a table with rows.")
     faults = CellChecks(where)
     plain = normalize_block(frame)
-    faults.look(plain)
+    faults.check(plain)
     faults.refuse()
     return plain
 
 
 def normalize_block(block: pa.Table) -> pa.Table:
-    """Return some rows with plain types and nulls; the types are the same for any of the rows."""
+    """Normalize some of a table's rows; the resulting types do not depend on which rows."""
     columns = [_normalize_column(column) for column in block.columns]
     return pa.table(columns, names=list(block.column_names))
 
 
 def drop_signed_zeros(block: pa.Table) -> pa.Table:
-    """Return the rows with 0.0 for every −0.0: one value to whoever counts, two in a file."""
+    """Return the rows with 0.0 for every −0.0: counted as one value, but two in a file."""
     for number, field in enumerate(block.schema):
         if types.is_floating(field.type):
             zero = pa.scalar(0.0, field.type)
@@ -56,16 +58,16 @@ def drop_signed_zeros(block: pa.Table) -> pa.Table:
 
 
 class CellChecks:
-    """What settled cells must not be, looked for block by block: too long, or with a NUL."""
+    """Checks of normalized cells, block by block: none too long, none with a NUL."""
 
     def __init__(self, where: str) -> None:
         self._where = where
         self._long_cells = LongCells(where)
         self._with_nul: dict[int, str] = {}  # columns' names by number
 
-    def look(self, block: pa.Table) -> None:
-        """Look at the next rows."""
-        self._long_cells.look(block)
+    def check(self, block: pa.Table) -> None:
+        """Check the next rows."""
+        self._long_cells.check(block)
         for number, name in enumerate(block.column_names, 1):
             column = block.column(number - 1)
             is_text = types.is_string(column.type)
@@ -73,23 +75,23 @@ class CellChecks:
                 self._with_nul[number] = name
 
     def refuse(self) -> None:
-        """Raise where there was one."""
+        """Raise if any check has failed."""
         self._long_cells.refuse()
         for number in sorted(self._with_nul):
             raise DataError(
                 f"{self._where}: column {number} holds text with NUL characters",
-                remedy="Take them out: text files cannot hold them.",
+                remedy="Remove them: text files cannot contain them.",
                 examples=[self._with_nul[number]],
             )
 
 
 def refuse_unsupported_types(schema: pa.Schema, where: str) -> None:
-    """Raise for columns that no table of values has: none, too many, unnamed, nested, binary."""
+    """Raise for no columns, too many, unnamed ones, and nested or unsupported types."""
     if not len(schema):
-        raise DataError(f"{where}: there is no column", remedy="Give a table with columns.")
+        raise DataError(f"{where}: no columns", remedy="Give a table with columns.")
     if len(schema) > MAX_COLUMNS:
         raise DataError(
-            f"{where}: there are {len(schema):,} columns, and a table may have {MAX_COLUMNS:,}",
+            f"{where}: {len(schema):,} columns, and a table may have {MAX_COLUMNS:,}",
             remedy="Keep the columns that the release needs.",
         )
     check_names(list(schema.names), where)
@@ -108,7 +110,7 @@ def refuse_unsupported_types(schema: pa.Schema, where: str) -> None:
 
 
 def copy_detached(frame: pa.Table) -> pa.Table:
-    """Return the same rows in new arrays that hold nothing else.
+    """Return a copy of the rows in new arrays that contain nothing else.
 
     Neither unused categories nor metadata come along, nor rows around a slice, nor what lies in
     memory under a null (masking a value leaves it there, and an Arrow file would carry it out).
@@ -186,18 +188,18 @@ def _shorten(kind: pa.DataType) -> str:
     return text if len(text) <= 60 else text[:59] + "…"
 
 
-# Data frames in and out: pandas, polars and pyarrow, each back as the kind that it came as.
+# ── data frames ─────────────────────────────────────────────────────────────────────────────
 
 FRAME_KINDS = ("pandas", "polars", "pyarrow")
 
 SPARK = "spark"
-"""The kind of frames whose rows lie elsewhere."""
+"""The kind of frames whose rows are on a cluster."""
 
 _WHERE = "the frame"
 
 
 def is_spark_frame(frame: Any) -> bool:
-    """Whether it is a frame of Spark, or of Spark Connect."""
+    """Whether it is a data frame of Spark or Spark Connect."""
     from narwhals import dependencies
 
     return dependencies.is_pyspark_dataframe(frame) or dependencies.is_pyspark_connect_dataframe(
@@ -206,7 +208,7 @@ def is_spark_frame(frame: Any) -> bool:
 
 
 def from_frame(frame: Any, *, missing_values: tuple[str, ...] = ()) -> tuple[Table, str]:
-    """Take a frame's columns in, and say which kind it was, for ``to_frame``.
+    """Convert a frame to a table, and return its kind, for ``to_frame``.
 
     A pandas index is dropped, categories become their values, NaN and empty strings are missing;
     a lazy polars frame is collected. Raises DataError for nested or mixed columns and for names
@@ -224,7 +226,7 @@ def from_frame(frame: Any, *, missing_values: tuple[str, ...] = ()) -> tuple[Tab
         taken, kind = frame, "pyarrow"
     else:
         raise DataError(
-            f"{type(frame).__name__} is not a frame that can be read",
+            f"{type(frame).__name__} is not a supported data frame",
             remedy=f"Give a frame of {', '.join(FRAME_KINDS)}, or the path of a file.",
         )
     plain = normalize_table(taken, _WHERE)
@@ -232,12 +234,12 @@ def from_frame(frame: Any, *, missing_values: tuple[str, ...] = ()) -> tuple[Tab
 
 
 def as_table(frame: Any) -> Table:
-    """Return a table as it is, and anything else as ``from_frame`` takes it in."""
+    """Return a table unchanged, and anything else as ``from_frame`` converts it."""
     return frame if isinstance(frame, Table) else from_frame(frame)[0]
 
 
 def to_frame(table: pa.Table, kind: str) -> Any:
-    """Hand a table out as a frame of the kind, in memory of its own.
+    """Convert a table to a frame of the kind, in memory of its own.
 
     In pandas, whole numbers and booleans with missing values are nullable (Int64, boolean): as
     floats or objects they would come back as something else.
@@ -251,7 +253,7 @@ def to_frame(table: pa.Table, kind: str) -> Any:
         return pl.from_arrow(plain)
     if kind == "pandas":
         return _to_pandas(plain)
-    raise ValueError(f"no frame is of the kind {kind!r}")
+    raise ValueError(f"unknown kind of frame {kind!r}")
 
 
 def _collect(frame: Any) -> pa.Table:
@@ -262,7 +264,7 @@ def _collect(frame: Any) -> pa.Table:
     except (PolarsError, OSError) as error:
         raise DataError(
             f"the lazy frame cannot be collected ({type(error).__name__})",
-            remedy="Collect it yourself to see why, and give what you get.",
+            remedy="Collect it yourself to see why, and pass the result.",
         ) from None
 
 

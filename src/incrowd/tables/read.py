@@ -1,5 +1,6 @@
-"""Read a table from a file or a folder of part files, or say what is wrong, where, and how to
-mend it.
+"""Read tables from files and from folders of part files.
+
+Whatever is wrong with a file raises a DataError that says where, what and how to fix it.
 """
 
 from __future__ import annotations
@@ -38,13 +39,15 @@ _NOT_TEXT = {
 _FORMULA_START = r"^([=+@-].|[\t\r])"
 _SIGNED_NUMBER = rf"^({NUMBER}|[+-]?[0-9][0-9.,]*) ?%?$"
 
+_UNFINISHED = (MANIFEST, "_temporary")  # in a folder whose writer has not finished
+
 
 @dataclass(frozen=True)
 class RowSource:
-    """A file, or several, of rows: their columns, how they are stored, and the rows in blocks.
+    """The rows of a file or of several: their columns, their format, and the rows in blocks.
 
-    ``tables`` can be gone through once. A fault may show after rows were handed on: whoever takes
-    them throws them away then.
+    ``tables`` can be iterated once. A fault may be found after the first rows were yielded: the
+    caller must then discard them.
     """
 
     schema: pa.Schema
@@ -60,14 +63,14 @@ def read_table(
     header: bool | None = None,
     missing_values: tuple[str, ...] = (),
 ) -> Table:
-    """Read CSV, TSV (also .gz, .zst), Parquet or Arrow; the name's ending tells which.
+    """Read CSV, TSV (also .gz, .zst), Parquet or Arrow; the file extension decides.
 
     Cells of text files come exactly as they stand, as strings, and an empty one is null. What is
-    not stated of a text file is found: the delimiter among ``, ; tab |``, the encoding by its
+    not stated of a text file is detected: the delimiter among ``, ; tab |``, the encoding by its
     byte order mark or else UTF-8, the header unless the first line may be data. Without a header
     the columns are ``column_1`` and so on. Parquet and Arrow columns keep their types.
 
-    Raises DataError; a doubt about the delimiter or the header is one too.
+    Raises DataError, also where the delimiter or the header is ambiguous.
     """
     path = Path(path)
     tokens = tuple(missing_values)
@@ -116,16 +119,16 @@ def open_rows(
 def no_rows_error(where: str, stored: Format) -> DataError:
     """Return the error for a file that has columns and nothing else."""
     if stored.kind != "csv":
-        return DataError(f"{where}: there is no row", remedy="Give a table with rows.")
-    what = "there is a header and no row" if stored.has_header else "there is no row"
+        return DataError(f"{where}: no rows", remedy="Give a table with rows.")
+    what = "a header and no rows" if stored.has_header else "no rows"
     return DataError(f"{where}: {what}", remedy="Give a file with rows.")
 
 
 def count_formula_cells(table: Table) -> dict[str, int]:
-    """Count, per column, cells that a spreadsheet would run as formulas; no column without any.
+    """Count, per column, the cells that a spreadsheet would run as formulas; omit columns without.
 
-    They begin with ``=``, ``+``, ``-`` or ``@`` and are no numbers, or with a tab or a carriage
-    return. They are data and stay as they are: it is for the caller to warn.
+    They begin with ``=``, ``+``, ``-`` or ``@`` and are not numbers, or with a tab or a carriage
+    return. They are data and stay as they are; the caller may warn.
     """
     found = {}
     for name, column in zip(table.columns, table.frame.columns, strict=True):
@@ -148,21 +151,21 @@ def check_file(path: Path, *, may_be_empty: bool = False) -> None:
     except (FileNotFoundError, NotADirectoryError, ValueError):
         near = _similar_names(path)
         raise DataError(
-            f"{path}: there is no such file",
+            f"{path}: no such file",
             remedy=f"Did you mean {' or '.join(near)}?" if near else "Check the path.",
         ) from None
     except OSError as error:
-        raise DataError(f"{path}: it cannot be read ({reason_of(error)})") from None
+        raise DataError(f"{path}: cannot be read ({reason_of(error)})") from None
     if stat.S_ISDIR(mode):
-        raise DataError(f"{path}: it is a folder", remedy="Name one file in it.")
+        raise DataError(f"{path}: is a folder", remedy="Name one file in it.")
     if not stat.S_ISREG(mode):
         raise DataError(
-            f"{path}: it is not a regular file",
+            f"{path}: not a regular file",
             remedy="Files are read more than once: write pipes and devices to a file first.",
         )
     if not os.access(path, os.R_OK):
         raise DataError(
-            f"{path}: you may not read it", remedy="Ask its owner for the right to read it."
+            f"{path}: permission denied", remedy="Ask its owner for permission to read it."
         )
     if path.stat().st_size == 0 and not may_be_empty:
         raise DataError(f"{path}: the file is empty", remedy="Give a file with rows.")
@@ -177,7 +180,7 @@ def _similar_names(path: Path) -> list[str]:
 
 
 def check_text(path: Path) -> None:
-    """Raise for a file that says in its first bytes that it is something else."""
+    """Raise for a file whose first bytes show that it is not text."""
     with path.open("rb") as file:
         head = file.read(16)
         file.seek(-min(4, path.stat().st_size), os.SEEK_END)
@@ -185,8 +188,8 @@ def check_text(path: Path) -> None:
     found = next((what for mark, what in _NOT_TEXT.items() if head.startswith(mark)), "")
     if is_parquet or found:
         raise DataError(
-            f"{path}: it is {found or 'a Parquet file'}, not text",
-            remedy="Give it the ending of its kind, or export it as CSV in UTF-8.",
+            f"{path}: is {found or 'a Parquet file'}, not text",
+            remedy="Give it the matching file extension, or export it as CSV in UTF-8.",
         )
 
 
@@ -209,7 +212,7 @@ def _typed_tables(path: Path, kind: str) -> Iterator[pa.Table]:
                 table = pa.Table.from_batches([batch])
                 table.validate(full=True)
                 table = normalize_block(table)
-                faults.look(table)
+                faults.check(table)
                 yield table
     faults.refuse()
 
@@ -218,8 +221,8 @@ def _typed_tables(path: Path, kind: str) -> Iterator[pa.Table]:
 def _system_errors_as_data_errors(path: Path) -> Iterator[None]:
     try:
         yield
-    except OSError as error:  # of the system: those of pyarrow have been told apart by now
-        raise DataError(f"{path}: it cannot be read ({reason_of(error)})") from None
+    except OSError as error:  # of the system: those of pyarrow are DataErrors by now
+        raise DataError(f"{path}: cannot be read ({reason_of(error)})") from None
 
 
 @contextmanager
@@ -230,20 +233,20 @@ def _damage_as_data_errors(path: Path, kind: str) -> Iterator[None]:
         raise
     except MemoryError:  # a damaged length asks for more than there is, too
         raise DataError(
-            f"{path}: it does not fit into memory, or it is damaged",
+            f"{path}: does not fit into memory, or is corrupt",
             remedy="Read it on a larger machine, or write it again.",
         ) from None
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         if isinstance(error, OSError) and error.errno:
             raise
         raise DataError(
-            f"{path}: it is no {kind.capitalize()} file, or it is damaged or cut off",
+            f"{path}: not a valid {kind.capitalize()} file (corrupt or truncated)",
             remedy="Write it again, or fetch it again.",
         ) from None
 
 
 def _open_typed(file: Any, kind: str, path: Path) -> Any:
-    """Return pyarrow's reader of a Parquet or Arrow file whose columns are all of known types."""
+    """Return pyarrow's reader of a Parquet or Arrow file; raise for unsupported column types."""
     if kind == "parquet":
         from pyarrow import parquet
 
@@ -253,7 +256,7 @@ def _open_typed(file: Any, kind: str, path: Path) -> Any:
         file.seek(0)
         if head.startswith(b"FEA1"):
             raise DataError(
-                f"{path}: it is in the first Feather format, which is no longer read",
+                f"{path}: Feather version 1 is not supported",
                 remedy="Write it again as Feather 2, Parquet or CSV.",
             )
         is_stream = not head.startswith(b"ARROW1")
@@ -275,20 +278,17 @@ def _batches(source: Any) -> Iterator[pa.RecordBatch]:
 
 
 def reason_of(error: OSError) -> str:
-    """Return the system's words for an error, without the path."""
+    """Return the system's message for an error, without the path."""
     return os.strerror(error.errno) if error.errno else type(error).__name__
 
 
-# A folder of part files as one table: which files they are, and their rows in blocks.
-
-_UNFINISHED = (MANIFEST, "_temporary")
+# ── folders of part files ───────────────────────────────────────────────────────────────────
 
 
 def part_files(folder: Path, kind_of: Callable[[Path], str] | None = None) -> list[Path]:
-    """Return the files of a folder that hold rows, by name.
+    """Return the data files of a folder, by name; raise where they are not all of one format.
 
-    As ``data_files`` does; raises as well where they are not all of one kind (``kind_of`` a path,
-    that of a table if it is not given).
+    ``kind_of`` returns the format of a path; by default that of a table, by its extension.
     """
     paths = data_files(folder)
     kind_of = kind_of or (lambda path: format_by_suffix(path).kind)
@@ -296,8 +296,8 @@ def part_files(folder: Path, kind_of: Callable[[Path], str] | None = None) -> li
     if len(kinds) > 1:
         first, second = sorted(kinds.values())[:2]
         raise DataError(
-            f"{folder}: its part files are not of one kind ({first.name}, {second.name})",
-            remedy="Read files of one kind: move the others away.",
+            f"{folder}: its part files have different formats ({first.name}, {second.name})",
+            remedy="Keep files of one format in the folder: move the others away.",
         )
     return paths
 
@@ -311,7 +311,7 @@ def data_files(folder: Path) -> list[Path]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
-        raise DataError(f"{folder}: it cannot be read ({reason_of(error)})") from None
+        raise DataError(f"{folder}: cannot be read ({reason_of(error)})") from None
     names = {entry.name for entry in entries}
     if SUCCESS not in names and names.intersection(_UNFINISHED):
         raise incomplete_folder_error(str(folder))
@@ -319,12 +319,12 @@ def data_files(folder: Path) -> list[Path]:
     for entry in parts:
         if entry.is_dir():
             raise DataError(
-                f"{folder}: there is a folder in it, {entry.name!r}",
-                remedy="Part files lie beside each other: folders by value (year=2020) are not "
-                "read, since the value is in no file.",
+                f"{folder}: contains a folder, {entry.name!r}",
+                remedy="Put all part files into one folder: partitions by value (year=2020) are "
+                "not read, since the value is in no file.",
             )
     if not parts:
-        raise DataError(f"{folder}: there is no part file in it", remedy="Check the path.")
+        raise DataError(f"{folder}: contains no part files", remedy="Check the path.")
     return [folder / entry.name for entry in parts]
 
 
@@ -338,8 +338,8 @@ def open_location(
 ) -> RowSource:
     """Open a file, or the part files of a folder, to read rows in blocks.
 
-    Part files are written alike: what is found of the first holds for all of them, and each has
-    the columns of the first. One without rows is fine, as long as others have some.
+    Part files share one dialect and one list of columns, those of the first. A part file may be
+    empty, as long as another has rows.
     """
     paths = part_files(location) if location.is_dir() else [location]
     first = open_rows(
@@ -378,10 +378,10 @@ def open_location(
 
 
 def incomplete_folder_error(location: str) -> DataError:
-    """Return the error for a folder without the mark that all of it is there."""
+    """Return the error for a folder without the marker that it is complete."""
     return DataError(
-        f"{location}: the folder is not whole: there is no {SUCCESS} in it",
-        remedy="Whoever wrote it did not finish: write it again.",
+        f"{location}: the folder is incomplete: it contains no {SUCCESS}",
+        remedy="Its writer did not finish: write it again.",
     )
 
 
@@ -392,11 +392,11 @@ def different_columns_error(
     if schema.names == expected.names:
         pairs = enumerate(zip(schema.types, expected.types, strict=True), 1)
         number = next(number for number, (kind, other) in pairs if kind != other)
-        what = f"column {number} has another type than in {first}"
+        what = f"the type of column {number} differs from {first}"
     elif len(schema) != len(expected):
-        what = f"it has {len(schema):,} columns, and {first} has {len(expected):,}"
+        what = f"has {len(schema):,} columns, and {first} has {len(expected):,}"
     else:
-        what = f"its columns are called otherwise than those of {first}"
+        what = f"the names of its columns differ from those of {first}"
     return DataError(f"{name}: {what}", remedy="Write all part files with the same columns.")
 
 

@@ -1,7 +1,7 @@
-"""How a text file is written: its records, its delimiter, and whether it names its columns.
+"""Detect how a text file is written: its records, its delimiter, and whether it has a header.
 
-What cannot be told for sure is an error that asks for the flag that states it: a header taken for
-a person, or a person for a header, would go unnoticed until it does harm.
+What is ambiguous is an error that asks for the flag that states it: a header taken for a person,
+or a person for a header, would go unnoticed until it does harm.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from incrowd.errors import DataError
 from incrowd.tables.column_types import ISO_DATE, NUMBER
 
 DELIMITERS = (",", ";", "\t", "|")
-"""The delimiters that are found; any other single ASCII character can be stated."""
+"""The delimiters that are detected; any other single ASCII character can be stated."""
 
 MAX_COLUMNS = 10_000
 """The most columns that a table may have."""
@@ -28,7 +28,7 @@ DELIMITER_NAMES = {
     "pipe": "|",
     "space": " ",
 }
-"""Words for delimiters that are hard to type in a shell."""
+"""Names of delimiters that are hard to type in a shell."""
 
 _QUOTE = b'"'
 _NUMBER_OR_DATE = re.compile(f"{NUMBER}|{ISO_DATE}")
@@ -48,7 +48,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Dialect:
-    """What was found or stated of a text file; ``header_bytes`` lie before its first row."""
+    """How a text file is written, detected or stated; ``header_bytes`` precede its first row."""
 
     delimiter: str
     newline: str
@@ -117,9 +117,9 @@ def sniff(
     missing_values: tuple[str, ...] = (),
     expects_tabs: bool = False,
 ) -> Dialect | None:
-    """Tell how a file is written from its beginning; None if the sample is too short for it.
+    """Detect how a file is written from its beginning; None if the sample is too short for it.
 
-    Raises DataError where the delimiter or the header is in doubt, and for names of columns that
+    Raises DataError where the delimiter or the header is ambiguous, and for names of columns that
     are empty or occur twice.
     """
     lines = sample.splitlines(keepends=True)
@@ -157,9 +157,9 @@ def sniff(
 
 
 def check_names(names: list[str], where: str, *, of_file: bool = False) -> None:
-    """Raise unless every column has a name of its own; names stand in the examples alone.
+    """Raise unless every column has a name of its own.
 
-    (A first line that was taken for a header may be a person's row.)
+    Names appear only in the examples: a first line taken for a header may be a person's row.
     """
     maybe = " Where the first line is data, say --no-header." if of_file else ""
     empty = [number for number, name in enumerate(names, 1) if not name.strip()]
@@ -187,7 +187,7 @@ def unclosed_quote_error(where: str, line: int) -> DataError:
 
 
 def parse_delimiter(stated: str) -> str:
-    """Return the character that a user stated, also by a word such as ``tab``."""
+    """Return the character that a user stated, possibly by a name such as ``tab``."""
     delimiter = DELIMITER_NAMES.get(stated.lower(), stated)
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
         raise DataError(
@@ -213,7 +213,7 @@ def _complete_records(lines: list[bytes], delimiter: str, is_whole: bool) -> Ite
 def _detect_delimiter(
     lines: list[bytes], is_whole: bool, where: str, expects_tabs: bool
 ) -> str | None:
-    """Find the delimiter by which all rows have one number of cells, and at least two."""
+    """Return the delimiter that gives all rows the same number of cells, at least two."""
     widths_by: dict[str, list[int]] = {}
     for delimiter in DELIMITERS:
         found = [
@@ -227,13 +227,13 @@ def _detect_delimiter(
     if expects_tabs and widths_by["\t"][0] > 1:
         return "\t"
     agreeing = [by for by, widths in widths_by.items() if min(widths) == max(widths) > 1]
-    if not agreeing:  # some rows are ragged: the delimiter is what most rows and the first obey
+    if not agreeing:  # some rows are ragged: take what splits most rows like the first
         agreeing = [
             by
             for by, widths in widths_by.items()
             if widths[0] > 1 and 2 * widths.count(widths[0]) >= len(widths)
         ]
-    if not agreeing:  # or what nearly all rows below the first obey: lines stand above the header
+    if not agreeing:  # or what splits nearly all rows alike: there are lines above the header
         agreeing = [
             by
             for by, widths in widths_by.items()
@@ -244,7 +244,7 @@ def _detect_delimiter(
     if agreeing or any(widths[0] > 1 for widths in widths_by.values()):
         could_be = [by for by in DELIMITERS if by in agreeing or widths_by[by][0] > 1]
         raise DataError(
-            f"{where}: the delimiter is in doubt; it could be "
+            f"{where}: the delimiter is ambiguous; it could be "
             + " or ".join("a tab" if by == "\t" else f"'{by}'" for by in could_be),
             remedy="State it with --delimiter.",
         )
@@ -254,10 +254,10 @@ def _detect_delimiter(
 def _has_header(
     top: list[str], below: list[Record], where: str, missing_values: tuple[str, ...]
 ) -> bool:
-    """Tell whether the first line names the columns, or ask.
+    """Return whether the first line names the columns; raise where it is ambiguous.
 
-    It does if a word stands above a column of numbers. Without that proof, a number in it is a
-    doubt, and so is a word that occurs again below it; both together prove that it is data.
+    It does if a word is above a column of numbers. Without that proof, a number in it is a reason
+    to doubt, and so is a word that occurs again below it; both together prove that it is data.
     """
     missing = {"", *missing_values}
     columns: list[set[str]] = [set() for _ in top]

@@ -42,9 +42,9 @@ SUFFIXES = {
 
 
 def format_by_suffix(path: Path) -> Format:
-    """Return what a file's name says of it: kind, compression, and tabs for .tsv.
+    """Return the format by a file's extension: kind, compression, and tabs for .tsv.
 
-    Case does not matter. Raises DataError for a name that ends in nothing known.
+    Case does not matter. Raises DataError for an unknown extension.
     """
     suffixes = [suffix.lower() for suffix in path.suffixes]
     compression = COMPRESSIONS.get(suffixes[-1], "") if suffixes else ""
@@ -54,7 +54,7 @@ def format_by_suffix(path: Path) -> Format:
     if known is None:
         ending = f"ends in {suffixes[-1]!r}" if suffixes else "has no ending"
         raise DataError(
-            f"{path}: the name {ending}, which tells no kind of table",
+            f"{path}: the name {ending}, which is not a known table format",
             remedy=f"Known are {', '.join(SUFFIXES)}; .csv, .tsv and .txt may be followed by "
             ".gz or .zst. Export a spreadsheet as CSV (UTF-8).",
         )
@@ -67,7 +67,7 @@ def format_by_suffix(path: Path) -> Format:
 
 
 def suffix_of(stored: Format) -> str:
-    """Return the ending by which the name of a file tells that it is stored so."""
+    """Return the file extension of a format."""
     like = Format(
         stored.kind,
         delimiter="\t" if stored.kind == "csv" and stored.delimiter == "\t" else ",",

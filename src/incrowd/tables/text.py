@@ -1,8 +1,8 @@
-"""Text files as tables: every cell exactly as it stands, every fault with its line.
+"""Read text files as tables: every cell unchanged, every fault with its line.
 
-The file passes once through a stream that unpacks it, checks its encoding and hands on UTF-8; the
-rows are cut by pyarrow. Only when a file is refused is it read again, slowly, to say where and
-why. Lines count from 1 as an editor shows them.
+The file passes once through a stream that decompresses it, checks its encoding and yields UTF-8;
+pyarrow parses the rows. Only a file that is refused is read again, slowly, to say where and why.
+Lines are counted from 1, as an editor shows them.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from incrowd.tables.table import Format
 MAX_CELL_BYTES = 1 << 20
 """The longest cell, in bytes of UTF-8."""
 
-_SAMPLE_BYTES = 1 << 17  # what the dialect is found from
+_SAMPLE_BYTES = 1 << 17  # what the dialect is detected from
 _LARGEST_SAMPLE = 1 << 28  # by then the first two rows must be complete
-_BLOCK_BYTES = (1 << 22, 1 << 26, 1 << 30)  # a row must fit a block: larger ones on demand
-_GUARD = b"guard"  # each cell of a row of ours before the file's first and behind its last one
+_BLOCK_BYTES = (1 << 22, 1 << 26, 1 << 30)  # a row must fit into a block: larger ones on demand
+_GUARD = b"guard"  # the cells of a row added before the file's first row and after its last one
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
@@ -49,7 +49,7 @@ def detect_text_format(
     missing_values: tuple[str, ...],
     expects_tabs: bool,
 ) -> tuple[Dialect, Format]:
-    """Find out how a text file is written, from its beginning."""
+    """Detect how a text file is written, from its beginning."""
     stated = parse_delimiter(delimiter) if delimiter is not None else None
     with open_stream(path, encoding) as stream:
         dialect = _detect_dialect(stream, str(path), stated, header, missing_values, expects_tabs)
@@ -67,9 +67,9 @@ def detect_text_format(
 def read_text_blocks(path: Path, encoding: str | None, dialect: Dialect) -> Iterator[pa.Table]:
     """Yield the rows of a text file a few megabytes at a time.
 
-    All columns are strings, an empty cell is null, nothing is trimmed or guessed. A blank line is
-    no row, except in a file of one column, where it is a missing value. What is wrong with the
-    file may show after its first rows were handed on.
+    All columns are strings, an empty cell is null, nothing is trimmed or converted. A blank line
+    is skipped, except in a file of one column, where it is a missing value. A fault may be found
+    after the first rows were yielded.
     """
     where = str(path)
     long_cells = LongCells(where)
@@ -80,10 +80,10 @@ def read_text_blocks(path: Path, encoding: str | None, dialect: Dialect) -> Iter
             try:
                 for table in _parse(stream, dialect, block_bytes):
                     n_seen += table.num_rows
-                    if n_seen > n_given:  # others were handed on in smaller blocks already
+                    if n_seen > n_given:  # others were yielded in smaller blocks already
                         table = table.slice(max(0, table.num_rows - (n_seen - n_given)))
                         n_given = n_seen
-                        long_cells.look(table)
+                        long_cells.check(table)
                         yield table
             except _UnparsedError:
                 pass
@@ -91,7 +91,7 @@ def read_text_blocks(path: Path, encoding: str | None, dialect: Dialect) -> Iter
                 long_cells.refuse()
                 return
         _explain(path, encoding, dialect)
-    raise DataError(f"{where}: its rows cannot be told apart", remedy="Is a row longer than 1 GiB?")
+    raise DataError(f"{where}: its rows cannot be parsed", remedy="Is a row longer than 1 GiB?")
 
 
 def _detect_dialect(
@@ -121,15 +121,15 @@ def _detect_dialect(
         n_bytes *= 16
     raise DataError(
         f"{where}: the first two rows do not end within {_LARGEST_SAMPLE >> 20} MiB",
-        remedy="Is a quoted value never closed, or is it no table?",
+        remedy="Is a quoted value never closed, or is it not a table?",
     )
 
 
 def _parse(stream: TextStream, dialect: Dialect, block_bytes: int) -> Iterator[pa.Table]:
     """Yield the rows; raise _UnparsedError if pyarrow refuses them or a quote is never closed.
 
-    A row of our own goes before them, since pyarrow would cut a byte order mark from the first
-    cell, and one behind them, which an open quote swallows.
+    A guard row goes before them, since pyarrow would strip a byte order mark from the first cell,
+    and one after them, which an unclosed quote would swallow.
     """
     from pyarrow import csv
 
@@ -138,7 +138,7 @@ def _parse(stream: TextStream, dialect: Dialect, block_bytes: int) -> Iterator[p
     stream.last_line = guard
     stream.skip(dialect.header_bytes)
     stream.put_before(guard)
-    held: pa.Table | None = None  # the last rows so far: the guard behind them may be among them
+    held: pa.Table | None = None  # the last rows so far: the guard after them may be among them
     n_guards = 1
     try:
         with csv.open_csv(
@@ -176,7 +176,7 @@ def _parse(stream: TextStream, dialect: Dialect, block_bytes: int) -> Iterator[p
 
 
 class _UnparsedError(Exception):
-    """Rows that cannot be told apart in blocks of the size that was tried."""
+    """Rows that cannot be parsed in blocks of the size that was tried."""
 
 
 class LongCells:
@@ -187,7 +187,7 @@ class LongCells:
         self._n_rows = 0
         self._found: dict[int, tuple[int, int, str]] = {}  # by column: cells, first row, name
 
-    def look(self, table: pa.Table) -> None:
+    def check(self, table: pa.Table) -> None:
         """Count them in the next rows."""
         for number, name in enumerate(table.column_names, 1):
             column = table.column(number - 1)
@@ -203,12 +203,12 @@ class LongCells:
         self._n_rows += table.num_rows
 
     def refuse(self) -> None:
-        """Raise where there was one."""
+        """Raise if any cell was too long."""
         for number, (n_cells, first, name) in sorted(self._found.items()):
             raise DataError(
                 f"{self._where}: column {number} has {n_cells:,} cells longer than "
                 f"{MAX_CELL_BYTES >> 20} MiB (first in row {first:,})",
-                remedy="Cells that long are no values of a table; is a quote missing?",
+                remedy="A cell that long is hardly a value; is a quote missing?",
                 examples=[name],
             )
 
@@ -217,10 +217,10 @@ class LongCells:
 
 
 class TextStream(io.RawIOBase):
-    """A text file as checked UTF-8 bytes, unpacked, without its byte order mark.
+    """A text file as checked UTF-8 bytes, decompressed, without its byte order mark.
 
-    Raises DataError with the line where bytes do not decode or are NUL, and where the packed
-    file is damaged. The last line always ends; behind it comes ``last_line``, if there is one.
+    Raises DataError with the line where bytes do not decode or are NUL, and where the compressed
+    file is corrupt. The last line always ends in a newline; ``last_line`` follows, if not empty.
     """
 
     def __init__(self, source: Any, where: str, compression: str, encoding: str | None) -> None:
@@ -228,7 +228,7 @@ class TextStream(io.RawIOBase):
         self.compression = compression
         self.last_line = b""
         self._source = source
-        head = self._unpacked(1 << 16)
+        head = self._read_source(1 << 16)
         self.encoding, n_marks = _resolve_encoding(head, encoding, where)
         self._unchecked = head[n_marks:]
         self._decoder = codecs.getincrementaldecoder(self.encoding)("strict")
@@ -244,18 +244,18 @@ class TextStream(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         """Return up to ``size`` bytes of UTF-8; none at the end."""
         while not self._is_ended and (size < 0 or len(self._ready) < size):
-            self._ready += self._checked(max(size - len(self._ready), 1 << 16))
+            self._ready += self._read_checked(max(size - len(self._ready), 1 << 16))
         taken = self._ready if size < 0 else self._ready[:size]
         self._ready = self._ready[len(taken) :]
         return taken
 
     def peek(self, size: int) -> tuple[bytes, bool]:
-        """Return up to ``size`` bytes without taking them, and whether they are the whole."""
+        """Return up to ``size`` bytes without consuming them, and whether that is everything."""
         self._ready = self.read(size) + self._ready
         return self._ready[:size], self._is_ended and len(self._ready) <= size
 
     def skip(self, size: int) -> None:
-        """Pass over what comes next."""
+        """Skip the next bytes."""
         while size > 0 and (passed := self.read(min(size, 1 << 24))):
             size -= len(passed)
 
@@ -273,9 +273,9 @@ class TextStream(io.RawIOBase):
         if rest:
             yield rest
 
-    def _checked(self, size: int) -> bytes:
+    def _read_checked(self, size: int) -> bytes:
         """Return the next piece as UTF-8, or the last line when the file has ended."""
-        raw = self._unchecked or self._unpacked(size)
+        raw = self._unchecked or self._read_source(size)
         self._unchecked = b""
         try:
             if self.encoding == "utf-8" and raw.isascii() and not self._decoder.getstate()[0]:
@@ -295,15 +295,15 @@ class TextStream(io.RawIOBase):
             text += self.last_line
         return text
 
-    def _unpacked(self, size: int) -> bytes:
+    def _read_source(self, size: int) -> bytes:
         try:
             return bytes(self._source.read(size))
         except (OSError, pa.ArrowException) as error:
             if isinstance(error, OSError) and error.errno:
                 raise
             raise DataError(
-                f"{self.where}: the .{self.compression} file is damaged or cut off",
-                remedy="Unpack it by hand to see how far it goes, or fetch it again.",
+                f"{self.where}: not a valid .{self.compression} file (corrupt or truncated)",
+                remedy="Decompress it by hand to see how far it goes, or fetch it again.",
             ) from None
 
     def _undecodable(self, error: UnicodeDecodeError) -> DataError:
@@ -316,7 +316,7 @@ class TextStream(io.RawIOBase):
         could_be_western = True
         while rest and could_be_western and self.encoding == "utf-8":
             could_be_western = not any(byte in _NOT_IN_WINDOWS_1252 for byte in set(rest))
-            rest = self._unpacked(1 << 20)
+            rest = self._read_source(1 << 20)
         if self.encoding == "utf-8" and could_be_western:
             remedy = "It decodes as windows-1252 (Western European): --encoding windows-1252."
         return DataError(f"{self.where}: line {line:,} is not {self.encoding}", remedy=remedy)
@@ -336,17 +336,17 @@ def _count_line_ends(text: bytes) -> int:
 
 
 def _resolve_encoding(head: bytes, stated: str | None, where: str) -> tuple[str, int]:
-    """Return what the byte order mark says, what was stated or UTF-8, and the mark's length."""
+    """Return the encoding (byte order mark, else stated, else UTF-8) and the mark's length."""
     marks = [(name, len(mark)) for mark, name in _BYTE_ORDER_MARKS if head.startswith(mark)]
     marked, n_marks = marks[0] if marks else ("", 0)
     if stated is None:
         return marked or "utf-8", n_marks
     try:
         name = codecs.lookup(stated).name
-        "".encode(name)  # a codec such as base64 is none of text
+        "".encode(name)  # a codec such as base64 is not a text encoding
     except (LookupError, ValueError):
         raise DataError(
-            f"there is no text encoding called {stated!r}",
+            f"unknown text encoding {stated!r}",
             remedy="Common ones are utf-8, windows-1252, iso-8859-15 and utf-16.",
         ) from None
     name = name.removesuffix("-sig")
@@ -357,7 +357,7 @@ def _resolve_encoding(head: bytes, stated: str | None, where: str) -> tuple[str,
         )
     if not marked and name in ("utf-16", "utf-32"):
         raise DataError(
-            f"{where}: there is no byte order mark, so {name} can be read in two ways",
+            f"{where}: without a byte order mark, {name} can be read in two ways",
             remedy=f"State --encoding {name}-le (usual) or {name}-be.",
         )
     return marked or name, n_marks
@@ -365,7 +365,7 @@ def _resolve_encoding(head: bytes, stated: str | None, where: str) -> tuple[str,
 
 @contextmanager
 def open_stream(path: Path, encoding: str | None) -> Iterator[TextStream]:
-    """Open a text file, packed or not, as a stream of UTF-8."""
+    """Open a text file, compressed or not, as a stream of UTF-8."""
     with path.open("rb") as file:
         head = file.read(4)
         file.seek(0)
@@ -378,7 +378,7 @@ def open_stream(path: Path, encoding: str | None) -> Iterator[TextStream]:
         yield TextStream(source, str(path), compression, encoding)
 
 
-# ── what is wrong with it ───────────────────────────────────────────────────────────────────
+# ── explaining what is wrong ───────────────────────────────────────────────────────────────────
 
 
 def _explain(path: Path, encoding: str | None, dialect: Dialect) -> None:
@@ -399,7 +399,7 @@ def _explain(path: Path, encoding: str | None, dialect: Dialect) -> None:
                 raise DataError(
                     f"{where}: the row that begins on line {record.line:,} has a cell of "
                     f"{longest:,} bytes, and the longest may be {MAX_CELL_BYTES:,}",
-                    remedy="Cells that long are no values of a table; is a quote missing?",
+                    remedy="A cell that long is hardly a value; is a quote missing?",
                 )
             n_cells = len(record.cells)
             if n_cells != n_columns:

@@ -85,11 +85,11 @@ def listed(session: Any, location: str) -> list[Part]:
     except Exception as error:
         if "PATH_NOT_FOUND" not in str(error):
             raise
-        raise DataError(f"{location}: there is no such file", remedy="Check the address.") from None
+        raise DataError(f"{location}: no such file", remedy="Check the address.") from None
     parts = sorted((Part(row.path, row.length) for row in rows), key=lambda part: part.address)
     top = PurePosixPath(location)
     if not parts:
-        raise DataError(f"{location}: there is no part file in it", remedy="Check the path.")
+        raise DataError(f"{location}: contains no part files", remedy="Check the path.")
     if len(parts) > 1 or PurePosixPath(parts[0].address).name != top.name:
         n_levels = len(_levels(location))
         names = [_levels(part.address)[n_levels:] for part in parts]
@@ -102,7 +102,7 @@ def _refuse_names(location: str, names: list[tuple[str, ...]]) -> None:
     inner = next((name for name in names if len(name) > 1), None)
     if inner:
         raise DataError(
-            f"{location}: there is a folder in it, {inner[0]!r}",
+            f"{location}: contains a folder, {inner[0]!r}",
             remedy="Part files lie beside each other: folders by value (year=2020) are not "
             "read, since the value is in no file.",
         )
@@ -110,7 +110,7 @@ def _refuse_names(location: str, names: list[tuple[str, ...]]) -> None:
     if len(kinds) > 1:
         first, second = sorted(kinds.values())[:2]
         raise DataError(
-            f"{location}: its part files are not of one kind ({first}, {second})",
+            f"{location}: its part files have different formats ({first}, {second})",
             remedy="Read files of one kind: move the others away.",
         )
 
@@ -163,7 +163,7 @@ def parquet_schema(part: Part, tail_of: Callable[[Part, int], bytes]) -> pa.Sche
 def damaged(where: str) -> DataError:
     """Return the error for a Parquet file that cannot be read."""
     return DataError(
-        f"{where}: it is no Parquet file, or it is damaged or cut off",
+        f"{where}: not a valid Parquet file (corrupt or truncated)",
         remedy="Write it again, or fetch it again.",
     )
 

@@ -110,7 +110,7 @@ def told_error(error: BaseException) -> IncrowdError:
         )
     if file:
         return DataError(
-            f"{PurePath(file[1]).name}: it is no Parquet file, or it is damaged or cut off",
+            f"{PurePath(file[1]).name}: not a valid Parquet file (corrupt or truncated)",
             remedy="Write it again, or fetch it again.",
         )
     for sign, what, remedy in _KNOWN:
