@@ -175,7 +175,7 @@ def test_a_folder_of_parquet_files(spread_engine, tmp_path):
 REFUSED_FOLDERS = {
     "no _SUCCESS": ({"part-0.csv": b"a,b\n1,2\n", "_manifest.json": b"{}"}, "in: .*incomplete"),
     "no part": ({"_SUCCESS": b""}, "in: contains no part file"),
-    "no row": ({"part-0.csv": b"a,b\n", "part-1.csv": b"a,b\n"}, "in: there is a header and no"),
+    "no row": ({"part-0.csv": b"a,b\n", "part-1.csv": b"a,b\n"}, "in: a header and no"),
     "two kinds": ({"part-0.csv": b"a,b\n1,2\n", "part-1.parquet": b"PAR1"}, "different formats"),
     "other names": (
         {"part-0.csv": b"a,b\n1,2\n", "part-1.csv": b"a,c\n1,2\n"},
@@ -183,7 +183,7 @@ REFUSED_FOLDERS = {
     ),
     "more columns": (
         {"part-0.csv": b"a,b\n1,2\n", "part-1.csv": b"a,b,c\n1,2,3\n"},
-        "part-1.csv: it has 3 columns, and part-0.csv has 2",
+        "part-1.csv: has 3 columns, and part-0.csv has 2",
     ),
     "damaged text": (
         {"part-0.csv": b"a,b\n1,2\n", "part-1.csv": b"a,b\n1,2\n1\n"},
@@ -378,7 +378,7 @@ def test_nothing_but_a_release_is_replaced(spread_engine, tmp_path):
 
 def test_folders_of_this_machine_are_cut_after_so_many_rows(spread_engine, tmp_path, monkeypatch):
     """Neither the number of tasks nor where Spark would cut a sorted table shows in the parts."""
-    for module in ("spark", "disk"):
+    for module in ("spark.engine", "disk.engine"):
         monkeypatch.setattr(f"incrowd.engines.{module}.TABLE_ROWS", 64)
     table = pa.table({"a": [row * 7919 % 200 for row in range(200)], "b": ["x"] * 200})
     with spread_engine.new_folder(str(tmp_path / "out"), force=False) as folder:
