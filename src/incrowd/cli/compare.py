@@ -13,10 +13,15 @@ from incrowd.cli.flags import (
     Bins,
     Bottoms,
     Debug,
+    GuaranteeName,
     Hierarchies,
+    Identifying,
+    Insensitive,
     Person,
     Quasi,
+    Seed,
     Sensitive,
+    Settings,
     ShowValues,
     Tops,
     apply_flags,
@@ -28,7 +33,6 @@ from incrowd.cli.flags import (
 from incrowd.cli.job_flags import FILE_FLAGS, FLAGS, apply_columns, from_here, started
 from incrowd.cli.terminal import progress_bar, results, say
 from incrowd.errors import InputError, JobError
-from incrowd.guarantees.table import SET_GUARANTEES, TABLE_GUARANTEES
 from incrowd.job.documents import NOT_WRITTEN
 from incrowd.job.job import Job
 
@@ -116,31 +120,16 @@ def compare_command(
     ] = False,
     quasi: Quasi = None,
     sensitive: Sensitive = None,
-    insensitive: Annotated[
-        str | None,
-        typer.Option(help="Insensitive columns, released unchanged.", rich_help_panel="Columns"),
-    ] = None,
-    identifying: Annotated[
-        str | None, typer.Option(help="Direct identifiers, removed.", rich_help_panel="Columns")
-    ] = None,
+    insensitive: Insensitive = None,
+    identifying: Identifying = None,
     person: Person = None,
     hierarchy: Hierarchies = None,
     bottom: Bottoms = None,
     top: Tops = None,
     bins: Bins = None,
-    guarantee: Annotated[
-        str | None,
-        typer.Option(
-            help=f"The promise of a table: {', '.join(TABLE_GUARANTEES)}; of sets: "
-            f"{', '.join(SET_GUARANTEES)}.",
-            rich_help_panel="Guarantee",
-        ),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Random seed; default 0.")] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Any field of the job: engine.threads=2. Several times."),
-    ] = None,
+    guarantee: GuaranteeName = None,
+    seed: Seed = None,
+    settings: Settings = None,
     as_json: AsJson = False,
     show_values: ShowValues = False,  # noqa: ARG001
     debug: Debug = False,  # noqa: ARG001

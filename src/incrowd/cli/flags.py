@@ -12,6 +12,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import typer
 
 from incrowd.errors import JobError
+from incrowd.guarantees.table import SET_GUARANTEES, TABLE_GUARANTEES
 from incrowd.hierarchies.specs import HierarchySpec
 
 Quasi = Annotated[
@@ -23,6 +24,26 @@ Sensitive = Annotated[
     typer.Option(
         "--sensitive", help="Sensitive attributes, comma-separated.", rich_help_panel="Columns"
     ),
+]
+Insensitive = Annotated[
+    str | None,
+    typer.Option(help="Insensitive columns, released unchanged.", rich_help_panel="Columns"),
+]
+Identifying = Annotated[
+    str | None, typer.Option(help="Direct identifiers, removed.", rich_help_panel="Columns")
+]
+GuaranteeName = Annotated[
+    str | None,
+    typer.Option(
+        help=f"Guarantee of tables: {', '.join(TABLE_GUARANTEES)}; of sets and transactions: "
+        f"{', '.join(SET_GUARANTEES)}.",
+        rich_help_panel="Guarantee",
+    ),
+]
+Seed = Annotated[int | None, typer.Option(help="Random seed; default 0.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Any field of the job: method.partitions=4. Repeatable."),
 ]
 Person = Annotated[
     str | None,
@@ -46,7 +67,7 @@ Bottoms = Annotated[
     list[str] | None,
     typer.Option(
         "--bottom",
-        help="COLUMN=NUMBER: numbers below it are shown as one. May be given several times.",
+        help="Bottom coding, COLUMN=NUMBER: smaller numbers are released as one value. Repeatable.",
         rich_help_panel="Columns",
     ),
 ]
@@ -54,7 +75,7 @@ Tops = Annotated[
     list[str] | None,
     typer.Option(
         "--top",
-        help="COLUMN=NUMBER: numbers above it are shown as one. May be given several times.",
+        help="Top coding, COLUMN=NUMBER: larger numbers are released as one value. Repeatable.",
         rich_help_panel="Columns",
     ),
 ]
@@ -73,9 +94,6 @@ ShowValues = Annotated[
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback on errors.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite what is there already.")]
-
-
-# Flags made from the fields of a job's parts, so that help, TOML and flags cannot drift apart.
 
 
 @dataclass(frozen=True)

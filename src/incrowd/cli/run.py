@@ -13,10 +13,15 @@ from incrowd.cli.flags import (
     Bottoms,
     Debug,
     Force,
+    GuaranteeName,
     Hierarchies,
+    Identifying,
+    Insensitive,
     Person,
     Quasi,
+    Seed,
     Sensitive,
+    Settings,
     ShowValues,
     Tops,
     apply_flags,
@@ -27,7 +32,6 @@ from incrowd.cli.flags import (
 from incrowd.cli.job_flags import FILE_FLAGS, FLAGS, apply_columns, from_here, started
 from incrowd.cli.terminal import progress_bar, say
 from incrowd.errors import InputError, unknown
-from incrowd.guarantees.table import SET_GUARANTEES, TABLE_GUARANTEES
 from incrowd.job.job import Job
 from incrowd.methods.table import METHODS
 
@@ -59,26 +63,14 @@ def run_command(
     force: Force = False,
     quasi: Quasi = None,
     sensitive: Sensitive = None,
-    insensitive: Annotated[
-        str | None,
-        typer.Option(help="Insensitive columns, released unchanged.", rich_help_panel="Columns"),
-    ] = None,
-    identifying: Annotated[
-        str | None, typer.Option(help="Direct identifiers, removed.", rich_help_panel="Columns")
-    ] = None,
+    insensitive: Insensitive = None,
+    identifying: Identifying = None,
     person: Person = None,
     hierarchy: Hierarchies = None,
     bottom: Bottoms = None,
     top: Tops = None,
     bins: Bins = None,
-    guarantee: Annotated[
-        str | None,
-        typer.Option(
-            help=f"The promise of a table: {', '.join(TABLE_GUARANTEES)}; of sets: "
-            f"{', '.join(SET_GUARANTEES)}.",
-            rich_help_panel="Guarantee",
-        ),
-    ] = None,
+    guarantee: GuaranteeName = None,
     method: Annotated[
         str | None,
         typer.Option(help=f"The search: {', '.join(METHODS)}.", rich_help_panel="Method"),
@@ -89,11 +81,8 @@ def run_command(
             help="Show DATA as an earlier release was: the folder that run --save-policy made."
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Random seed; default 0.")] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Any field of the job: method.partitions=4. Several times."),
-    ] = None,
+    seed: Seed = None,
+    settings: Settings = None,
     save_job: Annotated[
         Path | None, typer.Option(help="Write the job that reproduces this release.")
     ] = None,
