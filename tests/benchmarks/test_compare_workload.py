@@ -8,7 +8,7 @@ import pytest
 from benchmarks.compare import workload
 from benchmarks.compare.page import COMPARE_DRAWINGS, COMPARE_TABLES
 from incrowd.compare import comparison
-from incrowd.compare.measure import measured
+from incrowd.compare.measure import measure_point
 from incrowd.progress import silent
 
 DATA = os.environ.get("INCROWD_DATA")
@@ -78,7 +78,7 @@ def test_the_drawings_have_a_line_per_method_and_a_panel_per_k():
 def test_adult_is_compared(monkeypatch):
     def here(planned, folder, asked):
         folder.mkdir(mode=0o700)
-        return measured(planned.job, folder, asked)
+        return measure_point(planned.job, folder, asked)
 
     monkeypatch.setattr(comparison, "_in_process", here)
     monkeypatch.setattr(workload, "K", (50,))

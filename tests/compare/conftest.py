@@ -3,7 +3,7 @@
 import pytest
 
 from incrowd.compare import comparison
-from incrowd.compare.measure import measured
+from incrowd.compare.measure import measure_point
 from incrowd.job.job import Job
 from incrowd.samples import write_sample
 
@@ -42,7 +42,7 @@ def here(monkeypatch):
         ran.append(planned.point.key)
         folder.mkdir(mode=0o700)
         assert planned.job.output is None
-        return measured(planned.job, folder, asked)
+        return measure_point(planned.job, folder, asked)
 
     monkeypatch.setattr(comparison, "_in_process", in_this_process)
     return ran

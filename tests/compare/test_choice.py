@@ -1,6 +1,6 @@
 """The front and the recommended point, on points made by hand."""
 
-from incrowd.compare.grid import Measured, Point, front, loss_of, recommended, varying
+from incrowd.compare.grid import Measured, Point, front, loss_of, recommend, varying_fields
 
 HAND_MADE = [
     Measured("a at k 2", 2, 0.10, 5.0),
@@ -25,22 +25,22 @@ def test_equal_points_do_not_beat_each_other():
 
 
 def test_the_largest_k_within_the_knee_is_recommended():
-    choice = recommended(HAND_MADE)  # 0.19 is within 0.10 + 0.1, 0.40 is not
+    choice = recommend(HAND_MADE)  # 0.19 is within 0.10 + 0.1, 0.40 is not
     assert HAND_MADE[choice.place].name == "a at k 10"
     assert "0.1900 against 0.1000" in choice.reason
     assert choice.reason.count(".") == choice.reason.count("0.") + 1  # one sentence
-    assert HAND_MADE[recommended(HAND_MADE, knee=0.05).place].name == "a at k 5"
-    assert HAND_MADE[recommended(HAND_MADE, knee=0.5).place].name == "a at k 50"
-    assert HAND_MADE[recommended(HAND_MADE, knee=0).place].name == "a at k 2"
+    assert HAND_MADE[recommend(HAND_MADE, knee=0.05).place].name == "a at k 5"
+    assert HAND_MADE[recommend(HAND_MADE, knee=0.5).place].name == "a at k 50"
+    assert HAND_MADE[recommend(HAND_MADE, knee=0).place].name == "a at k 2"
 
 
 def test_a_stated_k_bounds_the_choice():
-    choice = recommended(HAND_MADE, at_least_k=20)
+    choice = recommend(HAND_MADE, at_least_k=20)
     assert HAND_MADE[choice.place].name == "a at k 50"
     assert "at least 20" in choice.reason
-    assert HAND_MADE[recommended(HAND_MADE, at_least_k=5).place].name == "a at k 5"
-    assert recommended(HAND_MADE, at_least_k=51) is None
-    assert recommended([]) is None
+    assert HAND_MADE[recommend(HAND_MADE, at_least_k=5).place].name == "a at k 5"
+    assert recommend(HAND_MADE, at_least_k=51) is None
+    assert recommend([]) is None
 
 
 def test_of_equal_losses_the_larger_k_then_the_quicker_counts():
@@ -49,9 +49,9 @@ def test_of_equal_losses_the_larger_k_then_the_quicker_counts():
         Measured("quick", 5, 0.2, 1.0),
         Measured("larger", 9, 0.2, 8.0),
     ]
-    assert points[recommended(points, at_least_k=2).place].name == "larger"
-    assert points[recommended(points[:2], at_least_k=2).place].name == "quick"
-    assert "only k" in recommended(points[:2]).reason
+    assert points[recommend(points, at_least_k=2).place].name == "larger"
+    assert points[recommend(points[:2], at_least_k=2).place].name == "quick"
+    assert "only k" in recommend(points[:2]).reason
 
 
 def test_losses_of_which_more_is_better_are_turned_round():
@@ -67,7 +67,7 @@ def test_points_are_named_by_what_varies():
         Point(2, "cluster", "loss", "auto", 0.0),
         Point(5, "mondrian", "ncp", None, 0.0),
     ]
-    assert varying(points) == ["effort"]
+    assert varying_fields(points) == ["effort"]
     assert points[0].label(["effort"]) == "cluster, effort quick"
     assert points[2].label(["effort"]) == "mondrian"
     assert points[0].key == "k=2 method=cluster metric=loss effort=quick suppression_limit=0.0"

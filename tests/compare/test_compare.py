@@ -9,7 +9,7 @@ from benchmarks.sets.samples import user_lists
 from incrowd.compare import comparison as comparing
 from incrowd.compare.comparison import ONE_ONLY, Comparison, compare
 from incrowd.compare.grid import grid
-from incrowd.compare.measure import Asked
+from incrowd.compare.measure import UtilityRequest
 from incrowd.compare.page import page_of
 from incrowd.errors import InputError, JobError
 from incrowd.flow.run import run
@@ -130,7 +130,7 @@ def test_a_process_ends_as_it_ends(job, tmp_path, monkeypatch):
 
     def answered(program):
         monkeypatch.setattr(comparing.sys, "executable", str(program))
-        return comparing._in_process(planned, tmp_path / "point", Asked())
+        return comparing._in_process(planned, tmp_path / "point", UtilityRequest())
 
     def script(text):
         program = tmp_path / "python"

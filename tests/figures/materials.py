@@ -12,7 +12,7 @@ import pyarrow as pa
 
 import incrowd as ic
 from benchmarks.sets.samples import user_lists
-from incrowd.checking.material import appraised
+from incrowd.checking.material import appraise
 from incrowd.figures.pages import owner_page, public_page
 from incrowd.job.documents import ReleaseOptions
 from incrowd.methods.shared.item_parts import FoundParts, SplitTree
@@ -23,7 +23,7 @@ def release_of(data, job):
     """Return the audit with risk and use, the job as text and the material of a release."""
     told = ic.anonymize(data, job).told
     material = told.material()
-    return appraised(told.audit, material), told.job_text, material
+    return appraise(told.audit, material), told.job_text, material
 
 
 def certificate_of(audit, quasi=(), sensitive=()):

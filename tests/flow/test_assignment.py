@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import incrowd as ic
-from incrowd.flow.assignment import assigned_by_content
+from incrowd.flow.assignment import assign_by_content
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 2), st.integers(3, 5), st.sampled_from("xyz")), min_size=1, max_size=30
@@ -21,7 +21,7 @@ def test_the_same_rows_show_the_same_in_any_order(rows, random):
         before = np.asarray([[rows[row][0] for row in order]], dtype=np.int32)
         after = np.asarray([[rows[row][1] for row in order]], dtype=np.int32)
         others = pa.table({"diagnosis": [rows[row][2] for row in order]})
-        assigned = assigned_by_content(before, after, others)
+        assigned = assign_by_content(before, after, others)
         return Counter(zip(before[0], assigned[0], others.column(0).to_pylist(), strict=True))
 
     order = list(range(len(rows)))
@@ -33,7 +33,7 @@ def test_the_same_rows_show_the_same_in_any_order(rows, random):
 def test_places_are_traded_among_equal_rows_alone(rows):
     before = np.asarray([[row[0] for row in rows]], dtype=np.int32)
     after = np.asarray([[row[1] for row in rows]], dtype=np.int32)
-    assigned = assigned_by_content(before, after, pa.table({"d": [row[2] for row in rows]}))
+    assigned = assign_by_content(before, after, pa.table({"d": [row[2] for row in rows]}))
     assert Counter(zip(before[0], assigned[0], strict=True)) == Counter(
         zip(before[0], after[0], strict=True)
     )
@@ -43,7 +43,7 @@ def test_the_least_content_takes_the_first_place():
     before = np.zeros((1, 3), dtype=np.int32)
     after = np.asarray([[7, 5, 7]], dtype=np.int32)
     others = pa.table({"d": ["b", "c", "a"]})
-    assert assigned_by_content(before, after, others).tolist() == [[7, 7, 5]]
+    assert assign_by_content(before, after, others).tolist() == [[7, 7, 5]]
 
 
 def released(table, order, guarantee):

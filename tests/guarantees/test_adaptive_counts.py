@@ -15,7 +15,7 @@ from incrowd.guarantees.adaptive import posterior as posterior_module
 from incrowd.guarantees.adaptive.compatibility import Bounds, compatible_pairs, count_crowds
 from incrowd.guarantees.adaptive.kernels import enumerate_matchings, scale
 from incrowd.guarantees.adaptive.people import People, distinct_rows
-from incrowd.guarantees.adaptive.posterior import believe, components_of
+from incrowd.guarantees.adaptive.posterior import components_of, compute_posterior
 from oracles.adaptive import (
     closed_form,
     literal_crowds,
@@ -28,7 +28,7 @@ from tiers import examples
 
 def settled(people, **more):
     bounds = Bounds.of(people)
-    return believe(people, bounds, compatible_pairs(people).edges, **more)
+    return compute_posterior(people, bounds, compatible_pairs(people).edges, **more)
 
 
 @examples(150)
@@ -263,6 +263,6 @@ def test_a_walk_tells_who_is_over_though_the_estimate_is_not(monkeypatch):
     person = int(ratio.argmax())
     assert ratio[person] > 1.02
     far = replace(people, k=np.where(ratio > 1.02, 1 / np.sqrt(exact.belief * scaled.belief), 1.0))
-    told = believe(far, Bounds.of(far), compatible_pairs(far).edges, walk_seed=0).figures
+    told = compute_posterior(far, Bounds.of(far), compatible_pairs(far).edges, walk_seed=0).figures
     assert told["walk_n_over"] > 0
     assert settled(people, walk_seed=0).figures["walk_n_over"] == 0

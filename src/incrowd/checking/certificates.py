@@ -20,12 +20,12 @@ from incrowd.guarantees.evidence import Finding
 INSTALL = 'Install it:  pip install "incrowd[sign]"'
 
 
-def signature_of(content: bytes, private_key: Any) -> bytes:
+def sign(content: bytes, private_key: Any) -> bytes:
     """Return the signature of some bytes: 64 raw bytes."""
     return bytes(private_key.sign(content))
 
 
-def is_signed(content: bytes, signature: bytes, public_key: Any) -> bool:
+def verify_signature(content: bytes, signature: bytes, public_key: Any) -> bool:
     """Return whether a signature is of these bytes and by this key."""
     from cryptography.exceptions import InvalidSignature
 
@@ -194,11 +194,11 @@ def two_digits(value: float) -> float:
     return float(f"{value:.2g}")
 
 
-def committed(input_sha256: str, key: bytes) -> str:
+def commit_to(input_sha256: str, key: bytes) -> str:
     """Return the commitment to an input: only who has the key can tell which input it is."""
     return hmac.new(key, input_sha256.encode(), hashlib.sha256).hexdigest()
 
 
-def as_text(certificate: Mapping[str, Any]) -> str:
+def to_text(certificate: Mapping[str, Any]) -> str:
     """Return a certificate as it is written: the bytes that a signature is made of."""
     return json.dumps(certificate, indent=2, ensure_ascii=False, sort_keys=True) + "\n"

@@ -104,7 +104,7 @@ def examine(
     )
     findings += [check_coding(released, name, limits) for name, limits in (codings or {}).items()]
     if measures:
-        findings.append(_measured(evidence, guarantee))
+        findings.append(_report_measures(evidence, guarantee))
     leaks = find_table_leaks(
         released.frame,
         schema.quasi,
@@ -118,7 +118,7 @@ def examine(
     return findings + leaks
 
 
-def _measured(evidence: Evidence, guarantee: TableGuarantee) -> Finding:
+def _report_measures(evidence: Evidence, guarantee: TableGuarantee) -> Finding:
     figures = measure(
         evidence, stars=guarantee.stars, l=int(guarantee.l or 2), joint=guarantee.joint
     )
@@ -133,7 +133,7 @@ def _measured(evidence: Evidence, guarantee: TableGuarantee) -> Finding:
     return Finding("measured", None, "; ".join(words), figures)
 
 
-def released_rows(before: Rows, released: Table, original_row: NDArray[np.int64]) -> Rows:
+def encode_release(before: Rows, released: Table, original_row: NDArray[np.int64]) -> Rows:
     """Return the rows as the released file shows them, in the original's order.
 
     Rows that are not in the file are suppressed: every cell at its root; so are columns that are

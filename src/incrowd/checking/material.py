@@ -77,7 +77,7 @@ Material = TableMaterial | SetMaterial
 # What a document tells of a release besides its promise: its risk, and what it is still good for.
 
 
-def appraised(audit: Audit, material: Material) -> Audit:
+def appraise(audit: Audit, material: Material) -> Audit:
     """Return the audit with the owner's findings of risk, queries and statistics, where told."""
     if material.own is None:
         return audit

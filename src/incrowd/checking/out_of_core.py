@@ -78,7 +78,7 @@ def fingerprint(engine: OutOfCoreEngine, blocks: Blocks, names: Sequence[str]) -
     if not names:
         return Fingerprint(int(engine.count(blocks, []).column(N_ROWS)[0].as_py()), 0)
     of_blocks = engine.collect(
-        engine.map_blocks(engine.select(blocks, list(names)), _hashed, _HASHES)
+        engine.map_blocks(engine.select(blocks, list(names)), _hash_block, _HASHES)
     )
     if len(set(of_blocks.column("by").to_pylist())) > 1:
         raise EngineError(
@@ -165,12 +165,12 @@ def _same_groups(
     n_of_group: NDArray[np.int64],
 ) -> bool:
     """Return whether two lists of groups with their numbers say the same."""
-    found, n_found = _summed(nodes, n_of_line)
-    wanted, n_wanted = _summed(expected, n_of_group)
+    found, n_found = _sum_counts(nodes, n_of_line)
+    wanted, n_wanted = _sum_counts(expected, n_of_group)
     return bool(np.array_equal(found, wanted) and np.array_equal(n_found, n_wanted))
 
 
-def _summed(
+def _sum_counts(
     nodes: NDArray[np.int32], numbers: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return the distinct columns of nodes in sorted order, and the sum of each one's numbers."""
@@ -192,12 +192,12 @@ def _tally(
         np.bincount(nodes, weights=n_of_line, minlength=hierarchy.n_all_nodes).astype(np.int64)
         for nodes, hierarchy in zip(after, hierarchies, strict=True)
     )
-    _, sizes = _summed(after, n_of_line)
+    _, sizes = _sum_counts(after, n_of_line)
     n_rows = int(n_of_line.sum())
     return Tally(hierarchies, tuple(expected.counts_before), counts, sizes, n_rows, 0, k)
 
 
-def _hashed(block: pa.Table) -> pa.Table:
+def _hash_block(block: pa.Table) -> pa.Table:
     """Return the number of rows of a block and the sum of their texts' hashes."""
     import polars as pl
 

@@ -57,7 +57,7 @@ def check_sets(request: Request) -> CheckedSets:
     from incrowd.checking.measurements import measure_sets
 
     started = time.perf_counter()
-    with loaded_sets(request) as evidence:
+    with load_sets(request) as evidence:
         losses: dict[str, float] = {}
         has_key = evidence.original is not None and evidence.original_row is not None
         if has_key and not isinstance(evidence, RuleEvidence):
@@ -81,7 +81,7 @@ def check_sets(request: Request) -> CheckedSets:
 
 
 @contextmanager
-def loaded_sets(request: Request) -> Iterator[SetEvidence]:
+def load_sets(request: Request) -> Iterator[SetEvidence]:
     """Yield released sets with what the owner brings: the original, the key, personal k, rules."""
     memory = request.engine.memory_bytes
     with Workspace(Path(tempfile.gettempdir())) as workspace:

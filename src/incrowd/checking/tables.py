@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.audit import Audit, assemble
-from incrowd.checking.examine import Owner, examine, released_rows
+from incrowd.checking.examine import Owner, encode_release, examine
 from incrowd.checking.material import OwnTable, TableMaterial
 from incrowd.checking.request import Request
 from incrowd.encoding.encode import encode
@@ -24,7 +24,7 @@ from incrowd.hierarchies.builders import hierarchy_for
 from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.hierarchies.tree import Hierarchy
 from incrowd.job.inputs import InputOptions, read_input
-from incrowd.job.preparation import prepared, replace_quasi
+from incrowd.job.preparation import prepare_table, replace_quasi
 from incrowd.tables.frames import frame_hash, from_frame
 from incrowd.tables.read import read_table
 from incrowd.tables.schema import Schema
@@ -52,7 +52,7 @@ class LoadedTable:
         if owner is None or owner.original_row is None:
             return TableMaterial(released, schema)
         before, _ = encode(owner.original, schema.quasi, self.hierarchies, self.request.coding)
-        after = released_rows(before, released, owner.original_row)
+        after = encode_release(before, released, owner.original_row)
         own = OwnTable(owner.original, owner.original_row, before, after, owner.k_of_row)
         return TableMaterial(released, schema, own)
 
@@ -125,7 +125,7 @@ def load_table(request: Request) -> LoadedTable:
         k_of_row = None
         if guarantee.k_rules:
             k_of_row = assign_k(original, guarantee.k, None, guarantee.k_rules)
-        ready = prepared(original, schema, request.bins, hierarchies, is_bit=request.has_bits)
+        ready = prepare_table(original, schema, request.bins, hierarchies, is_bit=request.has_bits)
         schema, hierarchies = ready.schema, dict(ready.hierarchies)
         if request.has_bits:  # bits of values that no row shows are not in the release
             shown = tuple(name for name in schema.quasi if name in released.columns)

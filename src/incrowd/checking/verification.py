@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from incrowd.checking.certificates import FORMAT, KIND, committed, is_signed, read_public_key
+from incrowd.checking.certificates import FORMAT, KIND, commit_to, read_public_key, verify_signature
 from incrowd.checking.check import check_release
 from incrowd.checking.material import Material, SetMaterial
 from incrowd.checking.request import Request
-from incrowd.checking.sets import loaded_sets
+from incrowd.checking.sets import load_sets
 from incrowd.checking.tables import load_table
 from incrowd.engines.folders import hash_of_location, hash_of_release
 from incrowd.errors import InputError, JobError, unknown
@@ -147,7 +147,7 @@ def check_signature(path: Path, public_key: Path | None) -> Finding:
     key = read_public_key(public_key)
     if not signature.exists():
         return Finding("signature", False, "there is no signature beside the certificate")
-    holds = is_signed(path.read_bytes(), signature.read_bytes(), key)
+    holds = verify_signature(path.read_bytes(), signature.read_bytes(), key)
     told = "made by the holder of the key" if holds else "not of this certificate by this key"
     return Finding("signature", holds, told)
 
@@ -170,7 +170,7 @@ def check_input(
             remedy="Give --commitment-key FILE.",
         )
     else:
-        holds = committed(digest, _key(commitment_key)) == certificate["input_commitment"]
+        holds = commit_to(digest, _key(commitment_key)) == certificate["input_commitment"]
     told = "the release was made from this original" if holds else "made from another original"
     return Finding("input", holds, told, is_public=False)
 
@@ -184,7 +184,7 @@ def _key(path: Path) -> bytes:
         ) from None
 
 
-def check_found_again(certificate: dict[str, Any], again: Audit) -> Finding:
+def compare_with_audit(certificate: dict[str, Any], again: Audit) -> Finding:
     """Say whether an audit of the release finds what a certificate says."""
     names = ("holds", "n_rows", "n_groups", "smallest_group", "quasi")
     said = {name: certificate[name] for name in names}
@@ -204,7 +204,9 @@ def check_found_again(certificate: dict[str, Any], again: Audit) -> Finding:
     return Finding("found again", True, "an audit of the release finds what it says", found)
 
 
-def not_checked(certificate: dict[str, Any], again: Audit | None, *, has_original: bool) -> Finding:
+def list_unchecked(
+    certificate: dict[str, Any], again: Audit | None, *, has_original: bool
+) -> Finding:
     """Name what a certificate says that nothing here was held against."""
     checked = (
         [finding.name for finding in again.findings if finding.holds is not None] if again else []
@@ -224,7 +226,7 @@ _CHECKED = (
 )
 
 
-def promise_of(certificate: dict[str, Any], path: Path) -> Guarantee:
+def read_guarantee(certificate: dict[str, Any], path: Path) -> Guarantee:
     """Return the guarantee that a certificate states, refusing one that is none."""
     name, parameters = certificate["guarantee"]["name"], certificate["guarantee"]["parameters"]
     try:
@@ -236,7 +238,7 @@ def promise_of(certificate: dict[str, Any], path: Path) -> Guarantee:
         ) from None
 
 
-def request_of(certificate: dict[str, Any], promise: Guarantee, location: Location) -> Request:
+def make_request(certificate: dict[str, Any], promise: Guarantee, location: Location) -> Request:
     """Return the check of a release for what its certificate promises, as anyone can make it."""
     reading = certificate["reading"]
     return Request(
@@ -255,7 +257,7 @@ def audit_again(certificate: dict[str, Any], promise: Guarantee, location: Locat
     owner_only = why_owner_only(certificate)
     if owner_only:
         raise InputError(owner_only, remedy=_AS_OWNER)
-    request = request_of(certificate, promise, location)
+    request = make_request(certificate, promise, location)
     if promise.shape != TABLES:
         audit = check_release(request).audit
         is_km = promise.name == KmAnonymity.name
@@ -277,10 +279,10 @@ def public_material(
     certificate: dict[str, Any], promise: Guarantee, location: Location
 ) -> Material:
     """Return what the public report of a release is computed from."""
-    request = request_of(certificate, promise, location)
+    request = make_request(certificate, promise, location)
     if promise.shape == TABLES:
         return load_table(request).material()
-    with loaded_sets(replace(request, rules=RuleInput())) as evidence:
+    with load_sets(replace(request, rules=RuleInput())) as evidence:
         return SetMaterial(evidence.released)
 
 

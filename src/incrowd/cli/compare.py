@@ -30,7 +30,13 @@ from incrowd.cli.flags import (
     stated_files,
     with_flags,
 )
-from incrowd.cli.job_flags import FILE_FLAGS, FLAGS, apply_columns, from_here, started
+from incrowd.cli.job_flags import (
+    FILE_FLAGS,
+    FLAGS,
+    apply_columns,
+    read_job_source,
+    resolve_from_here,
+)
 from incrowd.cli.terminal import progress_bar, results, say
 from incrowd.errors import InputError, JobError
 from incrowd.job.documents import NOT_WRITTEN
@@ -149,7 +155,7 @@ def compare_command(
     from incrowd.compare.comparison import compare
     from incrowd.flow.outputs import default_output, files_read, refuse_overwriting
 
-    mapping, base = started(source)
+    mapping, base = read_job_source(source)
     roles = {
         "quasi": quasi,
         "sensitive": sensitive,
@@ -164,7 +170,7 @@ def compare_command(
     stated["costs"] = stated_files(stated["costs"], "--costs", base)
     for name in FILE_FLAGS:
         if isinstance(stated.get(name), str):
-            stated[name] = from_here(stated[name], base)
+            stated[name] = resolve_from_here(stated[name], base)
     methods = split_names(method)
     own = mapping.get("method", {}).get("name")
     is_own = own in methods if methods else own is not None

@@ -46,14 +46,14 @@ ROLE_FLAGS = {
 }
 
 
-def started(source: str, policy: Path | None = None) -> tuple[dict[str, Any], Path]:
+def read_job_source(source: str, policy: Path | None = None) -> tuple[dict[str, Any], Path]:
     """Return the nested tables of a job file, or of a job that names its data alone; its folder.
 
     With a policy they are the policy's, about the data.
     """
     if policy is not None:
         from incrowd.flow.outputs import default_output
-        from incrowd.flow.policies import policy_mapping
+        from incrowd.flow.policies import read_policy
 
         if source.endswith(".toml"):
             raise JobError(
@@ -61,8 +61,11 @@ def started(source: str, policy: Path | None = None) -> tuple[dict[str, Any], Pa
                 remedy="Name the data: incrowd run DATA --policy FOLDER.",
             )
         output = str(default_output(located(source)))
-        files = {"data": from_here(source, policy), "output": from_here(output, policy)}
-        return policy_mapping(policy) | files, policy
+        files = {
+            "data": resolve_from_here(source, policy),
+            "output": resolve_from_here(output, policy),
+        }
+        return read_policy(policy) | files, policy
     if source.endswith(".toml"):
         return read_mapping(Path(source)), Path(source).parent
     return {"data": source}, Path()
@@ -76,7 +79,7 @@ def section(mapping: dict[str, Any], name: str) -> dict[str, Any]:
     return found
 
 
-def from_here(text: str, base: Path) -> str:
+def resolve_from_here(text: str, base: Path) -> str:
     """Return a path that is relative to where the command is run, for a job in another folder."""
     if base == Path() or is_address(text):
         return text

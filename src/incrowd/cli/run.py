@@ -29,7 +29,13 @@ from incrowd.cli.flags import (
     stated_files,
     with_flags,
 )
-from incrowd.cli.job_flags import FILE_FLAGS, FLAGS, apply_columns, from_here, started
+from incrowd.cli.job_flags import (
+    FILE_FLAGS,
+    FLAGS,
+    apply_columns,
+    read_job_source,
+    resolve_from_here,
+)
 from incrowd.cli.terminal import progress_bar, say
 from incrowd.errors import InputError, unknown
 from incrowd.job.job import Job
@@ -110,9 +116,9 @@ def run_command(
     from incrowd.flow.outputs import files_read, files_written, refuse_overwriting
     from incrowd.flow.policies import POLICY
 
-    mapping, base = started(source, policy)
+    mapping, base = read_job_source(source, policy)
     if output is not None:
-        mapping["output"] = from_here(output, base)
+        mapping["output"] = resolve_from_here(output, base)
     roles = {
         "quasi": quasi,
         "sensitive": sensitive,
@@ -129,7 +135,7 @@ def run_command(
     stated["costs"] = stated_files(stated["costs"], "--costs", base)
     for flag in FILE_FLAGS:
         if stated[flag] is not None:
-            stated[flag] = from_here(stated[flag], base)
+            stated[flag] = resolve_from_here(stated[flag], base)
     apply_flags(mapping, FLAGS, stated)
     apply_settings(mapping, settings or [])
     job = Job.from_mapping(mapping, base)

@@ -57,12 +57,12 @@ def verify_command(
     from incrowd.checking.verification import (
         audit_again,
         check_bytes,
-        check_found_again,
         check_input,
         check_signature,
-        not_checked,
-        promise_of,
+        compare_with_audit,
+        list_unchecked,
         read_certificate,
+        read_guarantee,
     )
     from incrowd.cli.terminal import show_verified
     from incrowd.flow.outputs import refuse_overwriting
@@ -73,7 +73,7 @@ def verify_command(
         [report], [released, certificate, beside, public_key, original, commitment_key]
     )
     stated = read_certificate(certificate)
-    promise = promise_of(stated, certificate)
+    promise = read_guarantee(stated, certificate)
     location = located(released)
     signature = check_signature(certificate, public_key)
     findings = [check_bytes(stated, location), signature]
@@ -85,11 +85,11 @@ def verify_command(
     why_not: InputError | None = None
     try:
         again = audit_again(stated, promise, location)
-        findings.append(check_found_again(stated, again))
+        findings.append(compare_with_audit(stated, again))
     except InputError as error:
         why_not = error
         findings.append(Finding("found again", None, f"was not checked: {error.what}"))
-    findings.append(not_checked(stated, again, has_original=original is not None))
+    findings.append(list_unchecked(stated, again, has_original=original is not None))
     holds = all(finding.holds is not False for finding in findings) and stated["holds"]
     if report is not None:
         is_vouched_for = again is not None or signature.holds is True

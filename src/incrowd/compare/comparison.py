@@ -22,8 +22,8 @@ from incrowd.compare.grid import (
     front,
     grid,
     loss_of,
-    recommended,
-    varying,
+    recommend,
+    varying_fields,
 )
 from incrowd.compare.kept import (
     KIND,
@@ -33,7 +33,14 @@ from incrowd.compare.kept import (
     read_results,
     write_results,
 )
-from incrowd.compare.measure import FAILED, INTERNAL, RELEASED, UNFIT, Asked, request_of
+from incrowd.compare.measure import (
+    FAILED,
+    INTERNAL,
+    RELEASED,
+    UNFIT,
+    UtilityRequest,
+    encode_request,
+)
 from incrowd.errors import InputError, JobError
 from incrowd.flow.outputs import files_read, refuse_overwriting
 from incrowd.guarantees.shapes import TABLES
@@ -90,7 +97,7 @@ class Comparison:
     def labels(self) -> list[str]:
         """Return the names of points without their k: method, and what else varies."""
         points = [Point(**result["point"]) for result in self.points]
-        names = varying(points)
+        names = varying_fields(points)
         return [point.label(names) for point in points]
 
     def _measured(self) -> list[Measured]:
@@ -113,7 +120,7 @@ class Comparison:
     @property
     def choice(self) -> Choice | None:
         """The place of the recommended point, and why; None where none can be."""
-        found = recommended(self._measured(), self.at_least_k, self.knee)
+        found = recommend(self._measured(), self.at_least_k, self.knee)
         return None if found is None else Choice(self.released[found.place], found.reason)
 
     @property
@@ -230,7 +237,7 @@ def compare(
     _require_predictable(job, predict)
     by = by or default_loss(job)
     planned = grid(job, ks, methods, metrics, efforts, suppression_limits, by)
-    asked = Asked(n_queries=n_queries, predict=predict, seed=job.seed)
+    asked = UtilityRequest(n_queries=n_queries, predict=predict, seed=job.seed)
     expected = fingerprint(job, asked)
     kept = {} if target is None or force else read_results(target, expected)
     guarantee = {"name": job.guarantee.name, "claim": job.guarantee.claim}
@@ -282,7 +289,7 @@ class _Found:
         )
 
 
-def _measure(found: _Found, asked: Asked, target: Path | None, progress: Progress) -> None:
+def _measure(found: _Found, asked: UtilityRequest, target: Path | None, progress: Progress) -> None:
     """Measure what lacks, and keep each point as soon as it is there."""
     for planned in found.planned:
         if planned.job is None:
@@ -322,7 +329,7 @@ def _result(key: str, point: Point, answer: dict[str, Any], reason: str) -> Resu
     return {"key": key, "point": asdict(point), **answer, "reason": reason}
 
 
-def _in_process(planned: Planned, folder: Path, asked: Asked) -> dict[str, Any]:
+def _in_process(planned: Planned, folder: Path, asked: UtilityRequest) -> dict[str, Any]:
     """Measure a point in a process of its own; its folder is gone afterwards."""
     assert planned.job is not None
     folder.mkdir(mode=0o700)
@@ -332,7 +339,7 @@ def _in_process(planned: Planned, folder: Path, asked: Asked) -> dict[str, Any]:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         ) as process:
             try:
-                text, _ = process.communicate(request_of(planned.job, folder, asked))
+                text, _ = process.communicate(encode_request(planned.job, folder, asked))
             except BaseException:
                 process.send_signal(signal.SIGINT)
                 try:

@@ -52,7 +52,7 @@ def _dominates(one: Measured, other: Measured) -> bool:
     return is_as_good and (one.k, one.loss, one.seconds) != (other.k, other.loss, other.seconds)
 
 
-def recommended(
+def recommend(
     points: Sequence[Measured], at_least_k: int | None = None, knee: float = KNEE
 ) -> Choice | None:
     """Choose a point: of the stated k or more, or else the largest k within the knee.
@@ -183,14 +183,14 @@ def grid(
     limits: list[float | None] = list(suppression_limits) or [None]
     planned: dict[str, Planned] = {}
     for k, name, metric, effort, limit in product(ks, named, searched, worked, limits):
-        one = _planned(job, known[name], k, metric, effort, limit, by)
+        one = _plan_point(job, known[name], k, metric, effort, limit, by)
         planned.setdefault(one.point.key, one)
     if all(one.job is None for one in planned.values()):
         raise JobError(next(one.reason for one in planned.values()), remedy="Change the grid.")
     return list(planned.values())
 
 
-def _planned(
+def _plan_point(
     job: Job,
     kind: type[Any],
     k: int,
@@ -221,12 +221,12 @@ def _planned(
             stated.get("effort"),
             limit if limit is not None or job.shape != TABLES else job.release.suppression_limit,
         )
-        return Planned(point, _with(job, method, k, limit))
+        return Planned(point, _with_settings(job, method, k, limit))
     except JobError as error:
         return Planned(point, None, error.what)
 
 
-def _with(job: Job, method: Any, k: int, limit: float | None) -> Job:
+def _with_settings(job: Job, method: Any, k: int, limit: float | None) -> Job:
     """Return the job with another method, k and budget; nothing but its release is written."""
     kept: dict[str, Any] = {
         item.name: item.default for item in fields(job.release) if item.name in NOT_WRITTEN
@@ -249,7 +249,7 @@ def _has(kind: type[Any], field: str, shape: str) -> bool:
     return any(i.name == field and i.metadata.get("about") in ("", own) for i in fields(kind))
 
 
-def varying(points: Sequence[Point]) -> list[str]:
+def varying_fields(points: Sequence[Point]) -> list[str]:
     """Return the fields besides k and method that are not alike in all points of some method."""
     found = []
     for name in ("metric", "effort", "suppression_limit"):

@@ -17,7 +17,7 @@ from incrowd.version import __version__
 from incrowd.workspace import write_atomically
 
 if TYPE_CHECKING:
-    from incrowd.compare.measure import Asked
+    from incrowd.compare.measure import UtilityRequest
     from incrowd.job.job import Job
 
 
@@ -36,7 +36,7 @@ DIFFERENT = {
 }
 
 
-def fingerprint(job: Job, asked: Asked) -> dict[str, Any]:
+def fingerprint(job: Job, asked: UtilityRequest) -> dict[str, Any]:
     """Return what results are of: data, job, version and what was asked of every release.
 
     What a grid varies is no part of it, nor is where files lie: their contents count.

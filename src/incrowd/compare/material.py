@@ -10,7 +10,7 @@ import numpy as np
 
 from incrowd.checking.material import Material, OwnSets, SetMaterial
 from incrowd.checking.request import Request
-from incrowd.checking.sets import loaded_sets, material_of
+from incrowd.checking.sets import load_sets, material_of
 from incrowd.checking.tables import load_table
 from incrowd.guarantees.shapes import TABLES, TRANSACTIONS
 from incrowd.sets.names import item_names_of
@@ -29,7 +29,7 @@ def release_material(job: Job, released: Path, key: Path) -> Material:
     request = Request.of_job(job, released, original=job.data, key=key)
     if job.shape == TABLES:
         return load_table(request).material()
-    with loaded_sets(replace(request, guarantee=job.guarantee)) as evidence:
+    with load_sets(replace(request, guarantee=job.guarantee)) as evidence:
         material = material_of(evidence)
         if job.shape != TRANSACTIONS:
             return material

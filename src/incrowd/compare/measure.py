@@ -38,7 +38,7 @@ BRIEF = 20
 
 
 @dataclass(frozen=True)
-class Asked:
+class UtilityRequest:
     """What is computed of every release besides its losses."""
 
     n_queries: int = 1_000
@@ -54,10 +54,10 @@ class Asked:
         return Workload(self.n_queries, self.n_predicates, self.selectivity, seed=self.seed)
 
 
-def measured(job: Job, folder: Path, asked: Asked) -> dict[str, Any]:
+def measure_point(job: Job, folder: Path, asked: UtilityRequest) -> dict[str, Any]:
     """Run a job into a private folder; return its figures, or why there is no release."""
     try:
-        return _released(job, folder, asked)
+        return _measure_release(job, folder, asked)
     except InfeasibleError as error:
         return {"status": INFEASIBLE, "reason": f"{error.what}. {error.remedy}".strip()}
     except AuditError as error:
@@ -66,10 +66,10 @@ def measured(job: Job, folder: Path, asked: Asked) -> dict[str, Any]:
         return {"status": UNFIT, "reason": error.what, "remedy": error.remedy}
 
 
-def _released(job: Job, folder: Path, asked: Asked) -> dict[str, Any]:
+def _measure_release(job: Job, folder: Path, asked: UtilityRequest) -> dict[str, Any]:
     from incrowd.flow.run import run
 
-    placed = _placed(job, folder / "release")
+    placed = _place_outputs(job, folder / "release")
     is_here = placed.release.key is not None
     if is_here:
         _compile(placed, folder / "few")
@@ -94,7 +94,7 @@ def _released(job: Job, folder: Path, asked: Asked) -> dict[str, Any]:
         "utility": {},
     }
     if is_here:
-        figures["utility"] = _utility(_repeated(release, placed), folder, asked)
+        figures["utility"] = _utility(_repeat_job(release, placed), folder, asked)
     return figures
 
 
@@ -104,9 +104,9 @@ def _cpu_seconds() -> float:
     return spent.user + spent.system + spent.children_user + spent.children_system
 
 
-def _placed(job: Job, folder: Path) -> Job:
+def _place_outputs(job: Job, folder: Path) -> Job:
     """Return the job with its release, and a key where rows lie here, in the private folder."""
-    from incrowd.flow.outputs import default_output, target_of
+    from incrowd.flow.outputs import default_output, resolve_target
     from incrowd.flow.placement import runs_out_of_core
     from incrowd.tables.locations import is_folder
 
@@ -117,7 +117,7 @@ def _placed(job: Job, folder: Path) -> Job:
     if is_folder(job.data):
         return replace(job, output=f"{folder}/release/" if job.shape == TABLES else output)
     placed = replace(job, output=output)
-    if runs_out_of_core(placed, target_of(placed, False)):
+    if runs_out_of_core(placed, resolve_target(placed, False)):
         return placed
     keys = folder.parent / "key"
     keys.mkdir(mode=0o700, exist_ok=True)
@@ -164,7 +164,7 @@ def _brief(method: Any) -> Any:
     return replace(method, **changes)
 
 
-def _utility(job: Job, folder: Path, asked: Asked) -> dict[str, Any]:
+def _utility(job: Job, folder: Path, asked: UtilityRequest) -> dict[str, Any]:
     from incrowd.measures.utility.queries import queries_finding
     from incrowd.measures.utility.statistics import statistics_finding
 
@@ -194,7 +194,9 @@ def material_of(job: Job) -> Material:
     return release_material(job, Path(str(job.output)), Path(str(job.release.key)))
 
 
-def _learning(job: Job, material: TableMaterial, folder: Path, asked: Asked) -> dict[str, Any]:
+def _learning(
+    job: Job, material: TableMaterial, folder: Path, asked: UtilityRequest
+) -> dict[str, Any]:
     """Hold rows back, anonymize the others alone, and learn from that release.
 
     Where columns are released as bits, rows are held back from learning alone.
@@ -213,14 +215,14 @@ def _learning(job: Job, material: TableMaterial, folder: Path, asked: Asked) -> 
     part.mkdir(mode=0o700)
     rest = part / ("rest" + "".join(Path(str(job.output)).suffixes))
     write_table(table.frame.filter(~is_held), rest, table.format)
-    placed = _placed(_with_key(replace(job, data=rest), None), part / "release")
-    repeated = _repeated(run(placed), placed)
+    placed = _place_outputs(_with_key(replace(job, data=rest), None), part / "release")
+    repeated = _repeat_job(run(placed), placed)
     held_back = replace(table, frame=table.frame.filter(is_held))
     of_rest: Any = material_of(repeated)
     return learning_finding(of_rest, target, seed=asked.seed, held_back=held_back).figures
 
 
-def _repeated(release: Release, placed: Job) -> Job:
+def _repeat_job(release: Release, placed: Job) -> Job:
     """Return the job that repeats a release, with its release and key where they lie."""
     settled = replace(release.job or placed, output=placed.output)
     return _with_key(settled, placed.release.key)
@@ -231,7 +233,7 @@ def _with_key(job: Job, key: str | None) -> Job:
     return replace(job, **changes)
 
 
-def request_of(job: Job, folder: Path, asked: Asked) -> str:
+def encode_request(job: Job, folder: Path, asked: UtilityRequest) -> str:
     """Return what the process of a point is told."""
     stated = {"job": job.to_mapping(), "folder": str(folder), "asked": asdict(asked)}
     return json.dumps(stated)
@@ -243,7 +245,7 @@ def _main() -> None:
     request = json.load(sys.stdin)
     job = Job.from_mapping(request["job"])
     try:
-        answer = measured(job, Path(request["folder"]), Asked(**request["asked"]))
+        answer = measure_point(job, Path(request["folder"]), UtilityRequest(**request["asked"]))
     except KeyboardInterrupt:
         return
     except Exception as error:

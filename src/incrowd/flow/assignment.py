@@ -23,7 +23,7 @@ from incrowd.methods.shared.fragments import Fragments
 from incrowd.tables.column_types import labels_of
 
 
-def assigned_by_content(
+def assign_by_content(
     before: NDArray[np.int32], after: NDArray[np.int32], others: pa.Table
 ) -> NDArray[np.int32]:
     """Return ``after[column, row]`` with places traded among rows that are equal before.
@@ -95,12 +95,12 @@ class Lookup:
         key = np.zeros(nodes.shape[1], dtype=np.int64)
         for column, size, prefix in zip(nodes, self.n_nodes, self.prefixes, strict=True):
             if prefix is not None:
-                key = _found(prefix, key)
+                key = _find_positions(prefix, key)
             key = key * size + column
-        return self.places[_found(self.keys, key)]
+        return self.places[_find_positions(self.keys, key)]
 
 
-def _found(known: NDArray[np.int64], asked: NDArray[np.int64]) -> NDArray[np.int64]:
+def _find_positions(known: NDArray[np.int64], asked: NDArray[np.int64]) -> NDArray[np.int64]:
     place = np.minimum(np.searchsorted(known, asked), max(0, len(known) - 1))
     if len(asked) and (not len(known) or not np.array_equal(known[place], asked)):
         raise EngineError(
@@ -136,7 +136,7 @@ class DistinctRows:
         ]
 
 
-def distinct_rows(engine: Engine, blocks: Blocks, job: Job, where: str) -> DistinctRows:
+def count_distinct_rows(engine: Engine, blocks: Blocks, job: Job, where: str) -> DistinctRows:
     """Count a table's values and distinct rows on its engine; encode those here.
 
     Raises as reading and encoding a table does.
@@ -298,7 +298,7 @@ class ShowParts:
         place = made.lookup.find(before)
         after = made.nodes[:, self._fragments(made, place)]
         others = block.select([name for name in block.column_names if name not in made.names])
-        return made.shown(block, assigned_by_content(before, after, others))
+        return made.shown(block, assign_by_content(before, after, others))
 
     @staticmethod
     def _fragments(made: Generalization, place: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -317,7 +317,7 @@ class ShowParts:
         return fragment
 
 
-def released_blocks(
+def generalize_blocks(
     engine: OutOfCoreEngine,
     blocks: Blocks,
     published: list[str],

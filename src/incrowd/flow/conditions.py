@@ -23,7 +23,7 @@ from incrowd.tables.column_types import parse_numbers
 from incrowd.tables.table import Table
 
 
-def conditions_of(
+def derive_conditions(
     job: Job, table: Table, sensitive_hierarchies: dict[str, Hierarchy]
 ) -> Conditions:
     """Translate the job's guarantee into arrays over the table's rows."""
@@ -39,15 +39,15 @@ def conditions_of(
         k_of_row=assign_k(table, guarantee.k, guarantee.k_column, guarantee.k_rules)
         if guarantee.k_column or guarantee.k_rules
         else None,
-        person_of_row=person_numbers(table, schema.person) if schema.person else None,
+        person_of_row=number_people(table, schema.person) if schema.person else None,
         sensitive=sensitive,
-        n_suppressible=suppressible(job.release.suppression_limit, table.n_rows),
+        n_suppressible=count_suppressible(job.release.suppression_limit, table.n_rows),
         is_belief_bound=isinstance(guarantee, AdaptiveAnonymity)
         and guarantee.posterior == "refuse",
     )
 
 
-def suppressible(limit: float, n_rows: int) -> int:
+def count_suppressible(limit: float, n_rows: int) -> int:
     """Return how many rows a share of them is, rounded down; 0.29 of 100 is 29."""
     return int(Fraction(repr(float(limit))) * n_rows)
 
@@ -70,7 +70,7 @@ def refuse_infeasible(job: Job, conditions: Conditions, n_rows: int) -> None:
     )
 
 
-def person_numbers(table: Table, column: str) -> NDArray[np.int32]:
+def number_people(table: Table, column: str) -> NDArray[np.int32]:
     """Return a number per row that tells people apart; a row without a person is an error."""
     people = encode_labels(table.frame.column(column), table.missing_values)
     if people.has_missing:

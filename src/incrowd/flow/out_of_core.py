@@ -27,8 +27,8 @@ from incrowd.flow.adapter import Candidate, Checked
 from incrowd.flow.assignment import (
     DistinctRows,
     Generalization,
-    distinct_rows,
-    released_blocks,
+    count_distinct_rows,
+    generalize_blocks,
 )
 from incrowd.flow.outputs import Target
 from incrowd.flow.publication import Publication
@@ -114,7 +114,7 @@ class OutOfCoreAdapter:
             ),
             original.where,
         )
-        distinct = distinct_rows(engine, original.blocks, job, original.where)
+        distinct = count_distinct_rows(engine, original.blocks, job, original.where)
         self.guarantee.refuse_infeasible(distinct.n_all)
         notes = (*notes_on_removed(job, columns), *distinct.notes)
         return EncodedRows(original.blocks, distinct, published, others, notes)
@@ -137,7 +137,7 @@ class OutOfCoreAdapter:
         """Generalize every block where it is."""
         distinct = encoded.distinct
         generalization = Generalization.of(distinct.rows, found)
-        released = released_blocks(
+        released = generalize_blocks(
             self.engine, encoded.blocks, encoded.published, generalization, distinct.n_all
         )
         expected = Expected(

@@ -45,18 +45,18 @@ class Target:
         return format_of_path(path, plain) if path.suffix.lower() in SUFFIXES else plain
 
 
-def target_of(job: Job, force: bool, save_job: Path | None = None) -> Target:
+def resolve_target(job: Job, force: bool, save_job: Path | None = None) -> Target:
     """Return what a job reads and writes, refused before anything is read."""
-    data, output = _guarded(job, force, save_job)
+    data, output = _guard(job, force, save_job)
     if isinstance(output, Path) and job.shape == TABLES:
         format_of_path(output)
     return Target(data, output)
 
 
-def _guarded(job: Job, force: bool, save_job: Path | None) -> tuple[Location, Location]:
+def _guard(job: Job, force: bool, save_job: Path | None) -> tuple[Location, Location]:
     if job.data is None:
         raise JobError("the job names no data", remedy='Write data = "file.csv" in it.')
-    output = output_of(job, job.data)
+    output = resolve_output(job, job.data)
     if not is_address(output):
         path = Path(output)
         if not path.absolute().parent.is_dir():
@@ -97,7 +97,7 @@ def files_written(job: Job) -> list[Location]:
     """Return every file or folder that a run of the job may write."""
     written = _stated_outputs(job)
     if job.data is not None:
-        output = output_of(job, job.data)
+        output = resolve_output(job, job.data)
         written.insert(0, output)
         if job.shape != TABLES:
             written += [f"{output}.{beside}" for beside in (*BESIDE_SETS, "mapping.csv")]
@@ -158,7 +158,7 @@ def _lies_in(inner: Location, outer: Location) -> bool:
     return Path(outer).resolve() in Path(inner).resolve().parents
 
 
-def output_of(job: Job, data: Location) -> Location:
+def resolve_output(job: Job, data: Location) -> Location:
     """Return where the release goes: as stated, or beside the data."""
     return job.output if job.output is not None else default_output(data)
 

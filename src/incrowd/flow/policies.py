@@ -32,7 +32,7 @@ REBUILT = ("flat", "intervals", "ranges", "prefix", "dates")
 """Hierarchies that the same words build again over other values."""
 
 
-def policy_mapping(folder: Path) -> dict[str, Any]:
+def read_policy(folder: Path) -> dict[str, Any]:
     """Read a policy as the tables of a job file that lies in its folder."""
     if not (folder / POLICY).is_file():
         raise InputError(

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 from incrowd.checking.certificates import (
     Reading,
-    as_text,
-    committed,
+    commit_to,
     owner_certificate,
     public_certificate,
     read_private_key,
-    signature_of,
+    sign,
+    to_text,
 )
-from incrowd.checking.material import appraised
+from incrowd.checking.material import appraise
 from incrowd.errors import InputError
 from incrowd.guarantees.evidence import Finding
 from incrowd.job.documents import Documents
@@ -144,7 +144,7 @@ class DocumentSource:
         if self.material is None or not (stated.report or stated.certificate):
             return self
         material = self.material()
-        return replace(self, audit=appraised(self.audit, material), material=lambda: material)
+        return replace(self, audit=appraise(self.audit, material), material=lambda: material)
 
 
 def place_documents(publication: Publication, stated: Documents, source: DocumentSource) -> None:
@@ -154,7 +154,7 @@ def place_documents(publication: Publication, stated: Documents, source: Documen
         stated.certificate_for if stated.certificate else "",
     )
     key = secrets.token_bytes(32)
-    commitment = committed(source.audit.input_sha256, key) if stated.commitment_key else ""
+    commitment = commit_to(source.audit.input_sha256, key) if stated.commitment_key else ""
     public = {}
     if wants_public:
         findings = source.findings_on_file()
@@ -165,7 +165,7 @@ def place_documents(publication: Publication, stated: Documents, source: Documen
         page = _public_page(public, source) if is_public else _owner_page(source)
     if stated.certificate:
         is_public = stated.certificate_for == "public"
-        text = as_text(
+        text = to_text(
             public
             if is_public
             else owner_certificate(source.audit, source.reading, source.job.to_toml())
@@ -173,7 +173,7 @@ def place_documents(publication: Publication, stated: Documents, source: Documen
         path = Path(stated.certificate)
         publication.write(path, text, private=not is_public)
         if stated.sign_key:
-            signature = signature_of(text.encode(), read_private_key(Path(stated.sign_key)))
+            signature = sign(text.encode(), read_private_key(Path(stated.sign_key)))
             beside = path.with_name(path.name + ".sig")
             publication.write(beside, signature, private=not is_public)
     if stated.commitment_key:
@@ -204,7 +204,7 @@ def _public_page(certificate: dict[str, Any], source: DocumentSource) -> str:
     from incrowd.figures.pages import public_page
     from incrowd.report.render import render
 
-    as_written = json.loads(as_text(certificate))
+    as_written = json.loads(to_text(certificate))
     return render(public_page(as_written, replace(_material(source), own=None)))
 
 

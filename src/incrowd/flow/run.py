@@ -15,7 +15,7 @@ from typing import Any
 from incrowd.audit import assemble
 from incrowd.errors import InputError
 from incrowd.flow.adapter import Adapter, Stages
-from incrowd.flow.outputs import Target, target_of
+from incrowd.flow.outputs import Target, resolve_target
 from incrowd.flow.placement import engine_for_file, engine_for_frame
 from incrowd.flow.publication import DocumentSource, Publication, place_documents, place_key
 from incrowd.flow.release import Release, refuse_broken
@@ -37,9 +37,9 @@ def run(
     ``save_job`` is where the job that reproduces this release is written. Raises InputError
     (exit 2), InfeasibleError (3) or AuditError (4); then nothing was published.
     """
-    target = target_of(job, force, save_job)
+    target = resolve_target(job, force, save_job)
     with (
-        _write_failures_explained(target),
+        _explain_write_failures(target),
         Workspace(target.beside) as workspace,
         closing(engine_for_file(job, target, workspace.folder)) as engine,
         ExitStack() as resources,
@@ -118,7 +118,7 @@ def _anonymize(
 
 
 @contextmanager
-def _write_failures_explained(target: Target) -> Iterator[None]:
+def _explain_write_failures(target: Target) -> Iterator[None]:
     """Turn a full disk and its kin into an error that says where, and that nothing is published."""
     try:
         yield

@@ -15,7 +15,7 @@ from incrowd.methods.shared.conditions import Conditions
 
 
 @dataclass(frozen=True, eq=False)
-class Settled:
+class SettledRows:
     """The rows as they are to be released; those ``is_starred`` are suppressed, yet released."""
 
     rows: Rows
@@ -28,7 +28,7 @@ class Settled:
         return int(self.rows.is_suppressed.sum() + self.is_starred.sum())
 
 
-def settle(after: Rows, conditions: Conditions, options: ReleaseOptions) -> Settled:
+def settle(after: Rows, conditions: Conditions, options: ReleaseOptions) -> SettledRows:
     """Decide what a released file does with its suppressed rows.
 
     They are left out; with ``keep_suppressed`` they are shown as ``*`` in every column if they
@@ -40,7 +40,7 @@ def settle(after: Rows, conditions: Conditions, options: ReleaseOptions) -> Sett
     n_suppressed = int(after.is_suppressed.sum())
     nobody = np.zeros(after.n_rows, dtype=np.bool_)
     if not n_suppressed:
-        return Settled(after, nobody)
+        return SettledRows(after, nobody)
     if n_suppressed == after.n_rows:
         raise InfeasibleError(
             "every row would be suppressed: nothing is left to release",
@@ -48,11 +48,11 @@ def settle(after: Rows, conditions: Conditions, options: ReleaseOptions) -> Sett
         )
     note = f"{n_suppressed} suppressed rows are left out"
     if options.keep_suppressed:
-        starred = _starred(after)
+        starred = _star_suppressed(after)
         problem = _why_not_starred(after, starred, conditions)
         if not problem:
             note = f"{n_suppressed} suppressed rows are kept, '*' in every quasi-identifying column"
-            return Settled(starred, after.is_suppressed.copy(), (note,))
+            return SettledRows(starred, after.is_suppressed.copy(), (note,))
         note += f": {problem}"
     if options.keep_order:
         raise InfeasibleError(
@@ -67,10 +67,12 @@ def settle(after: Rows, conditions: Conditions, options: ReleaseOptions) -> Sett
             remedy="Use --suppression-limit 0, raise --t, or keep the rows as stars with "
             "--keep-suppressed.",
         )
-    return Settled(after, nobody, (note,))
+    return SettledRows(after, nobody, (note,))
 
 
-def suppression_finding(settled: Settled, conditions: Conditions, n_released: int) -> list[Finding]:
+def suppression_finding(
+    settled: SettledRows, conditions: Conditions, n_released: int
+) -> list[Finding]:
     """Hold what the file left out against what was allowed; nothing where none was either."""
     n_left_out, n_starred = settled.rows.n_rows - n_released, int(settled.is_starred.sum())
     n_suppressed = n_left_out + n_starred
@@ -90,7 +92,7 @@ def suppression_finding(settled: Settled, conditions: Conditions, n_released: in
     return [Finding("suppressed rows", holds, summary, figures, is_public=False)]
 
 
-def _starred(after: Rows) -> Rows:
+def _star_suppressed(after: Rows) -> Rows:
     """Return the rows with the suppressed ones at the roots and in the file."""
     nodes = after.nodes.copy()
     for column, hierarchy in enumerate(after.hierarchies):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from incrowd.audit import Audit
 from incrowd.checking.certificates import Reading
-from incrowd.checking.examine import Owner, examine, released_rows
+from incrowd.checking.examine import Owner, encode_release, examine
 from incrowd.checking.material import Material, OwnTable, TableMaterial
 from incrowd.codes import canonical_order
 from incrowd.encoding.coding import CodedView
@@ -25,12 +25,12 @@ from incrowd.engines.choice import file_engine
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InputError
 from incrowd.flow.adapter import Candidate, Checked
-from incrowd.flow.assignment import assigned_by_content
-from incrowd.flow.conditions import conditions_of, refuse_infeasible, sensitive_hierarchies_of
+from incrowd.flow.assignment import assign_by_content
+from incrowd.flow.conditions import derive_conditions, refuse_infeasible, sensitive_hierarchies_of
 from incrowd.flow.outputs import Target
 from incrowd.flow.policies import place_policy
 from incrowd.flow.publication import Publication
-from incrowd.flow.suppression import Settled, settle, suppression_finding
+from incrowd.flow.suppression import SettledRows, settle, suppression_finding
 from incrowd.guarantees.evidence import Finding
 from incrowd.guarantees.table import TableGuarantee
 from incrowd.guarantees.tables.counts import FrameCounts
@@ -78,7 +78,7 @@ class TableEvidence:
 
     prepared: Prepared
     before: Rows
-    settled: Settled
+    settled: SettledRows
     conditions: Conditions
     sensitive_hierarchies: dict[str, Hierarchy]
 
@@ -117,7 +117,7 @@ class TableAdapter:
         before = replace(before, attribute_of_column=prepared.attribute_of_column)
         before = add_costs(before, self.method.stated_costs)
         hierarchies = sensitive_hierarchies_of(job, table)
-        conditions = conditions_of(job, original, hierarchies)
+        conditions = derive_conditions(job, original, hierarchies)
         refuse_infeasible(job, conditions, table.n_rows)
         view = CodedView.of(before, job.coding)
         return EncodedTable(
@@ -136,7 +136,7 @@ class TableAdapter:
         table, schema = prepared.table, prepared.schema
         if encoded.conditions.is_size_only and not after.is_suppressed.any():
             others = [name for name in schema.published if name not in schema.quasi]
-            nodes = assigned_by_content(before.nodes, after.nodes, table.frame.select(others))
+            nodes = assign_by_content(before.nodes, after.nodes, table.frame.select(others))
             after = replace(after, nodes=nodes)
         if self.method.suppresses_missing:
             after = replace(after, nodes=starred_missing(before, after, table.missing_values))
@@ -200,7 +200,7 @@ class TableAdapter:
         findings += suppression_finding(evidence.settled, evidence.conditions, reread.n_rows)
         losses: dict[str, float] = {}
         if all(finding.holds is not False for finding in findings):
-            after = released_rows(before, reread, original_row)
+            after = encode_release(before, reread, original_row)
             losses = measure(before, after, self.guarantee.k)
             losses |= losses_of_means(before, reread, original_row)
             if self.method.stated_costs:
@@ -242,7 +242,7 @@ class TableAdapter:
                 evidence.prepared.table,
                 original_row,
                 evidence.before,
-                released_rows(evidence.before, reread, original_row),
+                encode_release(evidence.before, reread, original_row),
                 evidence.conditions.k_of_row,
             )
             return TableMaterial(reread, evidence.prepared.schema, own)

@@ -85,20 +85,20 @@ def typed_by_column(value: Any, kind: type[Any], where: str) -> dict[str, Any]:
     return {name: _typed(item, kind, f"{where} of {name!r}") for name, item in value.items()}
 
 
-def text_of(value: Any, where: str) -> str | None:
+def parse_text(value: Any, where: str) -> str | None:
     """Return a stated text; None where it is empty or not stated."""
     if value is not None and not isinstance(value, str):
         raise JobError(f"{where}: not a text", remedy=f'Write {where} = "…".')
     return value or None
 
 
-def path_of(value: Any, where: str, base: Path) -> Location | None:
+def parse_location(value: Any, where: str, base: Path) -> Location | None:
     """Return a stated location as it is seen from the job's folder."""
-    text = text_of(value, where)
+    text = parse_text(value, where)
     return located(text, base) if text else None
 
 
-def resolved(section: Mapping[str, Any], base: Path, files: tuple[str, ...]) -> dict[str, Any]:
+def resolve_paths(section: Mapping[str, Any], base: Path, files: tuple[str, ...]) -> dict[str, Any]:
     """Return a section with the files it names found from the job's folder."""
     found = dict(section)
     for name in files:
@@ -107,7 +107,7 @@ def resolved(section: Mapping[str, Any], base: Path, files: tuple[str, ...]) -> 
     return found
 
 
-def relative(path: Location, base: Path | None) -> str:
+def relative_path(path: Location, base: Path | None) -> str:
     """Return a location as a job in folder ``base`` states it."""
     if base is None or is_address(path):
         return str(path)

@@ -29,8 +29,8 @@ def refuse_contradictions(job: Job) -> None:
                 "no column is quasi-identifying",
                 remedy="Name the columns that somebody could know a person by: --quasi age,zip.",
             )
-        _refuse_promise(job)
-        _refuse_wishes(job)
+        _refuse_guarantee(job)
+        _refuse_personal_k(job)
         _refuse_method(job)
         _refuse_stray_columns(job)
         return
@@ -79,7 +79,7 @@ def require_seed(seed: object) -> None:
         raise JobError("seed: not a whole number of 0 or more", remedy="State --seed 0.")
 
 
-def _refuse_promise(job: Job) -> None:
+def _refuse_guarantee(job: Job) -> None:
     promise = cast(TableGuarantee, job.guarantee)
     asks_of_values = promise.l is not None or promise.t is not None
     if asks_of_values and not job.schema.sensitive:
@@ -100,7 +100,7 @@ def _refuse_promise(job: Job) -> None:
         )
 
 
-def _refuse_wishes(job: Job) -> None:
+def _refuse_personal_k(job: Job) -> None:
     """Raise where personal k are stated twice, would be released or tell of sensitive values."""
     promise = cast(TableGuarantee, job.guarantee)
     k_column, rules = promise.k_column, promise.k_rules

@@ -16,11 +16,11 @@ from incrowd.guarantees.tables.k_anonymity import KAnonymity
 from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.job.build import (
     build,
-    path_of,
+    parse_location,
+    parse_text,
     read_mapping,
-    relative,
-    resolved,
-    text_of,
+    relative_path,
+    resolve_paths,
     typed_by_column,
 )
 from incrowd.job.consistency import refuse_contradictions
@@ -129,7 +129,7 @@ class Job:
                 raise JobError(f"[roles] {column}: not a text", remedy='Write age = "sensitive".')
         rules = dict(mapping.get("rules", {}))
         return cls(
-            schema=Schema.from_roles(roles, person=text_of(mapping.get("person"), "person")),
+            schema=Schema.from_roles(roles, person=parse_text(mapping.get("person"), "person")),
             guarantee=build_guarantee(guarantee_name, guarantee),
             method=build(METHODS[method_name], _with_paths(method, base), "method"),
             hierarchies={
@@ -143,15 +143,15 @@ class Job:
                 for column, value in mapping.get("coding", {}).items()
             },
             bins=typed_by_column(mapping.get("bins", {}), int, "[bins]"),
-            sets=build(SetInput, resolved(mapping.get("sets", {}), base, _SET_FILES), "sets"),
-            rules=build(RuleInput, resolved(rules, base, _rule_files(rules, base)), "rules"),
-            data=path_of(mapping.get("data"), "data", base),
-            output=path_of(mapping.get("output"), "output", base),
+            sets=build(SetInput, resolve_paths(mapping.get("sets", {}), base, _SET_FILES), "sets"),
+            rules=build(RuleInput, resolve_paths(rules, base, _rule_files(rules, base)), "rules"),
+            data=parse_location(mapping.get("data"), "data", base),
+            output=parse_location(mapping.get("output"), "output", base),
             engine=build(EngineChoice, mapping.get("engine", {}), "engine"),
             input=build(InputOptions, mapping.get("input", {}), "input"),
             release=build(
                 ReleaseOptions,
-                resolved(mapping.get("release", {}), base, _RELEASE_FILES),
+                resolve_paths(mapping.get("release", {}), base, _RELEASE_FILES),
                 "release",
             ),
             seed=mapping.get("seed", 0),
@@ -162,7 +162,7 @@ class Job:
         mapping: dict[str, Any] = {}
         for name in ("data", "output"):
             if getattr(self, name):
-                mapping[name] = relative(getattr(self, name), base)
+                mapping[name] = relative_path(getattr(self, name), base)
         mapping["seed"] = self.seed
         if self.schema.person:
             mapping["person"] = self.schema.person
@@ -179,11 +179,11 @@ class Job:
         mapping["guarantee"] = {"name": self.guarantee.name, **parameters(self.guarantee)}
         mapping["method"] = {"name": self.method.name, **self.method_parameters}
         if mapping["method"].get("lines"):
-            mapping["method"]["lines"] = relative(Path(mapping["method"]["lines"]), base)
+            mapping["method"]["lines"] = relative_path(Path(mapping["method"]["lines"]), base)
         costs = mapping["method"].pop("costs", None)
         if costs:
             mapping["method"]["costs"] = {
-                column: relative(Path(path), base) for column, path in costs.items()
+                column: relative_path(Path(path), base) for column, path in costs.items()
             }
         mapping["engine"] = parameters(self.engine)
         for section in ("sets", "rules", "input", "release"):
@@ -195,7 +195,7 @@ class Job:
             }
             for file in files.get(section, ()):
                 if file in stated:
-                    stated[file] = relative(Path(stated[file]), base)
+                    stated[file] = relative_path(Path(stated[file]), base)
             if stated:
                 mapping[section] = stated
         return mapping

@@ -48,10 +48,10 @@ def prepare(job: Job, table: Table) -> Prepared:
     method = cast(TableMethod, job.method)
     if method.masks_cells:
         bins |= propose_bins(table, job.schema.quasi, bins)
-    return prepared(table, job.schema, bins, job.hierarchies, is_bit=method.masks_bits)
+    return prepare_table(table, job.schema, bins, job.hierarchies, is_bit=method.masks_bits)
 
 
-def prepared(
+def prepare_table(
     table: Table,
     schema: Schema,
     bins: Mapping[str, int],

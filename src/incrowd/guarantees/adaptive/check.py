@@ -22,8 +22,8 @@ from incrowd.guarantees.adaptive.compatibility import (
     compatible_pairs,
     count_crowds,
 )
-from incrowd.guarantees.adaptive.people import People, people_of, stars_tell
-from incrowd.guarantees.adaptive.posterior import Posterior, believe
+from incrowd.guarantees.adaptive.people import People, measure_star_disclosure, people_of
+from incrowd.guarantees.adaptive.posterior import Posterior, compute_posterior
 from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Evidence, Finding
 
 if TYPE_CHECKING:
@@ -34,7 +34,9 @@ RATIOS = (0.5, 1.0, 1.5, 2.0, 5.0)
 """Where the bins of achieved over wished crowds end."""
 
 
-def against_wishes(achieved: NDArray[np.int64], wished: NDArray[np.int64]) -> dict[str, Any]:
+def compare_with_requested_k(
+    achieved: NDArray[np.int64], wished: NDArray[np.int64]
+) -> dict[str, Any]:
     """Return the smallest crowd, the worst case against its wish, and all of them in bins."""
     return {
         "smallest_crowd": int(achieved.min()),
@@ -124,7 +126,7 @@ def check_people(guarantee: AdaptiveAnonymity, evidence: Evidence) -> list[Findi
     if guarantee.revealed:
         findings.append(_sustained(people, guarantee.revealed))
     if guarantee.k_from_sensitive and evidence.sensitive:
-        findings.append(stars_tell(people, evidence))
+        findings.append(measure_star_disclosure(people, evidence))
     return findings
 
 
@@ -180,7 +182,7 @@ def _crowd_finding(
         "n_counted": int(is_counted.sum()),
         "n_certified": int((~is_counted & ~is_open).sum()),
         "n_not_counted": n_open,
-        **against_wishes(achieved[~is_open], people.k[~is_open]),
+        **compare_with_requested_k(achieved[~is_open], people.k[~is_open]),
     }
     says = "could be as many rows as they wish"
     if name == MUTUAL:
@@ -207,7 +209,7 @@ def _crowd_finding(
 
 
 @dataclass(frozen=True, eq=False)
-class _Measured:
+class _Measurement:
     """Beliefs and who is over, with the figures that tell of both."""
 
     is_over: NDArray[np.bool_]
@@ -225,7 +227,7 @@ class _Measured:
         return ", ".join(f"{word} {count}" for word, count in parts if count)
 
 
-def _measure(people: People, bounds: Bounds, posterior: Posterior) -> _Measured:
+def _measure(people: People, bounds: Bounds, posterior: Posterior) -> _Measurement:
     risk = posterior.belief * people.k
     tolerance = np.where(posterior.is_estimated, ESTIMATE_TOLERANCE, EXACT_TOLERANCE)
     is_over = risk > 1.0 + tolerance
@@ -255,7 +257,7 @@ def _measure(people: People, bounds: Bounds, posterior: Posterior) -> _Measured:
         "least_above_wish": float(((ratio - 1.0) * people.k).min()),
         **posterior.figures,
     }
-    return _Measured(is_over, is_open, figures)
+    return _Measurement(is_over, is_open, figures)
 
 
 def _is_over_bound(people: People, bounds: Bounds) -> NDArray[np.bool_]:
@@ -270,10 +272,10 @@ def _posterior_of(
     if not _is_over_bound(people, bounds).any():
         if pairs.edges is None or pairs.n_edges > FEW_EDGES:
             return Posterior.bounded(bounds)
-        return believe(people, bounds, pairs.edges, informs_only=True)
+        return compute_posterior(people, bounds, pairs.edges, informs_only=True)
     if pairs.edges is None:
         return None
-    return believe(people, bounds, pairs.edges, walk_seed=walk_seed)
+    return compute_posterior(people, bounds, pairs.edges, walk_seed=walk_seed)
 
 
 def _posterior_finding(
@@ -296,7 +298,7 @@ def _posterior_finding(
         summary = f"{n_over} people are believed to be their row with more than 1/k"
     else:
         summary = "nobody is believed to be their row with more than 1/k"
-    summary += f"; {_told(measured)}"
+    summary += f"; {_summarize(measured)}"
     if is_report:
         summary += "; informs only: the promise is compatibility"
     return _finding(
@@ -304,7 +306,7 @@ def _posterior_finding(
     )
 
 
-def _told(measured: _Measured) -> str:
+def _summarize(measured: _Measurement) -> str:
     figures = measured.figures
     most = "at most " if figures["n_p_at_most"] else ""
     told = (
@@ -368,7 +370,7 @@ def _sampled_posterior(people: People) -> Finding:
     )
     summary = (
         f"estimated from {some.n} sampled people, all others' rows taken as known: "
-        f"{n_over} of them believed with more than 1/k; {_told(measured)}; informs only"
+        f"{n_over} of them believed with more than 1/k; {_summarize(measured)}; informs only"
     )
     is_over = np.zeros(people.n, dtype=np.bool_)
     is_over[np.flatnonzero(is_drawn)[measured.is_over]] = True
@@ -395,7 +397,7 @@ def _sustained(people: People, n_revealed: int) -> Finding:
     is_over[np.flatnonzero(is_left)[measured.is_over]] = True
     summary = (
         f"with {n_revealed} people's rows known, {n_over} others are believed with more than 1/k; "
-        f"{_told(measured)}"
+        f"{_summarize(measured)}"
     )
     return _finding(name, None, summary, figures | measured.figures, is_over)
 

@@ -139,19 +139,19 @@ def people_of(evidence: Evidence, k: int) -> People:
     shape = (frame.num_rows, len(evidence.quasi))
     before, after = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=np.int32)
     for place, name in enumerate(evidence.quasi):
-        before[:, place], after[:, place] = _coded_together(
+        before[:, place], after[:, place] = _encode_together(
             encode_labels(original.column(name)), encode_labels(frame.column(name)), name
         )
     if evidence.k_column is None:
         wishes = np.full(frame.num_rows, k, dtype=np.int64)
     elif evidence.k_column in frame.column_names:
-        wishes = read_wishes(frame.column(evidence.k_column), evidence.k_column)
+        wishes = read_requested_k(frame.column(evidence.k_column), evidence.k_column)
     else:
         raise unknown("column", evidence.k_column, frame.column_names, where="the owner's columns")
     return People(before, after, wishes)
 
 
-def read_wishes(column: pa.ChunkedArray, name: str) -> NDArray[np.int64]:
+def read_requested_k(column: pa.ChunkedArray, name: str) -> NDArray[np.int64]:
     """Return each person's own k; anything but whole numbers of at least 1 is refused."""
     cells = encode_labels(column)
     texts = pl.Series(values=cells.labels, dtype=pl.String).str.strip_chars()
@@ -170,7 +170,7 @@ def read_wishes(column: pa.ChunkedArray, name: str) -> NDArray[np.int64]:
     return wishes
 
 
-def _coded_together(
+def _encode_together(
     before: LabelCodes, after: LabelCodes, name: str
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return a column's original and released cells in the same codes: 0 is missing."""
@@ -213,7 +213,7 @@ FEWEST_ROWS = 5
 """Rows with the same stars and group size from which a share of a value is told."""
 
 
-def stars_tell(people: People, evidence: Evidence) -> Finding:
+def measure_star_disclosure(people: People, evidence: Evidence) -> Finding:
     """Guess each sensitive value from the number of stars and the group size of its row.
 
     The guess is the commonest value among the *other* rows with the same two numbers, against the

@@ -159,7 +159,7 @@ def components_of(people: People, edges: Edges) -> Components:
     )
 
 
-def believe(
+def compute_posterior(
     people: People,
     bounds: Bounds,
     edges: Edges,
@@ -198,7 +198,7 @@ def believe(
     is_open[masked] = ~is_settled
     if walk_seed is not None and is_estimated.any():
         is_scaled = way[component] == SCALED
-        figures |= _walked(
+        figures |= _walk(
             people, bounds, components, masked[is_scaled], profile[is_scaled],
             pattern[is_scaled], among_rest[is_scaled], walk_seed,
         )  # fmt: skip
@@ -232,13 +232,13 @@ def _beliefs(
         is_small = components.n_states[:, number].min() <= MOST_STATES
         if is_small and n_steps <= MOST_ENUMERATED:
             n_enumerated += 1
-            found = _enumerated(components, number)
+            found = _enumerate(components, number)
             belief[members] = found[
                 profile[members] - components.profile_start[number],
                 pattern[members] - components.pattern_start[number],
             ]
             continue
-        of_profile, of_pattern, residual, n_done = _scaled(components, number, most_scaled)
+        of_profile, of_pattern, residual, n_done = _scale(components, number, most_scaled)
         n_iterations = max(n_iterations, n_done)
         way[number] = SCALED if residual <= RESIDUAL else OPEN
         if residual <= RESIDUAL:
@@ -258,7 +258,7 @@ def _beliefs(
     return belief, way
 
 
-def _enumerated(components: Components, number: int) -> NDArray[np.float64]:
+def _enumerate(components: Components, number: int) -> NDArray[np.float64]:
     """Return the belief of each (profile, pattern) of a component, counted exactly."""
     profiles = slice(*components.profile_start[number : number + 2])
     patterns = slice(*components.pattern_start[number : number + 2])
@@ -276,7 +276,7 @@ def _enumerated(components: Components, number: int) -> NDArray[np.float64]:
     return turned.T
 
 
-def _scaled(
+def _scale(
     components: Components, number: int, most_scaled: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float, int]:
     profiles = slice(*components.profile_start[number : number + 2])
@@ -299,7 +299,7 @@ def _scaled(
     return of_profile, of_pattern, float(residual), int(n_done)
 
 
-def _walked(
+def _walk(
     people: People,
     bounds: Bounds,
     components: Components,

@@ -176,7 +176,7 @@ def check_sets(guarantee: SetGuarantee, evidence: SetEvidence) -> list[Finding]:
         findings += [key, _holders(guarantee, evidence, groups, asked)]
         findings += check_order(evidence, groups)
     if evidence.keeps_order and not is_proven:
-        findings.append(order_kept())
+        findings.append(is_order_kept())
     return findings + _graph(evidence)
 
 
@@ -288,7 +288,7 @@ def _holders(
     is_broken_group = np.zeros(groups.n_groups, dtype=np.bool_)
     n_shown = n_broken = n_created = 0
     least: int | None = None
-    for group_of_shown, holders in _counted_holders(
+    for group_of_shown, holders in _count_holders(
         released, original, evidence.original_row, item_of, groups
     ):
         size = groups.size[group_of_shown]
@@ -344,7 +344,7 @@ def _may_show(
     return np.asarray(2 * holders >= of)
 
 
-def _counted_holders(
+def _count_holders(
     released: Sets, original: Sets, original_row: Whole, item_of: Whole, groups: SetGroups
 ) -> Iterator[tuple[Whole, Whole]]:
     """Yield, for blocks of groups, the group of each shown item and how many of its rows had it.
@@ -384,7 +384,7 @@ def check_order(evidence: SetEvidence, groups: SetGroups) -> list[Finding]:
     """Say whether released rows stand in the original's order, where that is no chance."""
     assert evidence.original_row is not None  # called with a proven key
     if evidence.keeps_order:
-        return [order_kept()]
+        return [is_order_kept()]
     sizes, n_of_size = np.unique(groups.size, return_counts=True)
     log_arrangements = math.lgamma(evidence.released.n_rows + 1) - sum(
         n_groups * math.lgamma(size + 1)
@@ -407,7 +407,7 @@ def check_order(evidence: SetEvidence, groups: SetGroups) -> list[Finding]:
     ]
 
 
-def order_kept() -> Finding:
+def is_order_kept() -> Finding:
     """Say that rows stand where the original's stood."""
     summary = "rows keep the original's order: holds if the order is unknown"
     return Finding("row order", None, summary, {"is_kept": True})

@@ -122,7 +122,7 @@ class _Voted:
     @property
     def settled_vote(self) -> str:
         """``half`` or ``strict``: what ``auto`` means for this k."""
-        return _settled(self.vote, self.k)
+        return _settle_vote(self.vote, self.k)
 
     @property
     def claim(self) -> str:
@@ -196,7 +196,7 @@ def _require_vote(vote: object) -> None:
         raise unknown("vote", str(vote), VOTES, where="vote")
 
 
-def _settled(vote: str, k: int) -> str:
+def _settle_vote(vote: str, k: int) -> str:
     if vote != AUTO:
         return vote
     return STRICT if k < LEAST_K_BY_HALF else HALF

@@ -43,7 +43,7 @@ def shows_nothing(name: str, kind: pl.DataType, missing_values: Iterable[str]) -
     return blank | column.cast(pl.Float64).is_in(numbers) if numbers else blank
 
 
-def blanked(
+def blank_out(
     frame: pl.DataFrame, names: Sequence[str], missing_values: Iterable[str]
 ) -> pl.DataFrame:
     """Return the frame with null in the place of every cell of ``names`` that shows nothing."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from incrowd.errors import DataError, InputError, unknown
 from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Evidence
-from incrowd.guarantees.tables.cells import blanked, shows_nothing, to_frame
+from incrowd.guarantees.tables.cells import blank_out, shows_nothing, to_frame
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -217,7 +217,7 @@ def count_lines(
     own = names[: len(evidence.quasi)]
     is_whole = np.ones(lines.height, dtype=np.bool_)
     if stars == "as-wildcard":
-        lines = blanked(lines, own, evidence.missing_values)
+        lines = blank_out(lines, own, evidence.missing_values)
     elif stars == "excluded":
         is_whole = ~_is_blank(lines, own, evidence.missing_values).any(axis=1)
     keys, pattern_of_line = _patterns(
@@ -317,7 +317,7 @@ def row_numbers(
         part = evidence.frame.select(list(quasi)).slice(start, ROWS_AT_ONCE)
         frame = to_frame(part, names)
         if stars == "as-wildcard":
-            frame = blanked(frame, names[: len(evidence.quasi)], evidence.missing_values)
+            frame = blank_out(frame, names[: len(evidence.quasi)], evidence.missing_values)
         numbered = frame.with_row_index(ROW, offset=start + 1)
         keys = exposed.cast(frame.schema)
         met = numbered.join(keys, on=names, how="semi", nulls_equal=True)

@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from incrowd.guarantees.evidence import Evidence, Finding
-from incrowd.guarantees.tables.cells import blanked
+from incrowd.guarantees.tables.cells import blank_out
 from incrowd.guarantees.tables.crowds import (
     count_lines,
     covering_pairs,
@@ -88,7 +88,7 @@ def mix(evidence: Evidence, column: str, stars: str, *, joint: bool = False) -> 
     others = [name for name in evidence.sensitive if joint and name != column]
     quasi = (*evidence.quasi, *others)
     lines = count_lines(evidence, quasi, stars, [column])
-    shown = blanked(lines.further, ["f0"], evidence.missing_values)["f0"]
+    shown = blank_out(lines.further, ["f0"], evidence.missing_values)["f0"]
     values = shown.drop_nulls().unique().sort()
     codes = (shown.rank("dense").cast(pl.Int64) - 1).fill_null(len(values))
     whole = np.zeros(len(values) + 1, dtype=np.int64)

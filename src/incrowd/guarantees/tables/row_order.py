@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from incrowd.codes import ColumnCodes, RowKey, factorize
 from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Finding
-from incrowd.guarantees.tables.cells import blanked, to_frame
+from incrowd.guarantees.tables.cells import blank_out, to_frame
 
 LEAST_EXCESS = 0.5
 """Agreement by position above chance, as a share of what chance leaves, that is an order kept …"""
@@ -212,7 +212,7 @@ def _common_codes(
             factorize(table.column(name), has_signed_zeros=True) for table in (frame, original)
         ]
         texts = pl.concat([_series(side).cast(pl.String) for side in sides]).to_frame("c")
-        labels = factorize(blanked(texts, ["c"], ())["c"].to_arrow())
+        labels = factorize(blank_out(texts, ["c"], ())["c"].to_arrow())
         codes = np.concatenate(
             [
                 np.append(code_of_value, np.int32(labels.n_values))[side.codes]

@@ -19,7 +19,7 @@ from incrowd.guarantees.sets.check import (
     check_key,
     check_order,
     equal_rows,
-    order_kept,
+    is_order_kept,
     require_sets,
     require_whole,
 )
@@ -140,9 +140,9 @@ def owner_findings(evidence: RuleEvidence, shown: ReleasedItems | None) -> list[
     if key is None:
         summary = "only the owner can check, with the original and the key, that no row is invented"
         left = [Finding("truth", None, summary, {"is_checked": False})]
-        return left + ([order_kept()] if evidence.keeps_order else [])
+        return left + ([is_order_kept()] if evidence.keeps_order else [])
     if not key.holds:
-        return [key] + ([order_kept()] if evidence.keeps_order else [])
+        return [key] + ([is_order_kept()] if evidence.keeps_order else [])
     findings = [key]
     if shown is not None:
         findings.append(_truth(evidence, shown))
@@ -185,7 +185,7 @@ def _truth(evidence: RuleEvidence, shown: ReleasedItems) -> Finding:
 def _order(evidence: RuleEvidence) -> list[Finding]:
     assert evidence.original_row is not None  # called with a proven key
     if evidence.keeps_order:
-        return [order_kept()]
+        return [is_order_kept()]
     if (np.diff(evidence.original_row) < 0).any():
         return []
     return check_order(evidence, equal_rows(evidence.released))
@@ -236,7 +236,7 @@ def check_rules(guarantee: RuleProtection, evidence: RuleEvidence) -> list[Findi
         item_of = np.append(shown.items_of(names), NOT_SHOWN)  # the last is of items not known
         public = _itemsets(rules.public_starts, rules.public, item_of)
         inferable = _itemsets(rules.sensitive_starts, rules.sensitive, item_of)
-        counts = _counted(evidence.released, public, inferable)
+        counts = _count(evidence.released, public, inferable)
         findings.append(_rules(guarantee, counts))
         findings.append(_absent(guarantee, counts))
         findings.append(_closure(guarantee, evidence.released, public, shown))
@@ -271,7 +271,7 @@ def _itemsets(starts: Whole, items: NDArray[np.int32], item_of: Whole) -> list[I
 # ── counting ────────────────────────────────────────────────────────────────────────────────
 
 
-def _counted(released: Sets, public: list[Itemset], inferable: list[Itemset]) -> _Counts:
+def _count(released: Sets, public: list[Itemset], inferable: list[Itemset]) -> _Counts:
     """Count every rule once, however often it is stated."""
     wanted: dict[tuple[Itemset, Itemset], int] = {}
     place_of_rule = [
@@ -304,7 +304,7 @@ def _counted(released: Sets, public: list[Itemset], inferable: list[Itemset]) ->
     return counts
 
 
-def most_told(support: Whole, confidence: Fraction) -> Whole:
+def most_disclosed(support: Whole, confidence: Fraction) -> Whole:
     """Return the largest number of transactions that is at most so large a share of each."""
     distinct, place = np.unique(support, return_inverse=True)
     above, below = confidence.numerator, confidence.denominator
@@ -319,7 +319,7 @@ def _rules(guarantee: RuleProtection, counts: _Counts) -> Finding:
     """Hold every rule that a transaction shows against k and the confidence."""
     is_shown = counts.support > 0
     is_rare = is_shown & (counts.support < guarantee.k)
-    tells = is_shown & (counts.joint > most_told(counts.support, guarantee.exact_confidence))
+    tells = is_shown & (counts.joint > most_disclosed(counts.support, guarantee.exact_confidence))
     is_broken = is_rare | tells
     n_broken = int(np.count_nonzero(is_broken))
     least = int(counts.support[is_shown].min()) if is_shown.any() else None
@@ -334,7 +334,7 @@ def _rules(guarantee: RuleProtection, counts: _Counts) -> Finding:
         "n_rare": int(np.count_nonzero(is_rare)),
         "n_telling": int(np.count_nonzero(tells)),
         "n_broken": n_broken,
-        "broken_rules": _numbered(is_broken),
+        "broken_rules": _number_items(is_broken),
     }
     if not is_shown.any():
         summary = "no transaction shows the public items of any rule"
@@ -356,7 +356,7 @@ def _absent(guarantee: RuleProtection, counts: _Counts) -> Finding:
     figures = {
         "absent": guarantee.absent,
         "n_absent": n_absent,
-        "absent_rules": _numbered(is_absent),
+        "absent_rules": _number_items(is_absent),
     }
     if not n_absent:
         return Finding("absent rules", True, "every rule's public items are shown", figures)
@@ -366,7 +366,7 @@ def _absent(guarantee: RuleProtection, counts: _Counts) -> Finding:
     return Finding("absent rules", False, f'{summary}; absent = "ok" would accept them', figures)
 
 
-def _numbered(is_named: NDArray[np.bool_]) -> list[int]:
+def _number_items(is_named: NDArray[np.bool_]) -> list[int]:
     """Return the first rules of these, 1 being the first that was stated."""
     return [int(rule) + 1 for rule in np.flatnonzero(is_named)[:MOST_ROWS_NAMED]]
 
@@ -412,7 +412,7 @@ def _closure(
             support,
             joint,
         )
-    tells = joint > most_told(support, guarantee.exact_confidence)[:, None]
+    tells = joint > most_disclosed(support, guarantee.exact_confidence)[:, None]
     is_rare = (support > 0) & (support < guarantee.k)
     n_broken = int(np.count_nonzero((tells | is_rare[:, None]) & (support > 0)[:, None]))
     n_pairs = len(chosen) * n_sensitive

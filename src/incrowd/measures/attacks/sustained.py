@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from incrowd.errors import InputError
 from incrowd.guarantees.adaptive.compatibility import Bounds, compatible_pairs
 from incrowd.guarantees.adaptive.people import People, people_of
-from incrowd.guarantees.adaptive.posterior import Posterior, believe
+from incrowd.guarantees.adaptive.posterior import Posterior, compute_posterior
 from incrowd.guarantees.evidence import Evidence, Finding
 from incrowd.measures.attacks.linkage import exact, of_draws, told
 from incrowd.measures.attacks.options import AttackOptions
@@ -92,7 +92,7 @@ def _believed(people: People) -> Posterior:
     pairs = compatible_pairs(people, MOST_TESTS, MOST_EDGES)
     if pairs.edges is None:
         return Posterior.bounded(bounds)
-    return believe(people, bounds, pairs.edges, informs_only=True)
+    return compute_posterior(people, bounds, pairs.edges, informs_only=True)
 
 
 def _rate(beliefs: list[NDArray[np.float64]]) -> dict[str, Any]:
