@@ -38,15 +38,11 @@ def call(*arguments, folder=".") -> Finished:
 
 def incrowd(*arguments, folder=".", env=None) -> Finished:
     """Run a command in a process of its own."""
-    return _finished(["-m", "incrowd", *arguments], folder, env)
+    return python("-m", "incrowd", *arguments, folder=folder, env=env)
 
 
-def python(program, *arguments, folder=".", env=None) -> Finished:
-    """Run a program that calls the command line, in a process of its own."""
-    return _finished(["-c", program, *arguments], folder, env)
-
-
-def _finished(words, folder, env):
+def python(*words, folder=".", env=None) -> Finished:
+    """Run a program in a process of its own: ``-c`` and its text, or its file."""
     finished = subprocess.run(
         [sys.executable, *map(str, words)],
         cwd=folder,

@@ -25,6 +25,15 @@ def pytest_configure(config):
     config.addinivalue_line("filterwarnings", "ignore:unclosed <socket.*127.0.0.1:ResourceWarning")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Leave Spark and browsers to ``./dev test --all``, but for one smoke test of each."""
+    for item in items:
+        needs_more = item.get_closest_marker("spark") or item.get_closest_marker("browser")
+        if needs_more and not item.get_closest_marker("smoke"):
+            item.add_marker("slow")
+
+
 @pytest.fixture(scope="session")
 def spark_is_available():
     """Skip, saying why, where Spark cannot start; fail where it must."""

@@ -33,7 +33,7 @@ def test_import_and_help_load_nothing_heavy():
         "heavy = {'numba', 'polars', 'pyspark', 'pandas', 'pyarrow'} & set(sys.modules)\n"
         "sys.exit(str(heavy) if heavy else status)"
     )
-    finished = python(program)
+    finished = python("-c", program)
     assert finished.status == 0, finished.out + finished.err
 
 

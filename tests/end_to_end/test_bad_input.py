@@ -94,10 +94,10 @@ def test_unknown_words_name_the_near_ones(desk):
 
 
 def test_statuses_reach_the_shell(desk):
-    assert desk.incrowd("run", "nowhere.csv", *OK).status == 2
-    assert desk.incrowd("run", "census.csv", "--no-such-flag").status == 2
+    assert desk.call("run", "nowhere.csv", *OK).status == 2
+    assert desk.call("run", "census.csv", "--no-such-flag").status == 2
     assert desk.incrowd("run", "census.csv", *OK[2:], "--k", 9_999).status == 3
-    assert desk.incrowd("nothing").status == 2
+    assert desk.call("nothing").status == 2
 
 
 @pytest.mark.parametrize("k", ["1", "0", "-3", "2.5", "many"])

@@ -2,8 +2,11 @@
 
 import csv
 import random
+import shutil
 
 import pytest
+
+from command_line import call
 
 QUASI = ["age", "sex", "zip"]
 FLAGS = ["--quasi", ",".join(QUASI), "--sensitive", "diagnosis"]
@@ -16,13 +19,21 @@ def write(path, rows):
         writer.writerows(rows)
 
 
-@pytest.fixture
-def released(desk):
-    (desk / "private").mkdir()
-    finished = desk.incrowd(
-        "run", "census.csv", "--k", 5, "--l", 2, *FLAGS, "--key", "private/key.csv"
-    )
+@pytest.fixture(scope="module")
+def released_folder(sample_folder, tmp_path_factory):
+    """A folder with a release and its key, made once."""
+    folder = tmp_path_factory.mktemp("released")
+    shutil.copytree(sample_folder, folder, dirs_exist_ok=True)
+    (folder / "private").mkdir()
+    words = ["--k", 5, "--l", 2, *FLAGS, "--key", "private/key.csv"]
+    finished = call("run", "census.csv", *words, folder=folder)
     assert finished.status == 0, finished.err
+    return folder
+
+
+@pytest.fixture
+def released(desk, released_folder):
+    shutil.copytree(released_folder, desk.folder, dirs_exist_ok=True)
     return desk
 
 

@@ -12,7 +12,7 @@ from command_line import call, incrowd
 
 
 def test_init_proposes_and_the_job_runs(desk):
-    finished = desk.incrowd("init", "census.csv", "-o", "job.toml")
+    finished = desk.call("init", "census.csv", "-o", "job.toml")
     assert finished.status == 0, finished.err
     assert "because" in finished.out
     text = (desk / "job.toml").read_text()
@@ -20,7 +20,7 @@ def test_init_proposes_and_the_job_runs(desk):
     assert 'age = "quasi-identifying"' in text
     assert 'diagnosis = "sensitive"' in text
     assert '# k_column = "k"' in text
-    ran = desk.incrowd("run", "job.toml", "--json")
+    ran = desk.call("run", "job.toml", "--json")
     assert ran.status == 0, ran.err
     assert ran.json["smallest_group"] >= 5
     again = desk.call("init", "census.csv", "-o", "job.toml")
@@ -49,7 +49,7 @@ def test_demo_tells_the_whole_story(tmp_path):
 
 
 def test_hierarchy_built_written_and_used(desk):
-    finished = desk.incrowd(
+    finished = desk.call(
         "hierarchy", "census.csv", "age", "--build", "intervals:10,20", "-o", "age.csv"
     )
     assert finished.status == 0, finished.err
@@ -71,7 +71,7 @@ def test_version_and_no_arguments(desk):
     from incrowd.version import __version__
 
     assert desk.incrowd("--version").out.strip() == f"incrowd {__version__}"
-    assert "demo" in desk.incrowd().out
+    assert "demo" in desk.call().out
 
 
 def test_shell_completion(desk):
@@ -106,7 +106,7 @@ def test_a_terminal_sees_example_values(desk):
     os.close(leader)
     assert process.returncode == 2
     assert b"peculiar" in shown
-    assert "peculiar" not in desk.incrowd("run", "bad.csv", "--k", 2, "--quasi", "age").err
+    assert "peculiar" not in desk.call("run", "bad.csv", "--k", 2, "--quasi", "age").err
 
 
 class Panic(BaseException):

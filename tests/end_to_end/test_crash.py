@@ -2,67 +2,46 @@
 
 import shutil
 import signal
-import subprocess
-import sys
-import time
 
 import pytest
 
-from command_line import python, start
+from command_line import python
+from end_to_end import dying
+from end_to_end.dying import Moments
 
 FLAGS = ["--k", "5", "--quasi", "age,sex,zip", "--sensitive", "diagnosis", "--method", "mondrian"]
 
-DRIVER = """
-import os, signal, sys
-from incrowd.cli import run_with_status
-
-die_at, how, arguments = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
-folder, seen = os.getcwd(), 0
-
-def hook(event, details):
-    # every file-system operation in the user's folder is one possible moment of death
-    global seen
-    if event.split(".")[0] not in ("open", "os", "shutil", "tempfile"):
-        return
-    place = next((str(d) for d in details if isinstance(d, (str, bytes, os.PathLike))), "")
-    if folder in place or ".incrowd-" in place or "release" in place or event == "os.link":
-        seen += 1
-        if seen == die_at:
-            if how == "kill":
-                os.kill(os.getpid(), signal.SIGKILL)
-            raise KeyboardInterrupt if how == "interrupt" else MemoryError
-
-sys.addaudithook(hook)
-status = run_with_status(arguments)
-print("moments", seen, file=sys.stderr)
-sys.exit(status)
-"""
+HERE = Moments()
+"""In this process, for deaths that it survives."""
 
 
-def die(desk, moment, how, *flags):
-    return python(DRIVER, moment, how, "run", "census.csv", *FLAGS, *flags, folder=desk.folder)
+def kill(desk, moment, *flags):
+    """Run in a process killed at a moment; with -1 it lives, and says how many there are."""
+    words = [moment, "run", "census.csv", *FLAGS, *flags]
+    return python(dying.__file__, *words, folder=desk.folder)
+
+
+def n_moments(desk, *flags):
+    """Return how many moments a run has that nobody kills."""
+    finished = kill(desk, -1, *flags)
+    assert finished.status == 0, finished.err
+    count = int(finished.err.rsplit("moments", 1)[1])
+    assert count > 10
+    return count
 
 
 def leftovers(desk):
     return [path for path in desk.folder.iterdir() if path.name.startswith(".incrowd-")]
 
 
-@pytest.fixture
-def moments(desk):
-    finished = die(desk, -1, "kill")
-    assert finished.status == 0, finished.err
-    count = int(finished.err.rsplit("moments", 1)[1])
+def test_kill_at_every_moment(desk):
+    moments = n_moments(desk)
     (desk / "census.release.csv").unlink()
-    assert count > 10
-    return count
-
-
-def test_kill_at_every_moment(desk, moments):
     original = (desk / "census.csv").read_bytes()
     complete = None
     n_killed = 0
     for moment in range(1, moments + 1, max(1, moments // 16)):
-        finished = die(desk, moment, "kill")
+        finished = kill(desk, moment)
         n_killed += finished.status == -signal.SIGKILL
         assert (desk / "census.csv").read_bytes() == original
         released = desk / "census.release.csv"
@@ -81,10 +60,19 @@ def test_kill_at_every_moment(desk, moments):
 
 
 @pytest.mark.parametrize("how", ["interrupt", "fail"])
-def test_interrupted_or_failing_runs_clean_up(desk, moments, how):
+def test_interrupted_or_failing_runs_clean_up(desk, how):
     before = desk.files()
-    for moment in range(2, moments, max(1, moments // 6)):
-        finished = die(desk, moment, how)
+    run = ["run", "census.csv", *FLAGS]
+
+    def die():
+        raise KeyboardInterrupt if how == "interrupt" else MemoryError
+
+    with HERE.within(desk.folder) as whole:
+        assert desk.call(*run).status == 0
+    (desk / "census.release.csv").unlink()
+    for moment in range(2, whole.seen, max(1, whole.seen // 6)):
+        with HERE.within(desk.folder, moment, die):
+            finished = desk.call(*run)
         if finished.status == 0:  # the moment lay in the clean-up of a published run
             (desk / "census.release.csv").unlink()
         else:
@@ -97,14 +85,12 @@ def test_interrupted_or_failing_runs_clean_up(desk, moments, how):
 @pytest.mark.parametrize("output", ["disk.csv", "parts/"])
 def test_killed_with_rows_on_disk_nothing_has_the_name_and_the_next_run_cleans_up(desk, output):
     flags = ["--memory", "300MB", "-o", output]
-    counted = die(desk, -1, "kill", *flags)
-    assert counted.status == 0, counted.err
-    moments = int(counted.err.rsplit("moments", 1)[1])
+    moments = n_moments(desk, *flags)
     whole = _content(desk / output)
     _remove(desk / output)
     n_killed = 0
     for moment in range(2, moments + 1, max(1, moments // 5)):
-        n_killed += die(desk, moment, "kill", *flags).status == -signal.SIGKILL
+        n_killed += kill(desk, moment, *flags).status == -signal.SIGKILL
         assert all(leftover.stat().st_mode & 0o077 == 0 for leftover in leftovers(desk))
         if (desk / output).exists():  # killed after publication: then it is whole
             assert _content(desk / output) == whole
@@ -170,7 +156,7 @@ def test_what_a_killed_run_left_is_swept(desk):
         "    workspace.file('x')\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    subprocess.run([sys.executable, "-c", code], cwd=desk.folder, check=False)
+    python("-c", code, folder=desk.folder)
     assert len(leftovers(desk)) == 2
     from incrowd.workspace import remove_stale
 
@@ -191,27 +177,6 @@ def test_what_cannot_be_removed_keeps_its_mark_for_the_next_run(desk, monkeypatc
     assert leftovers(desk) == []
 
 
-def test_ctrl_c_answers_130_and_terminate_cleans_up(desk):
-    header, *lines = (desk / "census.csv").read_text().splitlines()
-    big = [header, *lines * 200]
-    (desk / "big.csv").write_text("\n".join(big) + "\n")
-    before = set(desk.folder.iterdir())
-    flags = ["--k", "5", "--quasi", "age,sex,zip,education,occupation"]
-    flags += ["--method", "greedy"]
-    for number, status in [(signal.SIGINT, 130), (signal.SIGTERM, 143)]:
-        process = start("run", "big.csv", *flags, folder=desk.folder)
-        deadline = time.monotonic() + 60
-        while not leftovers(desk) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        time.sleep(0.3)
-        process.send_signal(number)
-        _, err = process.communicate(timeout=60)
-        if process.returncode == 0:
-            pytest.skip("the run was over before the signal came")
-        assert process.returncode == status, err
-        assert set(desk.folder.iterdir()) == before
-
-
 def test_full_disk(desk):
     """A limit on file sizes stands for a full disk: writing fails in the middle of the release."""
     program = (
@@ -224,7 +189,7 @@ def test_full_disk(desk):
     )
     before = desk.files()
     env = {"NUMBA_DISABLE_JIT": "1"}
-    finished = python(program, "run", "census.csv", *FLAGS, folder=desk.folder, env=env)
+    finished = python("-c", program, "run", "census.csv", *FLAGS, folder=desk.folder, env=env)
     assert finished.status == 2, finished.err
     assert "Nothing was published" in finished.err
     assert desk.files() == before

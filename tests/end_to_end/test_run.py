@@ -28,12 +28,12 @@ def test_release_is_k_anonymous_by_recount(desk, method, k):
 
 
 def test_removed_columns_are_named(desk):
-    finished = desk.incrowd("run", "census.csv", "--k", 3, *FLAGS)
+    finished = desk.call("run", "census.csv", "--k", 3, *FLAGS)
     assert "removed, since no role is stated: id, name" in finished.err
 
 
 def test_l_diversity_by_recount(desk):
-    finished = desk.incrowd("run", "census.csv", "--k", 4, "--l", 3, *FLAGS)
+    finished = desk.call("run", "census.csv", "--k", 4, "--l", 3, *FLAGS)
     assert finished.status == 0, finished.err
     diagnoses = {}
     for row in desk.rows("census.release.csv"):
@@ -44,9 +44,7 @@ def test_l_diversity_by_recount(desk):
 def test_personal_k_by_recount(desk):
     """Groups are at least as large as the largest wish in them, told by the key."""
     (desk / "private").mkdir()
-    finished = desk.incrowd(
-        "run", "census.csv", "--k-column", "k", "--key", "private/key.csv", *FLAGS
-    )
+    finished = desk.call("run", "census.csv", "--k-column", "k", "--key", "private/key.csv", *FLAGS)
     assert finished.status == 0, finished.err
     released = desk.rows("census.release.csv")
     sizes = desk.group_sizes("census.release.csv", QUASI)
@@ -63,7 +61,7 @@ def test_people_are_counted_instead_of_rows(desk):
     header, *lines = text.splitlines()
     (desk / "visits.csv").write_text("\n".join([header, *(lines[:300] * 4)]) + "\n")
     (desk / "private").mkdir()
-    finished = desk.incrowd(
+    finished = desk.call(
         "run", "visits.csv", "--k", 5, "--person", "id", "--key", "private/key.csv", *FLAGS
     )
     assert finished.status == 0, finished.err
@@ -75,7 +73,7 @@ def test_people_are_counted_instead_of_rows(desk):
         group = tuple(row[name] for name in QUASI)
         people.setdefault(group, set()).add(ids[int(line["original_row"]) - 1])
     assert min(map(len, people.values())) >= 5
-    unwarned = desk.incrowd("run", "visits.csv", "--k", 5, "-o", "other.csv", *FLAGS)
+    unwarned = desk.call("run", "visits.csv", "--k", 5, "-o", "other.csv", *FLAGS)
     assert "--person id" in unwarned.err
 
 
@@ -83,17 +81,17 @@ def test_saved_job_gives_the_same_bytes(desk):
     flags = ["--hierarchy", "education=hierarchies/education.csv", "--hierarchy", "zip=prefix"]
     flags += ["--hierarchy", "age=intervals:5,10,20", "--set", "method.metric=loss"]
     (desk / "jobs").mkdir()
-    first = desk.incrowd("run", "census.csv", "--k", 6, *FLAGS, *flags, "--save-job", "jobs/j.toml")
+    first = desk.call("run", "census.csv", "--k", 6, *FLAGS, *flags, "--save-job", "jobs/j.toml")
     assert first.status == 0, first.err
-    second = desk.incrowd("run", "jobs/j.toml", "-o", "again.csv", "--threads", 1)
+    second = desk.call("run", "jobs/j.toml", "-o", "again.csv", "--threads", 1)
     assert second.status == 0, second.err
     assert (desk / "again.csv").read_bytes() == (desk / "census.release.csv").read_bytes()
     assert 'metric = "loss"' in (desk / "jobs/j.toml").read_text()
 
 
 def test_flags_override_a_job(desk):
-    desk.incrowd("run", "census.csv", "--k", 6, *FLAGS, "--save-job", "j.toml")
-    finished = desk.incrowd("run", "j.toml", "--k", 11, "--method", "mondrian", "--force", "--json")
+    desk.call("run", "census.csv", "--k", 6, *FLAGS, "--save-job", "j.toml")
+    finished = desk.call("run", "j.toml", "--k", 11, "--method", "mondrian", "--force", "--json")
     assert finished.status == 0, finished.err
     assert finished.json["guarantee"]["parameters"]["k"] == 11
     assert finished.json["method"]["name"] == "mondrian"
@@ -101,7 +99,7 @@ def test_flags_override_a_job(desk):
 
 
 def test_json_has_the_contract(desk):
-    audit = desk.incrowd("run", "census.csv", "--k", 3, *FLAGS, "--json").json
+    audit = desk.call("run", "census.csv", "--k", 3, *FLAGS, "--json").json
     for name in [
         "holds",
         "guarantee",
@@ -142,7 +140,7 @@ def test_formats_come_back_as_they_were(desk):
         ("census.tsv", "census.release.tsv"),
         ("census.csv.gz", "census.release.csv.gz"),
     ]:
-        finished = desk.incrowd("run", name, "--k", 5, *FLAGS)
+        finished = desk.call("run", name, "--k", 5, *FLAGS)
         assert finished.status == 0, finished.err
         assert (desk / released).exists()
     (desk / "unpacked.csv").write_bytes(
@@ -169,7 +167,7 @@ def test_nothing_unreleased_hides_in_the_container(desk):
             flags = ["--quasi", quasi, "--sensitive", "diagnosis", "--hierarchy", "name=flat"]
             if role != "--quasi":
                 flags = ["--quasi", quasi, "--sensitive", "diagnosis", role, column]
-            finished = desk.incrowd("run", name, "--k", 5, *flags, "--force")
+            finished = desk.call("run", name, "--k", 5, *flags, "--force")
             assert finished.status == 0, finished.err
             released = (desk / name.replace(".", ".release.")).read_bytes()
             assert b"zq-" not in released
@@ -182,21 +180,21 @@ def test_same_bytes_on_any_number_of_threads_and_any_row_order(desk):
     random.Random(3).shuffle(lines)
     (desk / "shuffled.csv").write_text("\n".join([header, *lines]) + "\n")
     partitions = ["--method", "greedy", "--partitions", 4]
-    desk.incrowd("run", "census.csv", "--k", 5, *FLAGS, *partitions, "--threads", 1, "-o", "a.csv")
-    desk.incrowd("run", "census.csv", "--k", 5, *FLAGS, *partitions, "--threads", 3, "-o", "b.csv")
+    desk.call("run", "census.csv", "--k", 5, *FLAGS, *partitions, "--threads", 1, "-o", "a.csv")
+    desk.call("run", "census.csv", "--k", 5, *FLAGS, *partitions, "--threads", 3, "-o", "b.csv")
     assert (desk / "a.csv").read_bytes() == (desk / "b.csv").read_bytes()
-    desk.incrowd("run", "shuffled.csv", "--k", 5, *FLAGS, *partitions, "-o", "c.csv")
+    desk.call("run", "shuffled.csv", "--k", 5, *FLAGS, *partitions, "-o", "c.csv")
     assert desk.group_sizes("a.csv", QUASI) == desk.group_sizes("c.csv", QUASI)
 
 
 def test_keep_order_keeps_rows_in_place(desk):
-    finished = desk.incrowd("run", "census.csv", "--k", 4, *FLAGS, "--keep-order", "--json")
+    finished = desk.call("run", "census.csv", "--k", 4, *FLAGS, "--keep-order", "--json")
     assert finished.status == 0, finished.err
     released = desk.rows("census.release.csv")
     original = desk.rows("census.csv")
     assert [row["diagnosis"] for row in released] == [row["diagnosis"] for row in original]
     assert "order is unknown" in json.dumps(finished.json["findings"])
-    check = desk.incrowd(
+    check = desk.call(
         "check", "census.release.csv", "--k", 4, *FLAGS, "--original", "census.csv", "--json"
     )
     assert check.status == 1

@@ -193,7 +193,7 @@ def test_killed_with_entries_on_disk(desk, files):
 
     def die(moment):
         words = ["run", files / "edges.txt", *flags, "-o", "out.txt"]
-        return python(DRIVER, moment, *words, folder=desk.folder)
+        return python("-c", DRIVER, moment, *words, folder=desk.folder)
 
     whole = die(-1)
     assert whole.status == 0, whole.err
@@ -225,7 +225,7 @@ def test_no_room_for_entries(desk, files):
         flags = ["--guarantee", "smooth", "--k", "6", "--memory", BOUND]
         words = ["run", files / name, *flags, "-o", f"out.{name}"]
         env = {"NUMBA_DISABLE_JIT": "1"}
-        finished = python(program, *words, folder=desk.folder, env=env)
+        finished = python("-c", program, *words, folder=desk.folder, env=env)
         assert finished.status == 2, finished.err
         assert "no room" in finished.err
         assert desk.files() == before

@@ -359,7 +359,7 @@ def test_rows_beyond_the_memory_are_put_in_order_within_it(tmp_path):
         for _ in range(10):  # 160 MB of text
             numbers = rng.integers(0, 1 << 60, 20_000).tolist()
             file.writelines(f"a{number % 1000},{number}{padding}\n" for number in numbers)
-    done = python(MEMORY_OF_A_SORT, tmp_path)
+    done = python("-c", MEMORY_OF_A_SORT, tmp_path)
     assert done.status == 0, done.err
     n_rows, peak = map(int, done.out.split())
     assert n_rows == 200_000

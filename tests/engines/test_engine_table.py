@@ -52,7 +52,7 @@ def test_choosing_an_engine_loads_none():
         "import sys, incrowd.engines.choice\n"
         "sys.exit(bool({'pyarrow', 'polars', 'pyspark', 'numpy'} & set(sys.modules)))"
     )
-    assert python(program).status == 0
+    assert python("-c", program).status == 0
 
 
 @pytest.mark.spark

@@ -180,6 +180,6 @@ print((after - before) * 1024 / n_rows)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in kilobytes on Linux")
 def test_counting_text_takes_few_bytes_a_row():
-    done = python(MEMORY_OF_COUNTING)
+    done = python("-c", MEMORY_OF_COUNTING)
     assert done.status == 0, done.err
     assert float(done.out) < 260  # 100 of which are the counted combinations themselves

@@ -148,7 +148,7 @@ def test_the_life_of_a_session(tmp_path, spark_engine):  # noqa: ARG001 - skips 
         "SPARK_LOCAL_DIRS": "/nowhere/either",
     }
     (tmp_path / "private").mkdir()
-    finished = python(OWN_SESSION, tmp_path / "private", folder=tmp_path, env=environment)
+    finished = python("-c", OWN_SESSION, tmp_path / "private", folder=tmp_path, env=environment)
     assert finished.status == 0, finished.err
     assert finished.err == "", "a user would be frightened"
     told = finished.json
@@ -330,6 +330,7 @@ def test_a_session_that_runs_takes_no_settings(spark_engine):
 
 def test_the_package_goes_along_whole(tmp_path):
     told = python(
+        "-c",
         "import incrowd.engines.spark.store as s; print(s.__file__)",
         folder=tmp_path,
         env={"PYTHONPATH": str(write_package(tmp_path))},

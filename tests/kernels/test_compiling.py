@@ -16,6 +16,6 @@ def test_kernels_compile_without_a_place_for_the_cache():
         "    assert compiled(double)(21) == 42\n"
         "    print('compiled')\n"
     )
-    finished = python(program)
+    finished = python("-c", program)
     assert finished.status == 0, finished.err
     assert finished.out.strip() == "compiled"

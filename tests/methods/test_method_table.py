@@ -62,4 +62,4 @@ def test_listing_methods_loads_nothing_heavy():
         "import sys, incrowd.methods.table\n"
         "sys.exit(str({'numba', 'numpy', 'pyarrow', 'polars'} & set(sys.modules) or ''))"
     )
-    assert python(program).err.strip() == ""
+    assert python("-c", program).err.strip() == ""
