@@ -1,14 +1,17 @@
-.PHONY: help demo test lint format clean
+.PHONY: help demo test test-all lint format clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this help
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo:  ## Set up and anonymize the embedded sample
 	./dev demo --force
 
-test:  ## Set up and run all tests
+test:  ## Set up and run the fast tests
 	./dev test
+
+test-all:  ## Set up and run all tests
+	./dev test --all
 
 lint:  ## Formatting, lint, types and import contracts
 	./dev lint

@@ -7,8 +7,10 @@ import subprocess
 import sys
 
 import pytest
+import typer
 
 from command_line import call, incrowd
+from incrowd.cli.app import app
 
 
 def test_init_proposes_and_the_job_runs(desk):
@@ -59,7 +61,10 @@ def test_hierarchy_built_written_and_used(desk):
     assert ran.status == 0, ran.err
 
 
-@pytest.mark.parametrize("command", ["run", "check", "init", "demo", "hierarchy"])
+COMMANDS = sorted(typer.main.get_command(app).commands)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_shows_an_example(desk, command):
     finished = desk.call(command, "--help")
     assert finished.status == 0

@@ -11,6 +11,8 @@ import pytest
 from benchmarks.sets.samples import user_lists
 from browser.opening import assert_quiet_and_readable
 from end_to_end.conftest import Desk
+from incrowd.guarantees.table import GUARANTEES
+from incrowd.methods.table import METHODS
 from incrowd.sets.files import write_sets
 
 TABLE = ["census.csv", "--quasi", "age,sex,zip", "--sensitive", "diagnosis", "--k", 5]
@@ -24,6 +26,7 @@ JOBS = {
     "cluster": [*TABLE, "--effort", "quick"],
     "full-domain": [*TABLE, "--method", "full-domain"],
     "microaggregate": ["census.csv", "--quasi", "age", "--k", 5, "--method", "microaggregate"],
+    "policy": [*TABLE, "--method", "policy", "--set", "method.lines=lines.csv"],
     "own-k": [*FEW, "--method", "mondrian", "--k-column", "k"],
     "adaptive": [*FEW, "--guarantee", "adaptive", "--k-column", "k"],
     "bits": [*FEW, "--guarantee", "adaptive", "--mask", "bit", "--posterior", "report"],
@@ -31,11 +34,12 @@ JOBS = {
     "suppression": [*LISTS, "--guarantee", "suppression", "--method", "mondrian"],
     "majority": [*LISTS, "--guarantee", "majority", "--method", "facility"],
     "edge-dp": ["lists.dat", "--guarantee", "edge-dp", "--epsilon", 3],
+    "node-dp": ["lists.dat", "--guarantee", "node-dp", "--epsilon", 3],
     "rules": [*VISITS, "--rules", "rules.txt", "--confidence", 0.9],
     "km": [*VISITS, "--m", 1],
 }
 
-OWNER_ONLY = ("own-k", "adaptive", "bits", "edge-dp", "rules")
+OWNER_ONLY = ("own-k", "adaptive", "bits", "edge-dp", "node-dp", "rules")
 """Promises that the release alone cannot show: pages are made again where the issuer is known."""
 
 
@@ -51,6 +55,7 @@ def fill(desk):
     visits = ["b c e g h", "a c d i j", "a f l", "b e g h", "d f l"] * 3
     (desk / "visits.dat").write_text("\n".join(visits) + "\n")
     (desk / "rules.txt").write_text("a c -> h\n")
+    (desk / "lines.csv").write_text("age,sex,zip\n*,*,*\n")
     return desk
 
 
@@ -94,6 +99,12 @@ def test_the_owners_page_tells_the_audit(page_of, name):
     names = {finding["name"] for finding in audit["findings"]}
     assert {"risk", "utility: queries", "utility: statistics"} <= names
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_there_is_a_job_of_every_method_and_guarantee(page_of):
+    audits = [page_of(name)[1] for name in JOBS]
+    assert {audit["method"]["name"] for audit in audits} == set(METHODS)
+    assert {audit["guarantee"]["name"] for audit in audits} == set(GUARANTEES)
 
 
 @pytest.mark.browser
