@@ -159,9 +159,9 @@ def execute(
 
     With ``publishes`` the first Ctrl-C ends the search and publishes what it has.
     """
-    from incrowd import interrupts
     from incrowd.cli.terminal import show_release
     from incrowd.flow.run import run
+    from incrowd.interrupts import handle_interrupts
     from incrowd.workspace import output_exists_error
 
     if save_job is not None:
@@ -171,7 +171,7 @@ def execute(
             raise InputError(f"{save_job.parent}: no such folder", remedy="Make it first.")
     with (
         progress_bar() as progress,
-        interrupts.handle_interrupts(publishes=publishes, tell=lambda: say(ENDING)),
+        handle_interrupts(publishes=publishes, tell=lambda: say(ENDING)),
     ):
         release = run(job, force=force, progress=progress, save_job=save_job)
     for note in release.audit.notes:
