@@ -844,7 +844,7 @@ class Workplace:
             overtime.start()
             try:
                 _, ended, usage = os.wait4(process.pid, 0)
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, SystemExit):  # the job has a session of its own
                 os.killpg(process.pid, signal.SIGKILL)
                 raise
             finally:
@@ -1226,4 +1226,5 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 
 if __name__ == "__main__":
     chosen = parse()
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     sys.exit(chosen.function(chosen))
