@@ -62,10 +62,10 @@ def standalone_cluster(spark_is_available, tmp_path_factory):  # noqa: ARG001
 
     A process has one master: use it in another one (``engines.clusters.spark_in_child``).
     """
-    from engines.clusters import standalone
+    from benchmarks.scale.spark import standalone
 
-    with standalone(tmp_path_factory.mktemp("standalone")) as address:
-        yield address
+    with standalone(tmp_path_factory.mktemp("standalone"), 2, 1_024) as cluster:
+        yield cluster.address
 
 
 @pytest.fixture(scope="session")

@@ -1,21 +1,46 @@
-"""Tables of the workload ``adaptive``, made from whatever cases were measured."""
+"""Tables of the workload ``adaptive``, made from whatever cases were measured.
+
+Beside ours stands what Khan et al. (2018) print: Tables II and III, on Haswell processors of 2.3
+GHz.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from benchmarks.adaptive import paper as printed
-from benchmarks.shared.table_text import (
+from benchmarks.shared.page import (
     Result,
-    any_case,
-    of_cases,
+    Runs,
+    begins,
+    both_times,
+    case_table,
     peak_memory,
     percent,
+    search_memory,
     short_time,
     table_of,
 )
 
-TABLES_OF_DATA = {
+UTILITY_DIFFERENCE = {"caltech36": -0.85, "reed98": -0.32}
+"""Table II: utility of MCE against exact b-matching by belief propagation, in percent points."""
+
+LARGE = {
+    "adult": (90.4, "15 s"),
+    "census": (87.1, "13 min"),
+    "poker": (81.3, "46 min"),
+    "hands": (81.3, "46 min"),
+    "payments": (79.3, "6 h 11 min"),
+}
+"""Table III: utility in percent at the end and the least time, 32 cores, all iterations."""
+
+FIRST_UTILITY = {"payments": 70.9}
+"""Section VI: utility in percent after the first iteration, of the CMS data alone."""
+
+WORKING_SETS = ("on the fly", "8", "32", "128")
+SECONDS_BY_WORKING_SET = {"adult": (108, 18, 15, 20), "poker": (86_400, 3_060, 2_760, 3_720)}
+"""Table III: seconds by entries a row in units of the largest k; 86,400 is "more than 24 h"."""
+
+DATA = {
     "adult": "Adult",
     "census": "census, generated",
     "poker": "poker",
@@ -40,13 +65,13 @@ SEARCHES = {
 # ── Table II ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _exact(cases: dict[str, list[Result]]) -> str:
+def _exact(cases: Runs) -> str:
     rows = []
     for name, runs in cases.items():
         covers = [run for run in runs if "steps" in run]
         first = next(run for run in runs if "bound" in run)
         bound = first["bound"]["weight"]
-        data = TABLES_OF_DATA[name]
+        data = DATA[name]
         for run in covers:
             cover = run["steps"][0][1]["cover"]
             weighed = first["covers"][cover]
@@ -54,7 +79,7 @@ def _exact(cases: dict[str, list[Result]]) -> str:
                 f"| {data} | {COVERS[cover]} | {weighed['weight']:,} | "
                 f"{weighed['weight'] / bound:.3f} | {percent(weighed['shown'])} | "
                 f"{percent(run['iterations'][0]['shown'])} | {percent(run['shown'])} | "
-                f"{len(run['iterations'])} | {_seconds(run)} | "
+                f"{len(run['iterations'])} | {short_time(run['seconds'])} | "
                 f"{_over(run)} |"
             )
         least = first.get("least")
@@ -62,11 +87,11 @@ def _exact(cases: dict[str, list[Result]]) -> str:
             said = "least, proven" if least["is_proven"] else "least found in time"
             rows.append(
                 f"| {data} | {said} | {least['weight']:,} | {least['weight'] / bound:.3f} | "
-                f"{percent(least['shown'])} | – | – | – | {_seconds(least)} | – |"
+                f"{percent(least['shown'])} | – | – | – | {short_time(least['seconds'])} | – |"
             )
         rows.append(
             f"| {data} | bound of the linear program | {bound:,g} | 1 | – | – | – | – | "
-            f"{_seconds(first['bound'])} | – |"
+            f"{short_time(first['bound']['seconds'])} | – |"
         )
     head = (
         "| network | cover | weight | over the bound | shown by it | shown after the search's "
@@ -75,7 +100,7 @@ def _exact(cases: dict[str, list[Result]]) -> str:
     return table_of(head, rows)
 
 
-def _differences(cases: dict[str, list[Result]]) -> str:
+def _differences(cases: Runs) -> str:
     rows = []
     for name, runs in cases.items():
         first = next(run for run in runs if "bound" in run)
@@ -85,10 +110,10 @@ def _differences(cases: dict[str, list[Result]]) -> str:
             f"{100 * (first['covers']['mce']['shown'] - least['shown']):+.2f}" if least else "–"
         )
         rows.append(
-            f"| {TABLES_OF_DATA[name]} | {against_least} | "
+            f"| {DATA[name]} | {against_least} | "
             f"{100 * (ends['mce'] - ends['lse']):+.2f} | "
             f"{100 * (ends['mce'] - ends['nearest']):+.2f} | "
-            f"{printed.UTILITY_DIFFERENCE[name]:+.2f} |"
+            f"{UTILITY_DIFFERENCE[name]:+.2f} |"
         )
     head = (
         "| points of utility | MCE against the least cover, first iteration | MCE against LSE, at "
@@ -101,23 +126,23 @@ def _differences(cases: dict[str, list[Result]]) -> str:
 # ── Table III ───────────────────────────────────────────────────────────────────────────────────
 
 
-def _large(cases: dict[str, list[Result]]) -> str:
+def _large(cases: Runs) -> str:
     rows = []
     for runs in cases.values():
         for run in runs:
             steps = run["iterations"]
             weighted = _mean(steps[1:])
             name = run["data"]
-            utility, took = printed.LARGE[name]
+            utility, took = LARGE[name]
             is_whole = "most_iterations" not in run["steps"][0][1]
             paper = f"{utility}, {took}" if is_whole else "–"
-            if name in printed.FIRST_UTILITY and len(steps) == 1:
-                paper = f"{printed.FIRST_UTILITY[name]} after one iteration"
+            if name in FIRST_UTILITY and len(steps) == 1:
+                paper = f"{FIRST_UTILITY[name]} after one iteration"
             rows.append(
-                f"| {TABLES_OF_DATA[name]} | {run['n_rows']:,} × {run['n_cells']} | "
+                f"| {DATA[name]} | {run['n_rows']:,} × {run['n_cells']} | "
                 f"{percent(steps[0]['shown'])} | "
                 f"{percent(run['shown'])} after {len(steps)} | {paper} | {_over(run)} | "
-                f"{_both(steps[0])} | {_both(weighted)} | {_both(run)} | "
+                f"{both_times(steps[0])} | {_both(weighted)} | {both_times(run)} | "
                 f"{_per_pair(steps[0], run)} | {_per_pair(weighted, run)} | "
                 f"{peak_memory(run)} |"
             )
@@ -132,15 +157,15 @@ def _large(cases: dict[str, list[Result]]) -> str:
 # ── memory ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _growth(cases: dict[str, list[Result]]) -> str:
+def _growth(cases: Runs) -> str:
     rows = []
     for runs in cases.values():
         for run in runs:
             own = run["peak_memory_bytes"] - run["base_memory_bytes"]
             rows.append(
-                f"| {run['n_rows']:,} | {_both(run)} | "
+                f"| {run['n_rows']:,} | {both_times(run)} | "
                 f"{_per_pair(run, run)} | {peak_memory(run)} | "
-                f"{own / 2**20:.0f} MB | {own / run['n_rows']:,.0f} |"
+                f"{search_memory(run)} | {own / run['n_rows']:,.0f} |"
             )
     head = (
         "| rows | time (CPU) | ns a pair | peak memory | of that by the search | bytes a row by "
@@ -149,14 +174,11 @@ def _growth(cases: dict[str, list[Result]]) -> str:
     return table_of(head, rows)
 
 
-def _plain(cases: dict[str, list[Result]]) -> str:
+def _plain(cases: Runs) -> str:
     rows = []
     for runs in cases.values():
         ours = next(run for run in runs if run["way"] == "incrowd")
         for run in runs:
-            if "seconds" not in run:
-                rows.append(f"| {run['way']} | – | {run['outcome']} | – | – |")
-                continue
             name = f"{run['way']} {run['version']}" if run.get("version") else run["way"]
             per_pair, of_ours = (1e9 * one["seconds"] / one["n_pairs"] for one in (run, ours))
             rows.append(
@@ -166,16 +188,15 @@ def _plain(cases: dict[str, list[Result]]) -> str:
     return table_of("| nearest rows by | pairs | CPU time | ns a pair | against ours |", rows)
 
 
-def _working_sets(cases: dict[str, list[Result]]) -> str:
+def _working_sets(cases: Runs) -> str:
     rows = []
     for runs in cases.values():
         for run in runs:
-            own = run["peak_memory_bytes"] - run["base_memory_bytes"]
-            place = printed.WORKING_SETS.index(run["working_set"])
-            paper = printed.SECONDS_BY_WORKING_SET[run["data"]][place]
+            place = WORKING_SETS.index(run["working_set"])
+            paper = SECONDS_BY_WORKING_SET[run["data"]][place]
             rows.append(
-                f"| {TABLES_OF_DATA[run['data']]} | {run['n_rows']:,} | {_set_name(run)} | "
-                f"{_both(run)} | {own / 2**20:.0f} MB | "
+                f"| {DATA[run['data']]} | {run['n_rows']:,} | {_set_name(run)} | "
+                f"{both_times(run)} | {search_memory(run)} | "
                 f"{'more than 24 h' if paper == 86_400 else short_time(paper)} |"
             )
     head = (
@@ -193,7 +214,7 @@ def _set_name(run: Result) -> str:
 # ── searches ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _searches(cases: dict[str, list[Result]]) -> str:
+def _searches(cases: Runs) -> str:
     rows = []
     for name, runs in cases.items():
         cells, search = SEARCHES[name]
@@ -201,7 +222,7 @@ def _searches(cases: dict[str, list[Result]]) -> str:
             first = percent(run["iterations"][0]["shown"]) if run["iterations"] else "–"
             rows.append(
                 f"| {cells} | {search} | {first} | {percent(run['shown'])} | "
-                f"{_both(run)} | {peak_memory(run)} | "
+                f"{both_times(run)} | {peak_memory(run)} | "
                 f"{_summed(run)} | {_over(run)} | {_worst(run)} |"
             )
     head = (
@@ -238,15 +259,8 @@ def _worst(run: Result) -> str:
     return "–" if "outcome" in believed else f"{believed['worst_p_times_k']:.2f}"
 
 
-def _seconds(result: Result) -> str:
-    return short_time(result["seconds"])
-
-
 def _both(taken: Result | None) -> str:
-    """Return the time on the clock and that of all cores together."""
-    if taken is None:
-        return "–"
-    return f"{short_time(taken['seconds'])} ({short_time(taken['cpu_seconds'])})"
+    return "–" if taken is None else both_times(taken)
 
 
 def _mean(steps: list[Result]) -> Result | None:
@@ -264,14 +278,12 @@ def _per_pair(taken: Result | None, run: Result) -> str:
     return f"{1e9 * taken['cpu_seconds'] / (run['n_rows'] * (run['n_rows'] - 1)):.3f}"
 
 
-ADAPTIVE_TABLES: dict[str, Callable[[Result], str]] = {
-    "adaptive-exact": of_cases("exact", any_case, _exact),
-    "adaptive-differences": of_cases("exact", any_case, _differences),
-    "adaptive-large": of_cases("large", any_case, _large),
-    "adaptive-growth": of_cases("memory", lambda name: name.startswith("growth-"), _growth),
-    "adaptive-plain": of_cases("memory", lambda name: name == "plain", _plain),
-    "adaptive-working-sets": of_cases(
-        "memory", lambda name: name.startswith("working-set"), _working_sets
-    ),
-    "adaptive-searches": of_cases("searches", any_case, _searches),
+TABLES: dict[str, Callable[[Result], str]] = {
+    "adaptive-exact": case_table("exact", _exact),
+    "adaptive-differences": case_table("exact", _differences),
+    "adaptive-large": case_table("large", _large),
+    "adaptive-growth": case_table("memory", _growth, begins("growth-")),
+    "adaptive-plain": case_table("memory", _plain, begins("plain")),
+    "adaptive-working-sets": case_table("memory", _working_sets, begins("working-set")),
+    "adaptive-searches": case_table("searches", _searches),
 }

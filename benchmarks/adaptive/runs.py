@@ -1,15 +1,12 @@
 """Measured runs of adaptive anonymity: time, peak memory and what is shown, one process each.
 
-A table is read or drawn by one process and saved; a *stem* loads it and compiles the loops, and
-each run is forked off it. A run leaves its masks in a file, and two more children look at them:
-one recounts the crowds of some rows by brute force (a run in which somebody is short does not
-count), one asks the audit what an attacker believes, where a case wants that.
+A run leaves its masks in a file, and two more children look at them: one recounts the crowds of
+some rows by brute force (a run in which somebody is short does not count), one asks the audit what
+an attacker believes, where a case wants that.
 """
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
@@ -20,32 +17,31 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.adaptive.data import Wished, few
-from benchmarks.shared.measured import forked
-from benchmarks.shared.stem import answers
+from benchmarks.adaptive.data import WishedTable, few
+from benchmarks.shared.cases import Measured
+from benchmarks.shared.processes import Case, forked, measure_cases, measure_forked
+from incrowd.methods.adaptive.search import Found, Problem
 
 if TYPE_CHECKING:
     from incrowd.guarantees.evidence import Evidence
-    from incrowd.methods.adaptive.search import Found, Problem
-
-Case = dict[str, Any]
-"""``case`` is its name; ``steps`` are searches with their settings, one after the other, such as
-``[["cover", {"cover": "mce"}], ["sweeps", {"n_sweeps": 3}]]``; ``threads``; ``is_audited``."""
 
 N_RECOUNTED = 60
 """How many rows' crowds are recounted after every run."""
 
 
-def measured_cases(
-    wished: Wished, cases: Sequence[Case], folder: Path, done: Callable[[], None]
-) -> list[dict[str, Any]]:
-    """Measure cases on one table, one after the other; ``done`` is told of each."""
-    results = []
-    said = answers("benchmarks.adaptive.runs", asdict(wished), cases, folder)
-    for case, answer in zip(cases, said, strict=True):
-        results.append({**case, "data": wished.name, **answer})
-        done()
-    return results
+def measure_table(wished: WishedTable, cases: Sequence[Case], folder: Path) -> list[Measured]:
+    """Measure cases on one table, one after the other.
+
+    ``steps`` of a case are searches with their settings, one after the other, such as
+    ``[["cover", {"cover": "mce"}], ["sweeps", {"n_sweeps": 3}]]``; it may have ``threads`` and
+    ``is_audited``.
+    """
+    table = wished.record(folder)
+    answers = measure_cases("benchmarks.adaptive.runs", asdict(wished), cases, folder)
+    return [
+        {"table": table, **case, "data": wished.name, **result}
+        for case, (result,) in zip(cases, answers, strict=True)
+    ]
 
 
 class Watch:
@@ -53,20 +49,20 @@ class Watch:
 
     def __init__(self) -> None:
         self._started = (time.perf_counter(), time.process_time())
-        self.told: list[tuple[str, float | None, float, float]] = []
+        self.reports: list[tuple[str, float | None, float, float]] = []
 
     def __call__(self, stage: str, _: int, __: int, loss: float | None = None, /) -> None:
         """Take one report."""
         seconds = time.perf_counter() - self._started[0]
         cpu_seconds = time.process_time() - self._started[1]
-        self.told.append((stage, loss, seconds, cpu_seconds))
+        self.reports.append((stage, loss, seconds, cpu_seconds))
 
 
-def iterations(watch: Watch) -> list[dict[str, Any]]:
+def iterations(watch: Watch) -> list[Measured]:
     """Return the cover's iterations: the best share shown so far, and how long each took."""
     found: list[dict[str, Any]] = []
     last = (0.0, 0.0)
-    for stage, loss, seconds, cpu_seconds in watch.told:
+    for stage, loss, seconds, cpu_seconds in watch.reports:
         if stage.startswith("cover, iteration") and loss is not None:
             found.append(
                 {
@@ -79,11 +75,10 @@ def iterations(watch: Watch) -> list[dict[str, Any]]:
     return found
 
 
-def searched(problem: Problem, case: Case, progress: Any) -> Found:
+def search(problem: Problem, case: Case, progress: Any) -> Found:
     """Run a case's steps in this process."""
     from incrowd.engines.local.engine import LocalEngine
     from incrowd.methods.adaptive import cover, partition, sweeps
-    from incrowd.methods.adaptive.search import Found
 
     engine = LocalEngine(threads=case.get("threads", 1))
     found = Found(np.zeros((problem.n_rows, problem.n_cells), dtype=np.bool_))
@@ -97,11 +92,11 @@ def searched(problem: Problem, case: Case, progress: Any) -> Found:
     return found
 
 
-def measure(problem: Problem, case: Case, target: Path | None = None) -> dict[str, Any]:
+def measure(problem: Problem, case: Case, target: Path | None = None) -> Measured:
     """Measure one case in this process; its masks are written to ``target``."""
     watch = Watch()
     started = time.perf_counter()
-    found = searched(problem, case, watch)
+    found = search(problem, case, watch)
     seconds = time.perf_counter() - started
     if target is not None:
         np.save(target, np.packbits(found.is_masked, axis=1))
@@ -144,7 +139,7 @@ def mutual_crowds(
     return counts
 
 
-def recounted(problem: Problem, is_masked: NDArray[np.bool_]) -> dict[str, Any]:
+def recount(problem: Problem, is_masked: NDArray[np.bool_]) -> Measured:
     """Recount the crowds of some rows, drawn evenly; raise where somebody is short."""
     rows = np.unique(np.linspace(0, problem.n_rows - 1, N_RECOUNTED).astype(np.int64))
     n_short = int((mutual_crowds(problem, is_masked, rows) < problem.k[rows]).sum())
@@ -153,7 +148,7 @@ def recounted(problem: Problem, is_masked: NDArray[np.bool_]) -> dict[str, Any]:
     return {"n_recounted": len(rows)}
 
 
-def believed(problem: Problem, is_masked: NDArray[np.bool_]) -> dict[str, Any]:
+def audit_belief(problem: Problem, is_masked: NDArray[np.bool_]) -> Measured:
     """Return what the audit says of belief, with its promise as compatibility.
 
     Raises where it finds somebody without their crowd.
@@ -223,63 +218,37 @@ def cells_of(problem: Problem, cell: int) -> NDArray[np.int32]:
 # ── inside the processes ────────────────────────────────────────────────────────────────────────
 
 
-def save(problem: Problem, path: Path) -> None:
-    """Write a problem for another process."""
-    np.savez(
-        path,
-        codes=problem.codes,
-        n_values=problem.n_values,
-        k=problem.k,
-        is_bit=np.array(problem.is_bit),
-    )
+def load(stated: dict[str, Any], folder: Path) -> Problem:
+    """Read or draw a table."""
+    return WishedTable(**stated).problem(folder)
 
 
-def reload(path: Path) -> Problem:
-    """Read what ``save`` wrote."""
-    from incrowd.methods.adaptive.search import Problem
-
-    with np.load(path) as kept:
-        return Problem(kept["codes"], kept["n_values"], kept["k"], bool(kept["is_bit"]))
+def brief(case: Case) -> Case:
+    """Return a case that needs the same loops."""
+    return {"steps": case["steps"], "threads": 1}
 
 
-def _main(words: list[str]) -> None:
-    if words[0] == "prepare":
-        stated, folder, target = words[1:]
-        save(Wished(**json.loads(stated)).problem(Path(folder)), Path(target))
-        return
-    saved = Path(words[1])
-    problem = reload(saved)
-    compiled: dict[str, float] = {}
-    for case in json.load(sys.stdin):
-        started = time.perf_counter()
-        kind = json.dumps(case["steps"])
-        if kind not in compiled:
-            searched(few(problem), {**case, "threads": 1}, Watch())
-            compiled[kind] = round(time.perf_counter() - started, 3)
-        base = forked(dict)["peak_memory_bytes"]
-        masks = saved.with_name("masks.npy")
-        result = forked(partial(measure, problem, case, masks))
-        result |= {"compile_seconds": compiled[kind], "base_memory_bytes": base}
-        result |= _said(partial(looked_at, recounted, problem, masks))
-        if case.get("is_audited"):
-            result["posterior"] = _said(partial(looked_at, believed, problem, masks))
-        print(json.dumps(result), flush=True)
+def compile_loops(problem: Problem, brief: Case, _: Path) -> None:
+    """Search a few rows."""
+    search(few(problem), brief, Watch())
 
 
-def _said(task: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return what a task in a child says, without the child's own figures."""
-    own = ("peak_memory_bytes", "cpu_seconds")
-    return {name: said for name, said in forked(task).items() if name not in own}
+def measure_case(problem: Problem, case: Case, scratch: Path) -> list[Measured]:
+    """Measure one case in a child, and let others look at its masks."""
+    base = measure_forked(dict)["peak_memory_bytes"]
+    masks = scratch / "masks.npy"
+    result = measure_forked(partial(measure, problem, case, masks))
+    result["base_memory_bytes"] = base
+    result |= forked(partial(look_at, recount, problem, masks))
+    if case.get("is_audited"):
+        result["posterior"] = forked(partial(look_at, audit_belief, problem, masks))
+    return [result]
 
 
-def looked_at(
-    look: Callable[[Problem, NDArray[np.bool_]], dict[str, Any]], problem: Problem, masks: Path
-) -> dict[str, Any]:
+def look_at(
+    look: Callable[[Problem, NDArray[np.bool_]], Measured], problem: Problem, masks: Path
+) -> Measured:
     """Look at the masks that a run left in a file."""
     packed = np.load(masks)
     is_masked = np.unpackbits(packed, axis=1, count=problem.n_cells).astype(np.bool_)
     return look(problem, is_masked)
-
-
-if __name__ == "__main__":
-    _main(sys.argv[1:])

@@ -9,113 +9,120 @@ memory     peak memory by rows, time per pair against plain searches, working se
 searches   Adult: partition, cover and sweeps, and what an attacker believes of each
 =========  ==========================================================================
 
-Every result says where it was measured, so that a part, or one long case, can be measured anew by
-itself. Khan, Choromanski, Pothen, Ferdous, Halappanavar and Tumeo (2018).
+Khan, Choromanski, Pothen, Ferdous, Halappanavar and Tumeo (2018).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.adaptive.data import Wished
+from benchmarks.adaptive.data import WishedTable
 from benchmarks.adaptive.exact import exact_case
-from benchmarks.adaptive.paper import WORKING_SETS
-from benchmarks.adaptive.plain import plain_case
-from benchmarks.adaptive.runs import Case, measured_cases
-from benchmarks.adaptive.sizes import FULL, SMALL, AdaptiveSizes
-from benchmarks.shared.cases import Task, run_cases
-from benchmarks.shared.plans import Measured, cores
-from incrowd.progress import Progress
+from benchmarks.adaptive.nearest import nearest_case
+from benchmarks.adaptive.page import TABLES, WORKING_SETS
+from benchmarks.adaptive.runs import measure_table
+from benchmarks.shared.cases import Measured, Task, Workload
+from benchmarks.shared.processes import Case
+from benchmarks.shared.provenance import cores
 
 ENTRY_BYTES = 4
 """What an entry of the working set takes, in the paper and here."""
 
-__all__ = ["FULL", "PARTS", "SMALL", "run"]
+
+@dataclass(frozen=True)
+class Sizes:
+    """The tables of every part. ``adult_rows`` of 0 and the like take the whole table."""
+
+    network_k: tuple[int, int] = (2, 10)
+    networks: tuple[str, ...] = ("caltech36", "reed98")
+    network_rows: int = 0
+    optimum_seconds: float = 600.0
+    k: tuple[int, int] = (5, 100)
+    adult_rows: int = 0
+    census_rows: int = 40_000
+    census_first_rows: int = 158_285
+    poker_rows: int = 0
+    hands_rows: int = 500_000
+    payments_rows: int = 74_528
+    payments_first_rows: int = 745_280
+    growth_rows: tuple[int, ...] = (10_000, 100_000, 500_000)
+    plain_rows: int = 100_000
+    sweeps: int = 3
 
 
-def run(
-    folder: Path,
-    parts: tuple[str, ...],
-    progress: Progress,
-    *,
-    cases: tuple[str, ...] = (),
-    sizes: AdaptiveSizes = FULL,
-    before: Mapping[str, Any] | None = None,
-    keep: Callable[[Measured], None] | None = None,
-) -> Measured:
-    """Measure some parts or cases, or all; the others stay as they were ``before``.
+FULL = Sizes()
 
-    ``keep`` is given all results after every case, since the next may take long.
-    """
-    return run_cases(
-        "adaptive",
-        PARTS,
-        folder,
-        parts,
-        progress,
-        cases=cases,
-        sizes=sizes,
-        is_small=sizes != FULL,
-        before=before,
-        keep=keep,
-    )
+SMALL = Sizes(
+    network_rows=120,
+    optimum_seconds=20.0,
+    k=(2, 12),
+    adult_rows=600,
+    census_rows=300,
+    census_first_rows=400,
+    poker_rows=500,
+    hands_rows=600,
+    payments_rows=300,
+    payments_first_rows=500,
+    growth_rows=(300, 600),
+    plain_rows=500,
+    sweeps=1,
+)
+"""The same parts in a minute or so."""
 
 
-def exact(sizes: AdaptiveSizes) -> dict[str, Task]:
+def exact(sizes: Sizes) -> dict[str, Task]:
     """Plan the networks: every cover to convergence, and the least cover of the first iteration."""
-    return {name: exact_case(_network(name, sizes), sizes) for name in sizes.networks}
-
-
-def _network(name: str, sizes: AdaptiveSizes) -> Wished:
-    return Wished(name, *sizes.network_k, sizes.network_rows)
-
-
-def large(sizes: AdaptiveSizes) -> dict[str, Task]:
-    """Plan the large tables: to convergence where that takes minutes, else an iteration or two."""
-    k = sizes.k
     return {
-        "adult": _covered(Wished("adult", *k, sizes.adult_rows), is_audited=True),
-        "census": _covered(Wished("census", *k, sizes.census_rows, False), is_audited=True),
-        "census-first": _covered(Wished("census", *k, sizes.census_first_rows, False), 2),
-        "poker": _covered(Wished("poker", *k, sizes.poker_rows), is_audited=True),
-        "hands-first": _covered(Wished("hands", *k, sizes.hands_rows), 2),
-        "payments": _covered(Wished("payments", *k, sizes.payments_rows), is_audited=True),
-        "payments-first": _covered(Wished("payments", *k, sizes.payments_first_rows), 1),
+        name: exact_case(_network(name, sizes), sizes.optimum_seconds) for name in sizes.networks
     }
 
 
-def _covered(wished: Wished, most_iterations: int = 0, **more: Any) -> Task:
+def _network(name: str, sizes: Sizes) -> WishedTable:
+    return WishedTable(name, *sizes.network_k, sizes.network_rows)
+
+
+def large(sizes: Sizes) -> dict[str, Task]:
+    """Plan the large tables: to convergence where that takes minutes, else an iteration or two."""
+    k = sizes.k
+    return {
+        "adult": _covered(WishedTable("adult", *k, sizes.adult_rows), is_audited=True),
+        "census": _covered(WishedTable("census", *k, sizes.census_rows, False), is_audited=True),
+        "census-first": _covered(WishedTable("census", *k, sizes.census_first_rows, False), 2),
+        "poker": _covered(WishedTable("poker", *k, sizes.poker_rows), is_audited=True),
+        "hands-first": _covered(WishedTable("hands", *k, sizes.hands_rows), 2),
+        "payments": _covered(WishedTable("payments", *k, sizes.payments_rows), is_audited=True),
+        "payments-first": _covered(WishedTable("payments", *k, sizes.payments_first_rows), 1),
+    }
+
+
+def _covered(wished: WishedTable, most_iterations: int = 0, **more: Any) -> Task:
     settings = {"most_iterations": most_iterations} if most_iterations else {}
     case: Case = {"steps": [["cover", settings]], "threads": cores(), **more}
     return _alone(wished, [case])
 
 
-def _alone(wished: Wished, cases: list[Case]) -> Task:
-    def task(folder: Path) -> list[Measured]:
-        table = wished.record(folder)
-        results = measured_cases(wished, cases, folder, lambda: None)
-        return [{"table": table, **result} for result in results]
-
-    return task
+def _alone(wished: WishedTable, cases: list[Case]) -> Task:
+    return partial(measure_table, wished, cases)
 
 
-def memory(sizes: AdaptiveSizes) -> dict[str, Task]:
+def memory(sizes: Sizes) -> dict[str, Task]:
     """Plan growth on hands of poker, plain searches beside ours, and working sets."""
     planned = {
-        f"growth-{n_rows}": _covered(Wished("hands", *sizes.k, n_rows), 1)
+        f"growth-{n_rows}": _covered(WishedTable("hands", *sizes.k, n_rows), 1)
         for n_rows in sizes.growth_rows
     }
-    planned["plain"] = plain_case(Wished("hands", *sizes.k, sizes.plain_rows))
-    tables = [Wished("adult", *sizes.k, sizes.adult_rows)]
-    tables.append(Wished("poker", *sizes.k, sizes.poker_rows))
+    planned["plain"] = nearest_case(WishedTable("hands", *sizes.k, sizes.plain_rows))
+    tables = [WishedTable("adult", *sizes.k, sizes.adult_rows)]
+    tables.append(WishedTable("poker", *sizes.k, sizes.poker_rows))
     for wished in tables:
         planned[f"working-set-{wished.name}"] = _working_sets(wished)
     return planned
 
 
-def _working_sets(wished: Wished) -> Task:
+def _working_sets(wished: WishedTable) -> Task:
     """Plan two iterations with room for so many entries of four bytes a row, or for nearly none."""
 
     def task(folder: Path) -> list[Measured]:
@@ -125,20 +132,20 @@ def _working_sets(wished: Wished) -> Task:
             entries = 0 if name == "on the fly" else int(name) * wished.highest * n_rows
             settings = {"most_iterations": 2, "memory_bytes": max(1, ENTRY_BYTES * entries)}
             cases.append({"steps": [["cover", settings]], "threads": cores(), "working_set": name})
-        return _alone(wished, cases)(folder)
+        return measure_table(wished, cases, folder)
 
     return task
 
 
-def searches(sizes: AdaptiveSizes) -> dict[str, Task]:
+def searches(sizes: Sizes) -> dict[str, Task]:
     """Plan the searches on Adult, each with what an attacker believes of what it released."""
-    attributes = Wished("adult", *sizes.k, sizes.adult_rows, False)
-    bits = Wished("adult", *sizes.k, sizes.adult_rows)
+    attributes = WishedTable("adult", *sizes.k, sizes.adult_rows, False)
+    bits = WishedTable("adult", *sizes.k, sizes.adult_rows)
     free = ["sweeps", {"n_sweeps": sizes.sweeps, "is_bound": False}]
     bound = ["sweeps", {"n_sweeps": sizes.sweeps, "is_bound": True}]
     partition = ["partition", {"effort": "auto"}]
     as_values = ["partition", {"effort": "auto", "is_as_value": True}]
-    planned: dict[str, tuple[Wished, list[Any]]] = {
+    planned: dict[str, tuple[WishedTable, list[Any]]] = {
         "partition": (attributes, [partition]),
         "partition-bounded-sweeps": (attributes, [partition, bound]),
         "partition-sweeps": (attributes, [partition, free]),
@@ -154,9 +161,10 @@ def searches(sizes: AdaptiveSizes) -> dict[str, Task]:
     }
 
 
-PARTS: dict[str, Callable[[AdaptiveSizes], dict[str, Task]]] = {
-    "exact": exact,
-    "large": large,
-    "memory": memory,
-    "searches": searches,
-}
+WORKLOAD = Workload(
+    "adaptive",
+    {"exact": exact, "large": large, "memory": memory, "searches": searches},
+    FULL,
+    SMALL,
+    TABLES,
+)

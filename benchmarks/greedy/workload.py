@@ -1,178 +1,212 @@
-"""The workload ``greedy``: tables at full strength, in parts that can be measured alone.
+"""The workload ``greedy``: its index, growth, the paper's tables, peers, and loss against time.
 
-=========  ==========================================================================
-part       what it measures
-=========  ==========================================================================
-index      greedy's index against the plain scan of all groups: the same merges, sooner
-growth     time and memory by the number of rows; every method on a million voters
-paper      Tables V to X of the paper, Figure 8a and the speed-ups of Tables II and IV
-boundary   what cutting a table into parts costs, and what repairing the cuts wins back
-peers      other Python packages and our own methods on the same table
-curve      loss against time of ``cluster``, beside greedy, Mondrian and ARX
-=========  ==========================================================================
-
-Every part says where it was measured, so that one can be measured anew by itself.
+========  ============================================================================
+part      what it measures
+========  ============================================================================
+index     greedy with its index against the plain scan: time, and the very same merges
+growth    time and memory by the number of rows, and every method on the same voters
+paper     the paper's grid of processors, k and rows
+boundary  one part, many parts, and many parts with their cuts repaired
+peers     other packages on the same table; ``PEERS_PYTHON`` in the environment may name
+          another Python that has those which this one lacks
+curve     loss against time: ``cluster`` by effort, beside the quicker methods
+========  ============================================================================
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.greedy.peers import peers
-from benchmarks.greedy.sizes import FULL, SMALL, Sizes
-from benchmarks.shared.datasets import DataSet
-from benchmarks.shared.measured import Case
-from benchmarks.shared.plans import OWN, Measured, Plan, cores, measured_plan, own
-from benchmarks.shared.provenance import provenance
-from incrowd.errors import unknown
-from incrowd.progress import Progress
-
-__all__ = ["FULL", "PARTS", "SMALL", "run"]
+from benchmarks.greedy.data import DataSet
+from benchmarks.greedy.page import CHARTS, TABLES
+from benchmarks.greedy.peers import measure_peers
+from benchmarks.greedy.runs import OWN, measured, method_case
+from benchmarks.shared.cases import Measured, Task, Workload
+from benchmarks.shared.processes import Case
 
 
-def run(
-    folder: Path,
-    parts: tuple[str, ...],
-    progress: Progress,
-    *,
-    sizes: Sizes = FULL,
-    before: Mapping[str, Any] | None = None,
-    peers_python: str | None = None,
-) -> Measured:
-    """Measure some parts, or all; the others stay as they were ``before``."""
-    for part in parts:
-        if part not in PARTS:
-            raise unknown("part", part, PARTS)
-    kept = dict((before or {}).get("parts", {}))
-    for part in parts or tuple(PARTS):
-        started = time.perf_counter()
-        results, data = PARTS[part](folder, sizes, progress, peers_python)
-        kept[part] = {
-            **provenance(),
-            "is_small": sizes != FULL,
-            "took_seconds": round(time.perf_counter() - started, 1),
-            "data": data,
-            "results": results,
-        }
-    return {"workload": "greedy", "parts": {name: kept[name] for name in PARTS if name in kept}}
+@dataclass(frozen=True)
+class Sizes:
+    """The grid of every part. Efforts are what ``Cluster`` takes: ``"10s"`` or a number."""
+
+    index_k: tuple[int, ...] = (2, 10, 100)
+    index_repeats: int = 3
+    index_voters: int = 1_000_000
+    index_voters_k: tuple[int, ...] = (10,)
+    growth_rows: tuple[int, ...] = (10_000, 100_000, 1_000_000, 10_000_000)
+    growth_methods_up_to: int = 1_000_000
+    paper_k: tuple[int, ...] = (2, 3, 5, 10, 100)
+    paper_processors: tuple[int, ...] = (2, 8, 32, 64, 128)
+    unsorted_processors: tuple[int, ...] = (2, 8, 32)
+    paper_voters: tuple[int, ...] = (60_000, 120_000, 240_000, 500_000, 1_000_000)
+    voter_processors: tuple[int, ...] = (32, 64, 128)
+    boundary_k: tuple[int, ...] = (10, 100)
+    boundary_partitions: int = 32
+    peer_k: tuple[int, ...] = (10, 100)
+    peer_seconds: int = 100
+    curve_data: tuple[str, ...] = ("adult", "cup98")
+    curve_k: tuple[int, ...] = (2, 5, 10, 100)
+    curve_efforts: tuple[int | str, ...] = ("0.1s", "0.5s", "2s", "10s", "60s")
 
 
-def index(
-    folder: Path, sizes: Sizes, progress: Progress, _: str | None
-) -> tuple[list[Measured], list[Measured]]:
-    """Measure greedy with its index and with the plain scan, and compare every merge."""
-    on_adult = [
-        {**_search_case(search, metric, k), "repeats": sizes.index_repeats}
-        for metric in ("nllm", "ncp")
-        for k in sizes.index_k
-        for search in ("index", "scan")
-    ]
-    on_voters = [
-        _search_case(search, "nllm", k)
-        for k in sizes.index_voters_k
-        for search in ("index", "scan")
-    ]
-    plan = [
-        (DataSet("adult-nine"), on_adult),
-        (DataSet("voters", sizes.index_voters), on_voters),
-    ]
-    results, data = measured_plan("index", plan, folder, progress)
-    for one, other in zip(results[::2], results[1::2], strict=True):
-        if one["merges_sha256"] != other["merges_sha256"]:
-            raise RuntimeError(f"the index made other merges than the scan: {one}")
-    return results, data
+FULL = Sizes()
+
+SMALL = Sizes(
+    index_k=(3,),
+    index_repeats=1,
+    index_voters=3_000,
+    index_voters_k=(3,),
+    growth_rows=(1_000, 4_000),
+    growth_methods_up_to=1_000,
+    paper_k=(2, 5),
+    paper_processors=(2, 4),
+    unsorted_processors=(2,),
+    paper_voters=(2_000, 4_000),
+    voter_processors=(4,),
+    boundary_k=(5,),
+    boundary_partitions=4,
+    peer_k=(5,),
+    peer_seconds=30,
+    curve_k=(5,),
+    curve_efforts=(50, 500),
+)
+"""The same parts in a minute or so, on Adult-sized files or smaller."""
 
 
-def _search_case(search: str, metric: str, k: int) -> Case:
-    return {"method": "greedy", "search": search, "settings": {"metric": metric}, "k": k}
+def index(sizes: Sizes) -> dict[str, Task]:
+    """Plan greedy with its index and with the plain scan; every merge must be the same."""
+
+    def pairs(metrics: tuple[str, ...], all_k: tuple[int, ...], repeats: int) -> list[Case]:
+        return [
+            {
+                "method": "greedy",
+                "search": search,
+                "settings": {"metric": metric},
+                "k": k,
+                "repeats": repeats,
+            }
+            for metric in metrics
+            for k in all_k
+            for search in ("index", "scan")
+        ]
+
+    adult = pairs(("nllm", "ncp"), sizes.index_k, sizes.index_repeats)
+    voters = pairs(("nllm",), sizes.index_voters_k, 1)
+    return {
+        "index-adult-nine": _same_merges(DataSet("adult-nine"), adult),
+        f"index-voters-{sizes.index_voters}": _same_merges(
+            DataSet("voters", sizes.index_voters), voters
+        ),
+    }
 
 
-def growth(
-    folder: Path, sizes: Sizes, progress: Progress, _: str | None
-) -> tuple[list[Measured], list[Measured]]:
-    """Measure how time and memory grow with the rows, and every method on the same voters.
+def _same_merges(data: DataSet, cases: list[Case]) -> Task:
+    def task(folder: Path) -> list[Measured]:
+        results = measured(data, cases)(folder)
+        for one, other in zip(results[::2], results[1::2], strict=True):
+            if one["merges_sha256"] != other["merges_sha256"]:
+                raise RuntimeError(f"the index made other merges than the scan: {one}")
+        return results
+
+    return task
+
+
+def growth(sizes: Sizes) -> dict[str, Task]:
+    """Plan ever more voters, and every method on those that are not too many.
 
     The longest list is measured a second time with all ZIP codes covered: most distinct rows.
     """
-    plan: Plan = []
+    greedy = method_case("greedy", {}, 10)
+    planned = {}
     for n_rows in sizes.growth_rows:
-        cases: list[Case] = [{"method": "greedy", "settings": {}, "k": 10, "threads": cores()}]
+        cases = [greedy]
         if n_rows <= sizes.growth_methods_up_to:
-            cases += [own(method, settings, 5) for method, settings in OWN]
-        plan.append((DataSet("voters", n_rows), cases))
-    largest = DataSet("voters", max(sizes.growth_rows), 1_026)
-    plan.append((largest, [{"method": "greedy", "settings": {}, "k": 10, "threads": cores()}]))
-    return measured_plan("growth", plan, folder, progress)
+            cases += [method_case(method, settings, 5) for method, settings in OWN]
+        planned[f"growth-{n_rows}"] = measured(DataSet("voters", n_rows), cases)
+    most = max(sizes.growth_rows)
+    planned[f"growth-{most}-all-covered"] = measured(DataSet("voters", most, 1_026), [greedy])
+    return planned
 
 
-def paper(
-    folder: Path, sizes: Sizes, progress: Progress, _: str | None
-) -> tuple[list[Measured], list[Measured]]:
-    """Measure the paper's grid of processors, k and rows; parts are shared by all cores here."""
-    adult = [
-        _preset(preset, n, k)
-        for k in sizes.paper_k
-        for preset, n in _presets(sizes.paper_processors)
-    ]
+def paper(sizes: Sizes) -> dict[str, Task]:
+    """Plan the paper's grid of processors, k and rows; parts are shared by all cores here."""
+    adult = _grid(sizes.paper_processors, sizes.paper_k)
     adult += [
         _preset("pgpkaa", n, k, reorganize="none")
         for k in sizes.paper_k
         for n in sizes.unsorted_processors
     ]
-    plan: Plan = [(DataSet("adult-nine"), adult)]
+    planned = {"paper-adult-nine": measured(DataSet("adult-nine"), adult)}
     for n_rows in sizes.paper_voters:
         is_last = n_rows == max(sizes.paper_voters)
         processors = sizes.paper_processors if is_last else sizes.voter_processors
-        cases = [_preset(preset, n, k) for k in sizes.paper_k for preset, n in _presets(processors)]
-        plan.append((DataSet("voters", n_rows), cases))
-    return measured_plan("paper", plan, folder, progress)
+        cases = _grid(processors, sizes.paper_k)
+        planned[f"paper-voters-{n_rows}"] = measured(DataSet("voters", n_rows), cases)
+    return planned
 
 
-def _presets(processors: tuple[int, ...]) -> list[tuple[str, int]]:
+def _grid(processors: tuple[int, ...], all_k: tuple[int, ...]) -> list[Case]:
     many = [(preset, n) for preset in ("pgpkaa", "h-pgpkaa") for n in processors]
-    return [("gkaa", 1), *many]
+    return [_preset(preset, n, k) for k in all_k for preset, n in (("gkaa", 1), *many)]
 
 
 def _preset(preset: str, processors: int, k: int, **more: Any) -> Case:
-    settings = {"preset": preset, "processors": processors, **more}
-    return {"method": "greedy", "settings": settings, "k": k, "threads": cores()}
+    return method_case("greedy", {"preset": preset, "processors": processors, **more}, k)
 
 
-def boundary(
-    folder: Path, sizes: Sizes, progress: Progress, _: str | None
-) -> tuple[list[Measured], list[Measured]]:
-    """Measure one part, many parts, and many parts with their cuts repaired."""
+def boundary(sizes: Sizes) -> dict[str, Task]:
+    """Plan one part, many parts, and many parts with their cuts repaired."""
     parted = {"partitions": sizes.boundary_partitions}
     settings: list[dict[str, Any]] = [
         {"partitions": 1},
         {**parted, "repair": "no"},
         {**parted, "repair": "yes"},
     ]
-    cases = [own("greedy", stated, k) for k in sizes.boundary_k for stated in settings]
-    return measured_plan("boundary", [(DataSet("adult-nine"), cases)], folder, progress)
+    cases = [method_case("greedy", stated, k) for k in sizes.boundary_k for stated in settings]
+    return {"boundary": measured(DataSet("adult-nine"), cases)}
 
 
-def curve(
-    folder: Path, sizes: Sizes, progress: Progress, _: str | None
-) -> tuple[list[Measured], list[Measured]]:
-    """Measure the loss of ``cluster`` with growing effort, beside the quicker methods."""
+def peers(sizes: Sizes) -> dict[str, Task]:
+    """Plan our methods and every peer that this or another Python has."""
+    own = measured(
+        DataSet("adult"),
+        [
+            method_case(method, settings, k)
+            for k in sizes.peer_k
+            for method, settings in (*OWN, ("mondrian", {"strict": False}))
+        ],
+    )
+
+    def task(folder: Path) -> list[Measured]:
+        return [*own(folder), *measure_peers(folder, sizes.peer_k, sizes.peer_seconds)]
+
+    return {"peers": task}
+
+
+def curve(sizes: Sizes) -> dict[str, Task]:
+    """Plan ``cluster`` with growing effort, beside the quicker methods."""
     searches: list[tuple[str, dict[str, Any]]] = [("greedy", {"metric": "loss"}), ("mondrian", {})]
     searches += [("cluster", {"effort": effort}) for effort in sizes.curve_efforts]
-    cases = [own(method, settings, k) for k in sizes.curve_k for method, settings in searches]
-    plan = [(DataSet(name), cases) for name in sizes.curve_data]
-    return measured_plan("curve", plan, folder, progress)
+    cases = [
+        method_case(method, settings, k) for k in sizes.curve_k for method, settings in searches
+    ]
+    return {f"curve-{name}": measured(DataSet(name), cases) for name in sizes.curve_data}
 
 
-Part = Callable[[Path, Sizes, Progress, str | None], tuple[list[Measured], list[Measured]]]
-
-PARTS: dict[str, Part] = {
-    "index": index,
-    "growth": growth,
-    "paper": paper,
-    "boundary": boundary,
-    "peers": peers,
-    "curve": curve,
-}
+WORKLOAD = Workload(
+    "greedy",
+    {
+        "index": index,
+        "growth": growth,
+        "paper": paper,
+        "boundary": boundary,
+        "peers": peers,
+        "curve": curve,
+    },
+    FULL,
+    SMALL,
+    TABLES,
+    CHARTS,
+)

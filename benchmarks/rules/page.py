@@ -1,22 +1,25 @@
-"""Tables and a drawing of the workload ``rules``, made from whatever cases were measured."""
+"""Tables and a chart of the workload ``rules``, made from whatever cases were measured."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from benchmarks.shared.chart import Axes, Panel, Series, draw
-from benchmarks.shared.table_text import (
+from benchmarks.shared.charts import Chart, Panel, Series
+from benchmarks.shared.page import (
+    MEMORY,
+    TIME,
+    Column,
     Result,
-    any_case,
-    of_cases,
-    peak_memory,
+    Runs,
+    both_times,
+    case_table,
+    cases_of,
+    line_per_run,
     percent,
-    short_time,
+    run_table,
+    search_memory,
     table_of,
 )
-
-Runs = dict[str, list[Result]]
-
 
 DRAWN = "drawn-"
 """How cases begin whose data are not selected from 1X."""
@@ -24,64 +27,78 @@ DRAWN = "drawn-"
 LEAST_ANSWERED = 30
 """An error of fewer queries says nothing."""
 
-LOST = "parts | largest part | log₂ of UL | error, subsets | error, share | skewness"
+
+def _of_settings(name: str) -> Callable[[Result], object]:
+    return lambda run: run["settings"][name]
 
 
-def _both(run: Result) -> str:
-    """Return the time on the clock and that of the processor."""
-    return f"{short_time(run['seconds'])} ({short_time(run['cpu_seconds'])})"
+def _of_data(name: str) -> Callable[[Result], object]:
+    return lambda run: run["data"][name]
 
 
-def _own_memory(run: Result) -> str:
-    return f"{(run['peak_memory_bytes'] - run['base_memory_bytes']) / 2**20:.0f} MB"
+def _count(name: str) -> Callable[[Result], str]:
+    return lambda run: f"{run[name]:,}"
 
 
-def _errors(run: Result) -> str:
-    """Return the error in both readings, where enough queries have an answer to be counted."""
-    if run["n_answered"] < LEAST_ANSWERED:
-        return "– | –"
-    return f"{run['are_subsets']:.3f} | {run['are_share']:.3f}"
+def _error(name: str) -> Callable[[Result], str]:
+    """Return an error, where enough queries have an answer to be counted."""
+    return lambda run: "–" if run["n_answered"] < LEAST_ANSWERED else f"{run[name]:.3f}"
 
 
-def _lost(run: Result) -> str:
+def _utility_loss(run: Result) -> str:
     loss = run["log2_utility_loss"]
-    return (
-        f"{run['n_parts']:,} | {run['largest_part']} | {'–' if loss is None else f'{loss:.1f}'} | "
-        f"{_errors(run)} | {run['skewness']:,}"
-    )
+    return "–" if loss is None else f"{loss:.1f}"
 
 
-def _left_alone(run: Result) -> str:
-    return percent(run["share_ungeneralized"])
+def _shape(run: Result) -> str:
+    return f"{run['n_rows']:,} × {run['n_public']:,}"
 
 
-def _improved(run: Result) -> str:
-    return "yes" if run["settings"]["improve"] else "no"
+DATA: Column = ("data", _of_data("name"))
+ROWS: Column = ("transactions", _count("n_rows"))
+SHAPE: Column = ("transactions × public items", _shape)
+ALPHA: Column = ("α", _of_settings("alpha"))
+ORDER: Column = ("order", lambda run: f"`{run['settings']['order']}`")
+IMPROVED: Column = ("improved", lambda run: "yes" if run["settings"]["improve"] else "no")
+ALONE: Column = ("items left alone, %", lambda run: percent(run["share_ungeneralized"]))
+PARTS: tuple[Column, ...] = (
+    ("parts", _count("n_parts")),
+    ("largest part", lambda run: run["largest_part"]),
+)
+ERRORS: tuple[Column, ...] = (
+    ("error, subsets", _error("are_subsets")),
+    ("error, share", _error("are_share")),
+)
+LOST = (*PARTS, ("log₂ of UL", _utility_loss), *ERRORS, ("skewness", _count("skewness")))
 
 
 def _growth(cases: Runs) -> str:
-    rows = []
-    for name, runs in cases.items():
+    runs = []
+    for name, found in cases.items():
         fold = name.rpartition("-")[2]
-        data = f"{fold}X, drawn anew" if name.startswith(DRAWN) else f"{fold}X"
-        for run in runs:
-            rows.append(
-                f"| {data} | {run['n_rows']:,} | {run['settings']['alpha']} | "
-                f"{_both(run)} | {1e6 * run['cpu_seconds'] / run['n_rows']:.1f} | "
-                f"{peak_memory(run)} | {_own_memory(run)} | {_lost(run)} |"
-            )
-    head = (
-        "| data | transactions | α | time (CPU) | µs a transaction | peak memory | of that by the "
-        f"search | {LOST} |"
-    )
-    return table_of(head, rows)
+        label = f"{fold}X, drawn anew" if name.startswith(DRAWN) else f"{fold}X"
+        runs += [{**run, "label": label} for run in found]
+    columns: list[Column] = [
+        ("data", lambda run: run["label"]),
+        ROWS,
+        ALPHA,
+        TIME,
+        ("µs a transaction", lambda run: f"{1e6 * run['cpu_seconds'] / run['n_rows']:.1f}"),
+        MEMORY,
+        ("of that by the search", search_memory),
+        *LOST,
+    ]
+    return line_per_run(columns, runs)
 
 
-def _growth_drawing(measured: Result) -> str:
+def _growth_chart(measured: Result) -> Chart:
     """Return time and error by the number of transactions, a line for every α."""
-    found = measured["parts"].get("growth", {"results": {}})["results"]
-    selected = [case["runs"] for name, case in found.items() if not name.startswith(DRAWN)]
-    runs = [run for of_case in selected for run in of_case]
+    runs = [
+        run
+        for name, case in cases_of(measured, "growth").items()
+        if not name.startswith(DRAWN)
+        for run in case["runs"]
+    ]
     alphas = dict.fromkeys(run["settings"]["alpha"] for run in runs)
 
     def lines(figure: str) -> tuple[Series, ...]:
@@ -97,35 +114,11 @@ def _growth_drawing(measured: Result) -> str:
             for alpha in alphas
         )
 
-    panels = [
+    panels = (
         Panel("CPU time in seconds", lines("cpu_seconds")),
         Panel("error by share", lines("are_share")),
-    ]
-    return draw("Growth", panels, Axes("times 515,597 transactions", "", 2))
-
-
-def _alpha(cases: Runs) -> str:
-    rows = [
-        f"| {run['settings']['alpha']} | `{run['settings']['order']}` | {_improved(run)} | "
-        f"{_both(run)} | {peak_memory(run)} | {_left_alone(run)} | {_lost(run)} |"
-        for runs in cases.values()
-        for run in runs
-    ]
-    return table_of(
-        f"| α | order | improved | time (CPU) | peak memory | items left alone, % | {LOST} |", rows
     )
-
-
-def _items(cases: Runs) -> str:
-    rows = [
-        f"| {run['data']['n_items']:,} | {run['settings']['alpha']} | {_both(run)} | "
-        f"{peak_memory(run)} | {_left_alone(run)} | {_lost(run)} |"
-        for runs in cases.values()
-        for run in runs
-    ]
-    return table_of(
-        f"| items | α | time (CPU) | peak memory | items left alone, % | {LOST} |", rows
-    )
+    return Chart("Growth", panels, "times 515,597 transactions", "", base=2)
 
 
 def _rules(cases: Runs) -> str:
@@ -134,82 +127,63 @@ def _rules(cases: Runs) -> str:
     )
     rows = []
     for runs in cases.values():
-        by_gamma = {run["settings"]["gamma"]: _both(run) for run in runs}
-        times = " | ".join(by_gamma.get(gamma, "–") for gamma in gammas)
-        rows.append(f"| {runs[0]['n_rules']:,} | {times} | {_lost(runs[0])} |")
-    head = " | ".join(f"γ = {gamma}, time (CPU)" for gamma in gammas)
-    return table_of(f"| rules | {head} | {LOST} |", rows)
-
-
-def _real(cases: Runs) -> str:
-    rows = [
-        f"| {run['data']['name']} | {run['n_rows']:,} × {run['n_public']:,} | "
-        f"{run['settings']['alpha']} | `{run['settings']['order']}` | {_improved(run)} | "
-        f"{_both(run)} | {peak_memory(run)} | {_left_alone(run)} | {_lost(run)} |"
-        for runs in cases.values()
-        for run in runs
-    ]
-    head = (
-        "| data | transactions × public items | α | order | improved | time (CPU) | peak memory | "
-        f"items left alone, % | {LOST} |"
-    )
-    return table_of(head, rows)
-
-
-def _mined(cases: Runs) -> str:
-    rows = [
-        f"| {run['data']['name']} | {run['n_rows']:,} | {run['largest']} | "
-        f"{run.get('outcome') or format(run['n_rules'], ',')} | {_both(run)} | "
-        f"{peak_memory(run)} |"
-        for runs in cases.values()
-        for run in runs
-    ]
-    head = "| data | transactions | public items | broken rules | time (CPU) | peak memory |"
-    return table_of(head, rows)
-
-
-def _km(cases: Runs) -> str:
-    rows = [
-        f"| {run['data']['name']} | {run['n_rows']:,} × {run['n_public']:,} | {run['m']} | "
-        f"{_improved(run)} | {_both(run)} | {peak_memory(run)} | {run['n_parts']:,} | "
-        f"{run['largest_part']} | "
-        f"{percent(1 - run['share_ungeneralized'])} | {run['mean_part_size']:.2f} | "
-        f"{_errors(run)} |"
-        for runs in cases.values()
-        for run in runs
-    ]
-    head = (
-        "| data | transactions × public items | m | improved | time (CPU) | peak memory | parts | "
-        "largest part | items generalized, % | mean size of a shown part | error, subsets | error, "
-        "share |"
-    )
-    return table_of(head, rows)
+        by_gamma = {run["settings"]["gamma"]: both_times(run) for run in runs}
+        cells = [by_gamma.get(gamma, "–") for gamma in gammas]
+        cells += [str(cell(runs[0])) for _, cell in LOST]
+        rows.append(f"| {runs[0]['n_rules']:,} | {' | '.join(cells)} |")
+    heads = [f"γ = {gamma}, time (CPU)" for gamma in gammas] + [name for name, _ in LOST]
+    return table_of(f"| rules | {' | '.join(heads)} |", rows)
 
 
 def _plain(cases: Runs) -> str:
     names = {"incrowd": "`rbat`", "plain": "plain, with Python's sets"}
-    rows = []
-    for runs in cases.values():
-        ours = next(run for run in runs if run["way"] == "incrowd")
-        for run in runs:
-            rows.append(
-                f"| {names[run['way']]} | {run['n_rows']:,} × {run['n_items']:,} | "
-                f"{run['n_rules']:,} | {_both(run)} | {peak_memory(run)} | "
-                f"{run['cpu_seconds'] / ours['cpu_seconds']:.0f}× |"
-            )
-    head = "| search | transactions × items | rules | time (CPU) | peak memory | CPU against ours |"
-    return table_of(head, rows)
+    runs = [run for found in cases.values() for run in found]
+    ours = next(run for run in runs if run["way"] == "incrowd")
+    columns: list[Column] = [
+        ("search", lambda run: names[run["way"]]),
+        ("transactions × items", lambda run: f"{run['n_rows']:,} × {run['n_items']:,}"),
+        ("rules", _count("n_rules")),
+        TIME,
+        MEMORY,
+        ("CPU against ours", lambda run: f"{run['cpu_seconds'] / ours['cpu_seconds']:.0f}×"),
+    ]
+    return line_per_run(columns, runs)
 
 
-RULES_TABLES: dict[str, Callable[[Result], str]] = {
-    "rules-growth": of_cases("growth", any_case, _growth),
-    "rules-alpha": of_cases("alpha", any_case, _alpha),
-    "rules-items": of_cases("items", any_case, _items),
-    "rules-rules": of_cases("rules", any_case, _rules),
-    "rules-real": of_cases("real", any_case, _real),
-    "rules-mined": of_cases("mined", any_case, _mined),
-    "rules-km": of_cases("km", any_case, _km),
-    "rules-plain": of_cases("plain", any_case, _plain),
+TABLES: dict[str, Callable[[Result], str]] = {
+    "rules-growth": case_table("growth", _growth),
+    "rules-alpha": run_table("alpha", ALPHA, ORDER, IMPROVED, TIME, MEMORY, ALONE, *LOST),
+    "rules-items": run_table(
+        "items",
+        ("items", lambda run: f"{run['data']['n_items']:,}"),
+        *(ALPHA, TIME, MEMORY, ALONE),
+        *LOST,
+    ),
+    "rules-rules": case_table("rules", _rules),
+    "rules-real": run_table(
+        "real", DATA, SHAPE, ALPHA, ORDER, IMPROVED, TIME, MEMORY, ALONE, *LOST
+    ),
+    "rules-mined": run_table(
+        "mined",
+        DATA,
+        ROWS,
+        ("public items", lambda run: run["largest"]),
+        ("broken rules", lambda run: run.get("outcome") or f"{run['n_rules']:,}"),
+        TIME,
+        MEMORY,
+    ),
+    "rules-km": run_table(
+        "km",
+        DATA,
+        SHAPE,
+        ("m", lambda run: run["m"]),
+        *(IMPROVED, TIME, MEMORY),
+        *PARTS,
+        ("items generalized, %", lambda run: percent(1 - run["share_ungeneralized"])),
+        ("mean size of a shown part", lambda run: f"{run['mean_part_size']:.2f}"),
+        *ERRORS,
+    ),
+    "rules-plain": case_table("plain", _plain),
 }
 
-RULES_DRAWINGS: dict[str, Callable[[Result], str]] = {"rules-growth.svg": _growth_drawing}
+CHARTS: dict[str, Callable[[Result], Chart]] = {"rules-growth.svg": _growth_chart}

@@ -9,12 +9,73 @@ split until one fails.
 
 from __future__ import annotations
 
+import tempfile
+import time
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.rules.data import RuleData, Transactions
+from benchmarks.rules.runs import brief, compile_loops, search
+from benchmarks.shared.cases import Measured, Task
+from benchmarks.shared.processes import Case, measure_forked
 
 Items = tuple[int, ...]
 Rule = tuple[Items, Items]
+
+
+def plain_case(data: RuleData, cases: list[Case]) -> Task:
+    """Return the task that times the plain search and ours, and holds their parts together."""
+
+    def task(folder: Path) -> list[Measured]:
+        record = data.record(folder)
+        transactions = data.load(folder)
+        results = []
+        with tempfile.TemporaryDirectory() as scratch:
+            target = Path(scratch) / "parts.npy"
+            for case in cases:
+                compile_loops(transactions, brief(case), Path(scratch))
+                ours = measure_forked(partial(search, transactions, case, target))
+                plainly = measure_forked(partial(search_plainly, transactions, case, target))
+                shape = {"n_rows": transactions.sets.n_rows, "n_items": transactions.sets.n_items}
+                for way, found in (("incrowd", ours), ("plain", plainly)):
+                    results.append({"data": record, **case, **shape, "way": way, **found})
+        return results
+
+    return task
+
+
+def search_plainly(transactions: Transactions, case: Case, target: Path) -> Measured:
+    """Search the plain way; raise where the parts are others than those in the file."""
+    sets, is_sensitive, rules = transactions
+    rows = [row.tolist() for row in np.split(sets.items, sets.starts[1:-1])]
+    sensitive = frozenset(np.flatnonzero(is_sensitive).tolist())
+    stated = []
+    for number in range(case["n_rules"]):
+        public, told = rules.rule(number)
+        stated.append((tuple(map(int, public)), tuple(map(int, told))))
+    started = time.perf_counter()
+    parts = plain_rbat(
+        rows,
+        sensitive,
+        stated,
+        case["k"],
+        case["confidence"],
+        case["settings"]["alpha"],
+    )
+    seconds = time.perf_counter() - started
+    part_of_item = np.load(target)
+    ours = sorted(
+        tuple(np.flatnonzero(part_of_item == part).tolist())
+        for part in range(int(part_of_item.max()) + 1)
+    )
+    if ours != parts:
+        raise RuntimeError("the plain search found other parts")
+    return {"seconds": round(seconds, 3), "n_parts": len(parts)}
 
 
 def plain_rbat(

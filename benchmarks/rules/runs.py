@@ -1,16 +1,12 @@
 """Measured searches for parts of items: time, peak memory, losses and an audit, one process each.
 
-Transactions are read or drawn by one process and saved; a *stem* loads them and compiles the loops,
-and each search is forked off it. A search leaves its parts in a file, and another child makes the
-release of them, audits it as the product does and counts what was lost: a run whose audit does not
-hold does not count.
+A search leaves its parts in a file, and another child makes the release of them, audits it as the
+product does and counts what was lost: a run whose audit does not hold does not count.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -20,16 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.rules.data import RuleData, Transactions, reload, save
-from benchmarks.shared.measured import forked
-from benchmarks.shared.stem import answers
+from benchmarks.rules.data import RuleData, Transactions
+from benchmarks.shared.cases import Measured, Task
+from benchmarks.shared.processes import Case, forked, measure_cases, measure_forked
+from incrowd.transactions.samples import generate_rules
 
 if TYPE_CHECKING:
     from incrowd.methods.shared.item_parts import KmPromise, RulePromise
-
-Case = dict[str, Any]
-"""``settings`` of the method, ``k``, and ``confidence`` with ``n_rules``, the first so many, or
-``m``."""
 
 FEW = 2_000
 """Loops are compiled on this many rows, …"""
@@ -54,11 +47,22 @@ LOSSES = (
 )
 
 
-def measured_cases(data: RuleData, cases: Sequence[Case], folder: Path) -> list[dict[str, Any]]:
-    """Measure cases on some data, one after the other."""
-    said = answers("benchmarks.rules.runs", asdict(data), cases, folder)
-    record = data.record(folder)
-    return [{"data": record, **case, **answer} for case, answer in zip(cases, said, strict=True)]
+def measured(data: RuleData, cases: Sequence[Case]) -> Task:
+    """Return the task that measures cases on some data, one after the other.
+
+    A case has ``settings`` of the method, ``k``, and ``confidence`` with ``n_rules``, the first so
+    many, or ``m``.
+    """
+
+    def task(folder: Path) -> list[Measured]:
+        answers = measure_cases("benchmarks.rules.runs", asdict(data), cases, folder)
+        record = data.record(folder)
+        return [
+            {"data": record, **case, **result}
+            for case, (result,) in zip(cases, answers, strict=True)
+        ]
+
+    return task
 
 
 def promise_of(transactions: Transactions, case: Case) -> RulePromise | KmPromise:
@@ -72,7 +76,7 @@ def promise_of(transactions: Transactions, case: Case) -> RulePromise | KmPromis
     return RulePromise(case["k"], case["confidence"], rules, transactions.is_sensitive, weight)
 
 
-def search(transactions: Transactions, case: Case, target: Path | None = None) -> dict[str, Any]:
+def search(transactions: Transactions, case: Case, target: Path | None = None) -> Measured:
     """Search for parts in this process; they are written to ``target``."""
     from incrowd.engines.local.engine import LocalEngine
     from incrowd.methods.rbat.method import Rbat
@@ -97,7 +101,7 @@ def search(transactions: Transactions, case: Case, target: Path | None = None) -
     }
 
 
-def look_at(transactions: Transactions, case: Case, target: Path) -> dict[str, Any]:
+def look_at(transactions: Transactions, case: Case, target: Path) -> Measured:
     """Make the release of the parts in a file; audit it and say what it lost."""
     from incrowd.guarantees.transactions.promises import KmAnonymity, RuleEvidence, RuleProtection
     from incrowd.measures.losses.transactions import rule_losses
@@ -127,50 +131,78 @@ def look_at(transactions: Transactions, case: Case, target: Path) -> dict[str, A
 # ── inside the processes ────────────────────────────────────────────────────────────────────────
 
 
+def load(stated: dict[str, Any], folder: Path) -> Transactions:
+    """Read or draw transactions."""
+    return RuleData(**stated).load(folder)
+
+
 def few(transactions: Transactions) -> Transactions:
     """Return few of the rows and rules that they can keep, on which the same loops are compiled."""
-    from incrowd.transactions.samples import generate_rules
-
     sets, is_sensitive, _ = transactions
     some = sets.take(np.arange(min(FEW, sets.n_rows)))
     rules = generate_rules(some, is_sensitive, FEW_RULES, public=(2, 2), sensitive=(1, 1))
     return Transactions(some, is_sensitive, rules)
 
 
-def compile_loops(transactions: Transactions, case: Case, scratch: Path) -> None:
-    """Run a case on a few rows, from the search to the audit."""
+def brief(case: Case) -> Case:
+    """Return a case that needs the same loops and that few rows can keep."""
     brief = {**case, "k": 2}
-    if "n_rules" in case:
-        brief |= {"n_rules": FEW_RULES, "confidence": 1.0}
+    return brief | ({"n_rules": FEW_RULES, "confidence": 1.0} if "n_rules" in case else {})
+
+
+def compile_loops(transactions: Transactions, brief: Case, scratch: Path) -> None:
+    """Run a brief case on a few rows, from the search to the audit."""
     some = few(transactions)
     target = scratch / "few.npy"
     search(some, brief, target)
     look_at(some, brief, target)
 
 
-def _main(words: list[str]) -> None:
-    if words[0] == "prepare":
-        stated, folder, saved_as = words[1:]
-        save(RuleData(**json.loads(stated)).made(Path(folder)), Path(saved_as))
-        return
-    saved = Path(words[1])
-    transactions = reload(saved)
-    target = saved.with_name("parts.npy")
-    compiled: set[str] = set()
-    for case in json.load(sys.stdin):
-        kind = json.dumps([case["settings"], case.get("m")])
-        if kind not in compiled:
-            compile_loops(transactions, case, saved.parent)
-            compiled.add(kind)
-        base = forked(dict)["peak_memory_bytes"]
-        found = forked(partial(search, transactions, case, target))
-        looked_at = forked(partial(look_at, transactions, case, target))
-        for own in ("peak_memory_bytes", "cpu_seconds"):
-            looked_at.pop(own)
-        shape = {"n_rows": transactions.sets.n_rows, "n_entries": transactions.sets.n_entries}
-        result = {**shape, "base_memory_bytes": base, **found, **looked_at}
-        print(json.dumps(result), flush=True)
+def measure_case(transactions: Transactions, case: Case, scratch: Path) -> list[Measured]:
+    """Measure one case in a child, and let another look at its parts."""
+    base = measure_forked(dict)["peak_memory_bytes"]
+    target = scratch / "parts.npy"
+    result = measure_forked(partial(search, transactions, case, target))
+    result |= forked(partial(look_at, transactions, case, target))
+    shape = {"n_rows": transactions.sets.n_rows, "n_entries": transactions.sets.n_entries}
+    return [{**shape, "base_memory_bytes": base, **result}]
 
 
-if __name__ == "__main__":
-    _main(sys.argv[1:])
+# ── mined rules ─────────────────────────────────────────────────────────────────────────────────
+
+
+def mined_case(data: RuleData, k: int, confidence: float, sizes: Sequence[int]) -> Task:
+    """Return the task that mines rules of up to so many public items each."""
+
+    def task(folder: Path) -> list[Measured]:
+        record = data.record(folder)
+        transactions = data.load(folder)
+        mine(few(transactions), {"k": 2, "confidence": 1.0, "largest": 1})
+        results = []
+        for largest in sizes:
+            case = {"k": k, "confidence": confidence, "largest": largest}
+            found = measure_forked(partial(mine, transactions, case))
+            results.append({"data": record, "n_rows": transactions.sets.n_rows, **case, **found})
+        return results
+
+    return task
+
+
+def mine(transactions: Transactions, case: Case) -> Measured:
+    """Mine the rules that transactions break; too many are an outcome."""
+    from incrowd.errors import JobError
+    from incrowd.transactions.mine import MOST_RULES, mine_rules
+
+    started = time.perf_counter()
+    try:
+        rules = mine_rules(
+            transactions.sets,
+            transactions.is_sensitive,
+            case["k"],
+            case["confidence"],
+            case["largest"],
+        )
+        figures: Measured = {"n_rules": rules.n_rules}
+    except JobError:
+        figures = {"outcome": f"more than {MOST_RULES:,}"}
+    return {"seconds": round(time.perf_counter() - started, 3), **figures}

@@ -18,58 +18,75 @@ Memon and Shao (2015).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.rules.beside import mined_case, plain_case
 from benchmarks.rules.data import REAL, SHOP, RuleData
-from benchmarks.rules.runs import Case, measured_cases
-from benchmarks.rules.sizes import FULL, SMALL, RulesSizes
-from benchmarks.shared.cases import Planned, Task, run_cases
-from benchmarks.shared.plans import Measured
-from incrowd.progress import Progress
-
-__all__ = ["FULL", "PARTS", "SMALL", "run"]
+from benchmarks.rules.page import CHARTS, TABLES
+from benchmarks.rules.plain import plain_case
+from benchmarks.rules.runs import measured, mined_case
+from benchmarks.shared.cases import Measured, Task, Workload
+from benchmarks.shared.processes import Case
 
 ORDERS = ("paper", "together")
 
 
-def run(
-    folder: Path,
-    parts: tuple[str, ...],
-    progress: Progress,
-    *,
-    cases: tuple[str, ...] = (),
-    sizes: RulesSizes = FULL,
-    before: Mapping[str, Any] | None = None,
-    keep: Callable[[Measured], None] | None = None,
-) -> Measured:
-    """Measure some parts or cases, or all; the others stay as they were ``before``.
+@dataclass(frozen=True)
+class Sizes:
+    """The data, rules and settings of every part; the paper's defaults where it states some.
 
-    ``keep`` is given all results after every case.
+    ``baskets`` are the rows and items of 1X; real files are taken whole with ``most_rows`` of 0.
     """
-    return run_cases(
-        "rules",
-        PARTS,
-        folder,
-        parts,
-        progress,
-        cases=cases,
-        sizes=sizes,
-        is_small=sizes != FULL,
-        before=before,
-        keep=keep,
-    )
+
+    baskets: tuple[int, int] = (515_597, 1_657)
+    longest: int = 164
+    n_rules: int = 4_000
+    k: int = 5
+    confidence: float = 0.9
+    times: tuple[float, ...] = (0.5, 1, 2, 4, 8, 16)
+    most_times_of_others: float = 1
+    drawn_times: tuple[int, ...] = (4, 16)
+    alphas: tuple[int | str, ...] = (1, 4, 16, 64, "full")
+    alpha_times: float = 2
+    gammas: tuple[int, ...] = (1, 4, 16)
+    n_items: tuple[int, ...] = (500, 1_000, 1_657, 3_000, 6_000)
+    n_rules_varied: tuple[int, ...] = (1_000, 2_000, 4_000, 8_000, 16_000)
+    most_rows: int = 0
+    all_m: tuple[int, ...] = (1, 2, 3)
+    largest: tuple[int, ...] = (1, 2, 3)
+    plain: tuple[int, int, int] = (50_000, 300, 1_000)
 
 
-def _shop(sizes: RulesSizes, **other: Any) -> RuleData:
+FULL = Sizes()
+
+SMALL = Sizes(
+    baskets=(1_500, 120),
+    longest=30,
+    n_rules=60,
+    k=3,
+    times=(0.5, 1, 2),
+    drawn_times=(2,),
+    alphas=(1, 4, "full"),
+    alpha_times=1,
+    gammas=(1, 4),
+    n_items=(60, 120),
+    n_rules_varied=(30, 60),
+    most_rows=300,
+    all_m=(1, 2),
+    largest=(1,),
+    plain=(400, 30, 20),
+)
+"""The same parts in a minute or so; ``plain`` is rows, items and rules."""
+
+
+def _shop(sizes: Sizes, **other: Any) -> RuleData:
     n_rows, n_items = sizes.baskets
     stated = {"n_rules": sizes.n_rules, "n_rows": n_rows, "n_items": n_items}
     return RuleData(SHOP, **{**stated, "longest": sizes.longest, **other})
 
 
-def _case(sizes: RulesSizes, **settings: Any) -> Case:
+def _case(sizes: Sizes, **settings: Any) -> Case:
     return {
         "settings": {"alpha": 4, "gamma": 4, "order": "paper", "improve": 0, **settings},
         "k": sizes.k,
@@ -78,14 +95,7 @@ def _case(sizes: RulesSizes, **settings: Any) -> Case:
     }
 
 
-def _measured(data: RuleData, cases: list[Case]) -> Task:
-    def task(folder: Path) -> list[Measured]:
-        return measured_cases(data, cases, folder)
-
-    return task
-
-
-def growth(sizes: RulesSizes) -> dict[str, Task]:
+def growth(sizes: Sizes) -> dict[str, Task]:
     """Plan ever more transactions, with α = 4 always and with the others on the fewer.
 
     As many are also drawn anew, since of selected ones many are equal and counted together.
@@ -95,40 +105,40 @@ def growth(sizes: RulesSizes) -> dict[str, Task]:
         cases = [_case(sizes)]
         if times <= sizes.most_times_of_others:
             cases += [_case(sizes, alpha=alpha) for alpha in sizes.alphas if alpha != 4]
-        planned[f"times-{times:g}"] = _measured(_shop(sizes, times=times), cases)
+        planned[f"times-{times:g}"] = measured(_shop(sizes, times=times), cases)
     for fold in sizes.drawn_times:
         data = _shop(sizes, n_rows=fold * sizes.baskets[0])
-        planned[f"drawn-{fold}"] = _measured(data, [_case(sizes)])
+        planned[f"drawn-{fold}"] = measured(data, [_case(sizes)])
     return planned
 
 
-def alpha(sizes: RulesSizes) -> dict[str, Task]:
+def alpha(sizes: Sizes) -> dict[str, Task]:
     """Plan every α in both orders of items, and what is improved after α = 4."""
     data = _shop(sizes, times=sizes.alpha_times)
     planned = {
-        f"alpha-{one}": _measured(data, [_case(sizes, alpha=one, order=order) for order in ORDERS])
+        f"alpha-{one}": measured(data, [_case(sizes, alpha=one, order=order) for order in ORDERS])
         for one in sizes.alphas
     }
     cases = [_case(sizes, order=order, improve="auto") for order in ORDERS]
-    return {**planned, "improved": _measured(data, cases)}
+    return {**planned, "improved": measured(data, cases)}
 
 
-def items(sizes: RulesSizes) -> dict[str, Task]:
+def items(sizes: Sizes) -> dict[str, Task]:
     """Plan more and fewer items, with α = 4 and item by item."""
     return {
-        f"items-{n_items}": _measured(
+        f"items-{n_items}": measured(
             _shop(sizes, n_items=n_items), [_case(sizes), _case(sizes, alpha="full")]
         )
         for n_items in sizes.n_items
     }
 
 
-def rules(sizes: RulesSizes) -> dict[str, Task]:
+def rules(sizes: Sizes) -> dict[str, Task]:
     """Plan more and fewer rules with every γ, which must change no part."""
     most = max(sizes.n_rules_varied)
     return {
         f"rules-{n_rules}": _same_parts(
-            _measured(
+            measured(
                 _shop(sizes, n_rules=most),
                 [{**_case(sizes, gamma=gamma), "n_rules": n_rules} for gamma in sizes.gammas],
             )
@@ -147,7 +157,7 @@ def _same_parts(task: Task) -> Task:
     return checked
 
 
-def real(sizes: RulesSizes) -> dict[str, Task]:
+def real(sizes: Sizes) -> dict[str, Task]:
     """Plan real transactions as in the paper, in our order, item by item, and improved."""
     settings: list[dict[str, Any]] = [
         {},
@@ -156,7 +166,7 @@ def real(sizes: RulesSizes) -> dict[str, Task]:
         {"order": "together", "improve": "auto"},
     ]
     return {
-        f"real-{name}": _measured(
+        f"real-{name}": measured(
             RuleData(name, sizes.n_rules, sizes.most_rows),
             [_case(sizes, **one) for one in settings],
         )
@@ -164,15 +174,20 @@ def real(sizes: RulesSizes) -> dict[str, Task]:
     }
 
 
-def mined(sizes: RulesSizes) -> dict[str, Task]:
+def mined(sizes: Sizes) -> dict[str, Task]:
     """Plan the search for rules that real transactions break."""
-    return {f"mined-{name}": mined_case(RuleData(name, 1, sizes.most_rows), sizes) for name in REAL}
+    return {
+        f"mined-{name}": mined_case(
+            RuleData(name, 1, sizes.most_rows), sizes.k, sizes.confidence, sizes.largest
+        )
+        for name in REAL
+    }
 
 
-def km(sizes: RulesSizes) -> dict[str, Task]:
+def km(sizes: Sizes) -> dict[str, Task]:
     """Plan kᵐ-anonymity of real transactions."""
     return {
-        f"km-{name}": _measured(
+        f"km-{name}": measured(
             RuleData(name, 1, sizes.most_rows),
             [
                 {"settings": {"improve": improve}, "k": sizes.k, "m": m}
@@ -184,21 +199,28 @@ def km(sizes: RulesSizes) -> dict[str, Task]:
     }
 
 
-def plain(sizes: RulesSizes) -> dict[str, Task]:
+def plain(sizes: Sizes) -> dict[str, Task]:
     """Plan a plain sequential RBAT beside ours, on a size that it can do."""
     n_rows, n_items, n_rules = sizes.plain
     data = _shop(sizes, n_rows=n_rows, n_items=n_items, n_rules=n_rules)
-    data = RuleData(**{**vars(data), "longest": min(sizes.longest, n_items // 2)})
+    data = replace(data, longest=min(sizes.longest, n_items // 2))
     return {"plain": plain_case(data, [{**_case(sizes), "n_rules": n_rules}])}
 
 
-PARTS: dict[str, Planned] = {
-    "growth": growth,
-    "alpha": alpha,
-    "items": items,
-    "rules": rules,
-    "real": real,
-    "mined": mined,
-    "km": km,
-    "plain": plain,
-}
+WORKLOAD = Workload(
+    "rules",
+    {
+        "growth": growth,
+        "alpha": alpha,
+        "items": items,
+        "rules": rules,
+        "real": real,
+        "mined": mined,
+        "km": km,
+        "plain": plain,
+    },
+    FULL,
+    SMALL,
+    TABLES,
+    CHARTS,
+)

@@ -16,15 +16,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
-import sys
 import tempfile
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
 
-from benchmarks.shared.datasets import ZIP_POPULATION, require
-from incrowd.workspace import file_hash
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from benchmarks.adaptive.data import payments
+from benchmarks.greedy.data import ZIP_POPULATION, as_table, voters, zip_population
+from benchmarks.rules.data import SHOP, RuleData
+from benchmarks.sets import data as sets_data
+from benchmarks.shared.cases import Measured
+from benchmarks.shared.processes import call_apart
+from benchmarks.shared.provenance import file_sha256, require_file
+from incrowd.hierarchies.files import write_hierarchy
+from incrowd.sets.files import write_sets
+from incrowd.sets.format import SetFormat
 
 VOTERS_AT_ONCE = 10_000_000
 """Longer voter lists are drawn in blocks of so many, each from a seed of its own."""
@@ -35,8 +45,6 @@ N_PARTS = 8
 ELECTIONS = 8
 LOWEST_K, HIGHEST_K = 5, 20
 
-Made = dict[str, Any]
-
 
 @cache
 def _scratch() -> tempfile.TemporaryDirectory[str]:
@@ -45,30 +53,20 @@ def _scratch() -> tempfile.TemporaryDirectory[str]:
 
 
 @cache
-def made(kind: str, sizes: tuple[int, ...], folder: Path) -> tuple[Path, Made]:
+def write_data(kind: str, sizes: tuple[int, ...], folder: Path) -> tuple[Path, Measured]:
     """Return the folder of some data, written now or before, and what results say of them."""
     target = Path(_scratch().name) / "-".join([kind, *map(str, sizes)])
     target.mkdir()
-    words = [sys.executable, "-m", "benchmarks.scale.data", kind, json.dumps(sizes)]
-    words += [str(folder), str(target)]
-    said = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
-    record: Made = json.loads(said.stdout)
-    return target, record
+    words = [kind, json.dumps(sizes), str(folder), str(target)]
+    return target, call_apart("benchmarks.scale.data", *words)
 
 
 # ── inside the process ──────────────────────────────────────────────────────────────────────────
 
 
-def write_voters(n_rows: int, folder: Path, target: Path) -> Made:
+def write_voters(n_rows: int, target: Path, folder: Path) -> Measured:
     """Write ``voters.parquet`` and the hierarchies of its columns."""
-    import numpy as np
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    from benchmarks.shared.voters import as_table, voters, zip_population
-    from incrowd.hierarchies.files import write_hierarchy
-
-    population = zip_population(require(folder, ZIP_POPULATION))
+    population = zip_population(require_file(folder, ZIP_POPULATION))
     whole, parts = target / "voters.parquet", target / "voters"
     parts.mkdir()
     distinct = np.empty(0, dtype=np.int64)
@@ -90,28 +88,20 @@ def write_voters(n_rows: int, folder: Path, target: Path) -> Made:
             write_hierarchy(tree, target / f"{tree.name}.csv")
     digest = hashlib.sha256()
     for path in sorted(parts.iterdir()):
-        digest.update(file_hash(path).encode())
+        digest.update(file_sha256(path).encode())
     size = sum(path.stat().st_size for path in parts.iterdir())
     shape = {"n_rows": n_rows, "n_distinct": len(distinct)}
     return {"name": "voters", **shape, "n_bytes": size, "sha256": digest.hexdigest()}
 
 
-def write_lists(n_rows: int, n_items: int, target: Path) -> Made:
+def write_lists(n_rows: int, n_items: int, target: Path) -> Measured:
     """Write ``lists.parquet``."""
-    from benchmarks.sets.scale import write_lists as write
-
     path = target / "lists.parquet"
-    return {**write(n_rows, n_items, path), "n_bytes": path.stat().st_size}
+    return {**sets_data.write_lists(n_rows, n_items, path), "n_bytes": path.stat().st_size}
 
 
-def write_payments(n_rows: int, target: Path) -> Made:
+def write_payments(n_rows: int, target: Path) -> Measured:
     """Write ``payments.parquet``, whose column ``k`` has everybody's own k."""
-    import numpy as np
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    from benchmarks.adaptive.generated import payments
-
     drawn = payments(n_rows)
     columns = {
         name: pa.array(codes.astype(str))
@@ -124,14 +114,10 @@ def write_payments(n_rows: int, target: Path) -> Made:
     return {"name": "payments", **shape, **_file(path)}
 
 
-def write_baskets(n_rows: int, n_items: int, longest: int, n_rules: int, target: Path) -> Made:
+def write_baskets(n_rows: int, n_items: int, longest: int, n_rules: int, target: Path) -> Measured:
     """Write ``baskets.parquet``, ``rules.txt`` and the sensitive items."""
-    from benchmarks.rules.data import SHOP, RuleData
-    from incrowd.sets.files import write_sets
-    from incrowd.sets.format import SetFormat
-
     data = RuleData(SHOP, n_rules, n_rows, n_items, longest)
-    sets, is_sensitive, rules = data.made(target)
+    sets, is_sensitive, rules = data.load(target)
     path = target / "baskets.parquet"
     write_sets(sets, path, SetFormat("lists", row_column="basket", item_column="items"))
     held = set(sets.items.tolist())  # of few baskets not all items are
@@ -145,19 +131,16 @@ def write_baskets(n_rows: int, n_items: int, longest: int, n_rules: int, target:
     return {"name": "baskets", "n_rows": sets.n_rows, "n_items": n_items, **_file(path)}
 
 
-def _file(path: Path) -> Made:
-    return {"n_bytes": path.stat().st_size, "sha256": file_hash(path)}
+def _file(path: Path) -> Measured:
+    return {"n_bytes": path.stat().st_size, "sha256": file_sha256(path)}
 
 
-def _main(kind: str, sizes: list[int], folder: Path, target: Path) -> Made:
-    if kind == "voters":
-        return write_voters(sizes[0], folder, target)
-    if kind == "lists":
-        return write_lists(sizes[0], sizes[1], target)
-    if kind == "payments":
-        return write_payments(sizes[0], target)
-    return write_baskets(sizes[0], sizes[1], sizes[2], sizes[3], target)
-
-
-if __name__ == "__main__":
-    print(json.dumps(_main(sys.argv[1], json.loads(sys.argv[2]), *map(Path, sys.argv[3:]))))
+def main(kind: str, sizes: str, folder: str, target: str) -> Measured:
+    """Write some data; return what results say of them."""
+    writers: dict[str, Callable[..., Measured]] = {
+        "voters": partial(write_voters, folder=Path(folder)),
+        "lists": write_lists,
+        "payments": write_payments,
+        "baskets": write_baskets,
+    }
+    return writers[kind](*json.loads(sizes), Path(target))

@@ -1,4 +1,9 @@
-"""Tables of the workload ``scale``, made from whatever cases were measured."""
+"""Tables of the workload ``scale``, made from whatever cases were measured.
+
+Beside ours stands what the papers say of running on many processors. Their figures are drawings:
+what stands here is told in their texts and tables. The speed-ups of greedy's paper are in
+``greedy/paper.py``.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +16,40 @@ from benchmarks.greedy.paper import (
     VOTERS_SPEED_UP,
     K,
 )
-from benchmarks.scale.model_page import MODEL_TABLES
-from benchmarks.scale.paper import ADAPTIVE, GREEDY_COMMUNICATION, RULES
-from benchmarks.shared.table_text import (
-    NOT_MEASURED,
+from benchmarks.scale.model import MODEL_TABLES
+from benchmarks.shared.page import (
     Result,
-    any_case,
-    of_cases,
+    Runs,
+    case_table,
     peak_memory,
     percent,
     short_time,
     table_of,
 )
 
-Runs = dict[str, list[Result]]
+GREEDY_COMMUNICATION = (
+    ("`pgpkaa`", "O(p)", "falls with processors; 5 s for 32 of them and k = 100, Adult"),
+    ("`pgkaa`", "O(np)", "grows with processors, two rounds for every merge; 82 s for the same"),
+    ("`h-pgpkaa`", "O(np / log² p)", "falls with the number of blocks"),
+)
+"""Theorems 2 to 4, and Figures 7 and 10 as told in the text: rounds, and how long they take."""
+
+ADAPTIVE = (
+    ("Figure 4", "one node of 32 cores, strong", "27× on 32 threads for the larger problems"),
+    ("Figure 5", "MPI and threads, strong", "scales to 8,192 cores; Adult to 1,024"),
+    ("Figure 6", "64 to 4,096 cores, weak", "curves nearly level; no figures are printed"),
+)
+"""Khan et al. (2018), section VI: Haswell processors of 2.3 GHz, 32 cores and 128 GB a node."""
+
+RULES = (
+    (
+        "Figure 2a",
+        "4X, by the number of nodes (13, one the master)",
+        "time falls with nodes; no figures are printed",
+    ),
+    ("Figure 2b", "the same", "near linear on few nodes, then less: one reducer splits"),
+)
+"""Memon and Shao (2015), section 5: Hadoop on nodes of 2 GB and 100 Mbit/s."""
 
 PLACE = {
     "memory": "in memory",
@@ -222,30 +247,15 @@ def _papers_rest(_: Result) -> str:
     )
 
 
-def _of_parts(parts: tuple[str, ...], make: Callable[[Runs], str]) -> Callable[[Result], str]:
-    """Return how a table is made of the cases of several parts together."""
-
-    def table(measured: Result) -> str:
-        found: dict[str, Result] = {}
-        for part in parts:
-            found |= measured["parts"].get(part, {"results": {}})["results"]
-        if not found:
-            return NOT_MEASURED
-        joined = {"parts": {"joined": {"results": found}}}
-        return of_cases("joined", any_case, make)(joined)
-
-    return table
-
-
-SCALE_TABLES: dict[str, Callable[[Result], str]] = {
-    "scale-voters": _of_parts(("places", "many", "most"), _voters),
-    "scale-stages": of_cases("places", any_case, _stages),
-    "scale-workers": of_cases("workers", any_case, _workers),
-    "scale-methods": of_cases("yardsticks", any_case, _methods),
-    "scale-lists": of_cases("lists", any_case, _lists),
-    "scale-adaptive": of_cases("adaptive", any_case, _adaptive),
-    "scale-rules": of_cases("rules", any_case, _rules),
-    "scale-papers-greedy": of_cases("workers", any_case, _papers_greedy),
+TABLES: dict[str, Callable[[Result], str]] = {
+    "scale-voters": case_table(("places", "many", "most"), _voters),
+    "scale-stages": case_table("places", _stages),
+    "scale-workers": case_table("workers", _workers),
+    "scale-methods": case_table("yardsticks", _methods),
+    "scale-lists": case_table("lists", _lists),
+    "scale-adaptive": case_table("adaptive", _adaptive),
+    "scale-rules": case_table("rules", _rules),
+    "scale-papers-greedy": case_table("workers", _papers_greedy),
     "scale-papers-rest": _papers_rest,
     **MODEL_TABLES,
 }

@@ -17,14 +17,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from benchmarks.scale.cluster import standalone
-from benchmarks.scale.data import made
-from benchmarks.scale.events import log_settings, logged, told
-from benchmarks.scale.tree import watched
-
-Measured = dict[str, Any]
+from benchmarks.scale.data import write_data
+from benchmarks.scale.spark import log_settings, read_events, standalone, sum_tasks
+from benchmarks.shared.cases import Measured
+from benchmarks.shared.processes import run_watched
 
 FEW = {
     "voters": (3_000,),
@@ -69,7 +66,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Command:
     """What is run: the kind of data and their sizes, and the words that the command is given."""
 
     data: str
@@ -79,12 +76,14 @@ class Wanted:
     partitions: int = 0
 
     @property
-    def few(self) -> Wanted:
-        """The same on few rows: what compiles the same loops."""
-        return replace(self, sizes=FEW[self.data])
+    def few(self) -> Command:
+        """The same on few rows: what compiles the same loops, those of chunks included."""
+        is_in_chunks = self.data == "lists" and "--chunk-rows" not in self.words
+        chunks = ("--chunk-rows", "1000") if is_in_chunks else ()
+        return replace(self, sizes=FEW[self.data], words=(*self.words, *chunks))
 
 
-def voters(n_rows: int, method: str, k: int, partitions: int = 0, *more: str) -> Wanted:
+def voters(n_rows: int, method: str, k: int, partitions: int = 0, *more: str) -> Command:
     """Return a run on voters; ``partitions`` of 0 leaves them to the method."""
     words = ["--quasi", ",".join(QUASI), "--sensitive", "elections", "--k", str(k)]
     words += ["--method", method, *more]
@@ -92,13 +91,19 @@ def voters(n_rows: int, method: str, k: int, partitions: int = 0, *more: str) ->
         words += ["--hierarchy", f"{name}={{folder}}/{name}.csv"]
     if partitions:
         words += ["--partitions", str(partitions)]
-    return Wanted("voters", (n_rows,), tuple(words), method, partitions)
+    return Command("voters", (n_rows,), tuple(words), method, partitions)
 
 
-def measured(wanted: Wanted, place: Place, folder: Path) -> list[Measured]:
+def lists(n_rows: int, n_items: int, *more: str) -> Command:
+    """Return a run on user lists."""
+    words = ("--guarantee", "smooth", "--k", "8", *more)
+    return Command("lists", (n_rows, n_items), words, "cluster")
+
+
+def measure(wanted: Command, place: Place, folder: Path) -> list[Measured]:
     """Run the product there; return its own account and what it took."""
-    _warm(wanted.few, Place("disk", is_folder=place.is_folder), folder)
-    source, record = made(wanted.data, wanted.sizes, folder)
+    _warm_up(wanted.few, Place("disk", is_folder=place.is_folder), folder)
+    source, record = write_data(wanted.data, wanted.sizes, folder)
     found = _run(wanted, place, source)
     stated = {"method": wanted.method, "partitions": wanted.partitions, "place": place.name}
     memory = {"memory": place.memory} if place.memory else {}
@@ -106,29 +111,29 @@ def measured(wanted: Wanted, place: Place, folder: Path) -> list[Measured]:
 
 
 @cache
-def _warm(wanted: Wanted, place: Place, folder: Path) -> None:
-    source, _ = made(wanted.data, wanted.sizes, folder)
+def _warm_up(wanted: Command, place: Place, folder: Path) -> None:
+    source, _ = write_data(wanted.data, wanted.sizes, folder)
     _run(wanted, place, source)
 
 
-def _run(wanted: Wanted, place: Place, source: Path) -> Measured:
+def _run(wanted: Command, place: Place, source: Path) -> Measured:
     with tempfile.TemporaryDirectory(prefix="incrowd-scale-run-", dir=source.parent) as scratch:
         room = Path(scratch)
         with _cluster(place, room) as (master, processes):
             words = words_of(wanted, place, source, room, master)
             # Where workers keep compiled loops; a folder of their own would be removed with them.
             cache_folder = os.environ.get("NUMBA_CACHE_DIR") or str(source.parent / "compiled")
-            took = watched(
+            took = run_watched(
                 [sys.executable, "-m", "incrowd", *words],
                 room / "account.json",
                 room / "messages.txt",
                 processes,
-                {"NUMBA_CACHE_DIR": cache_folder},
+                NUMBA_CACHE_DIR=cache_folder,
             )
         audit = json.loads((room / "account.json").read_text("utf-8"))
-        found = {**took, **said_of(audit)}
+        found = {**took, **read_account(audit)}
         if place.is_spark:
-            found |= told(logged(room / "events"), audit["stages"])
+            found |= sum_tasks(read_events(room / "events"), audit["stages"])
         return {**found, "released_bytes": _size_of(room / RELEASE)}
 
 
@@ -144,7 +149,9 @@ def _cluster(place: Place, room: Path) -> Iterator[tuple[str, Sequence[int]]]:
         yield cluster.address, cluster.processes
 
 
-def words_of(wanted: Wanted, place: Place, source: Path, room: Path, master: str = "") -> list[str]:
+def words_of(
+    wanted: Command, place: Place, source: Path, room: Path, master: str = ""
+) -> list[str]:
     """Return the command of a run.
 
     On a cluster files are named by an address, which this machine's workers read themselves.
@@ -180,11 +187,12 @@ def _size_of(release: Path) -> int:
 LOSSES = ("nllm", "loss", "jaccard", "suppressed", "created", "share_ungeneralized", "n_parts")
 
 
-def said_of(audit: Measured) -> Measured:
+def read_account(audit: Measured) -> Measured:
     """Return what results keep of a run's own account; raise where its audit does not hold."""
     if not audit["holds"]:
         raise RuntimeError("the audit of a measured run does not hold")
     said = {name: audit[name] for name in ("stages", "n_rows", "n_groups", "release_sha256")}
+    said["parameters"] = audit["method"]["parameters"]
     said["driver_memory_bytes"] = audit["peak_memory_bytes"]
     lost = {name: audit["losses"][name] for name in LOSSES if name in audit["losses"]}
     return {**said, "losses": lost}

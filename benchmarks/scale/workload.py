@@ -14,23 +14,19 @@ most        a hundred times as many voters, on disk; not part of a run of all pa
 ==========  =========================================================================
 
 Every run is the command itself in a process of its own. The cost model of the docs is fitted to
-what is measured here, when tables are made (``scale_model``).
+what is measured here, when tables are made (``model.py``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import Any
 
-from benchmarks.scale.runs import Place, Wanted, measured, voters
-from benchmarks.scale.sizes import FULL, SMALL, ScaleSizes
-from benchmarks.shared.cases import Planned, Task, chosen, run_cases
-from benchmarks.shared.plans import Measured
-from incrowd.progress import Progress
-
-__all__ = ["FULL", "PARTS", "SMALL", "run"]
+from benchmarks.adaptive.data import PAYMENT_VALUES
+from benchmarks.scale import runs
+from benchmarks.scale.page import TABLES
+from benchmarks.scale.runs import Command, Place, voters
+from benchmarks.shared.cases import Task, Workload
 
 MEMORY, DISK, SPARK, ONE_WORKER, TWO_WORKERS = PLACES = (
     "memory",
@@ -41,43 +37,60 @@ MEMORY, DISK, SPARK, ONE_WORKER, TWO_WORKERS = PLACES = (
 )
 
 
-def run(
-    folder: Path,
-    parts: tuple[str, ...],
-    progress: Progress,
-    *,
-    cases: tuple[str, ...] = (),
-    sizes: ScaleSizes = FULL,
-    before: Mapping[str, Any] | None = None,
-    keep: Callable[[Measured], None] | None = None,
-) -> Measured:
-    """Measure some parts or cases, or all but ``most``; the others stay as they were ``before``.
+@dataclass(frozen=True)
+class Sizes:
+    """The data of every part, and how the rows are cut and held.
 
-    ``keep`` is given all results after every case. Where Spark cannot start, that is told before
-    anything is measured.
+    ``voters`` are measured on every place; ``fit_voters`` besides, on those that the cost model
+    is made for, since a line needs more than one point; ``most_voters`` on the disk alone.
+    Baskets are rows, items, the longest row, and rules.
     """
-    from incrowd.engines.spark.session import unavailable
 
-    wanted = parts or tuple(part for part in PARTS if part != "most" or cases)
-    named = [name for tasks in chosen(PARTS, wanted, cases, sizes).values() for name in tasks]
-    missing = unavailable()
-    if missing and any(not name.startswith((MEMORY, DISK)) for name in named):
-        raise missing
-    return run_cases(
-        "scale",
-        PARTS,
-        folder,
-        wanted,
-        progress,
-        cases=cases,
-        sizes=sizes,
-        is_small=sizes != FULL,
-        before=before,
-        keep=keep,
-    )
+    k: int = 5
+    voters: int = 1_000_000
+    fit_voters: tuple[int, ...] = (250_000, 2_000_000)
+    many_voters: int = 10_000_000
+    most_voters: int = 100_000_000
+    partitions: tuple[int, ...] = (1, 4)
+    many_partitions: tuple[int, ...] = (4, 8)
+    memory: str = "2GB"
+    more_memory: str = "4GB"
+    executor_memory: int = 2_048
+    lists: int = 1_000_000
+    list_items: int = 100_000
+    list_memory: str = "2GB"
+    many_lists: int = 10_000_000
+    many_list_memory: str = "4GB"
+    payments: int = 20_000
+    baskets: tuple[int, int, int, int] = (515_597, 1_657, 164, 4_000)
+    round_baskets: tuple[int, int, int, int] = (100_000, 100, 60, 100)
 
 
-def place_of(name: str, sizes: ScaleSizes, memory: str = "") -> Place:
+FULL = Sizes()
+
+SMALL = Sizes(
+    voters=4_000,
+    fit_voters=(2_000, 8_000),
+    many_voters=12_000,
+    most_voters=16_000,
+    partitions=(1, 2),
+    many_partitions=(2,),
+    memory="300MB",
+    more_memory="400MB",
+    executor_memory=1_024,
+    lists=1_000,
+    list_items=200,
+    list_memory="300MB",
+    many_lists=1_500,
+    many_list_memory="400MB",
+    payments=300,
+    baskets=(900, 100, 30, 20),
+    round_baskets=(800, 100, 30, 20),
+)
+"""The same parts on few rows; most of the time Spark starts."""
+
+
+def place_of(name: str, sizes: Sizes, memory: str = "") -> Place:
     """Return a place by name; files of the disk and of Spark are folders of parts."""
     mb = sizes.executor_memory
     return {
@@ -89,19 +102,19 @@ def place_of(name: str, sizes: ScaleSizes, memory: str = "") -> Place:
     }[name]
 
 
-def _task(wanted: Wanted, place: Place) -> Task:
-    return partial(measured, wanted, place)
+def _task(wanted: Command, place: Place) -> Task:
+    return partial(runs.measure, wanted, place)
 
 
 def _greedy(
-    sizes: ScaleSizes, place: str, n_rows: int, partitions: int, memory: str = ""
+    sizes: Sizes, place: str, n_rows: int, partitions: int, memory: str = ""
 ) -> dict[str, Task]:
     wanted = voters(n_rows, "greedy", sizes.k, partitions)
     name = f"{place}-{n_rows}-p{partitions}" + (f"-{memory}" if memory else "")
     return {name: _task(wanted, place_of(place, sizes, memory))}
 
 
-def places(sizes: ScaleSizes) -> dict[str, Task]:
+def places(sizes: Sizes) -> dict[str, Task]:
     """Plan voters everywhere, in one part and in several."""
     planned: dict[str, Task] = {}
     for partitions in sizes.partitions:
@@ -110,7 +123,7 @@ def places(sizes: ScaleSizes) -> dict[str, Task]:
     return planned
 
 
-def workers(sizes: ScaleSizes) -> dict[str, Task]:
+def workers(sizes: Sizes) -> dict[str, Task]:
     """Plan one worker and two; the lengths of the cost model's lines are measured by the way."""
     partitions = sizes.partitions[-1]
     planned: dict[str, Task] = {}
@@ -122,7 +135,7 @@ def workers(sizes: ScaleSizes) -> dict[str, Task]:
     return planned
 
 
-def many(sizes: ScaleSizes) -> dict[str, Task]:
+def many(sizes: Sizes) -> dict[str, Task]:
     """Plan ten times the voters: in memory, within two bounds, on Spark and on two workers."""
     first, last = sizes.many_partitions[0], sizes.many_partitions[-1]
     planned = _greedy(sizes, DISK, sizes.many_voters, first)
@@ -136,7 +149,7 @@ def many(sizes: ScaleSizes) -> dict[str, Task]:
     return planned
 
 
-def yardsticks(sizes: ScaleSizes) -> dict[str, Task]:
+def yardsticks(sizes: Sizes) -> dict[str, Task]:
     """Plan the other methods on the same voters, in memory, on disk and on Spark."""
     planned = {}
     for method, more in (("mondrian", ()), ("cluster", ("--effort", "quick"))):
@@ -146,35 +159,32 @@ def yardsticks(sizes: ScaleSizes) -> dict[str, Task]:
     return planned
 
 
-def lists(sizes: ScaleSizes) -> dict[str, Task]:
+def lists(sizes: Sizes) -> dict[str, Task]:
     """Plan user lists in memory, in a bound, and with chunks on Spark; many of them in a bound."""
-    words = ("--guarantee", "smooth", "--k", "8", "--effort", "quick")
-    wanted = Wanted("lists", (sizes.lists, sizes.list_items), words, "cluster")
+    wanted = runs.lists(sizes.lists, sizes.list_items, "--effort", "quick")
     found = {
         MEMORY: Place(MEMORY),
         DISK: Place(DISK, sizes.list_memory),
         SPARK: Place(SPARK, master="local[2]"),
     }
     planned = {f"{name}-lists-{sizes.lists}": _task(wanted, place) for name, place in found.items()}
-    wanted = Wanted("lists", (sizes.many_lists, sizes.list_items), words, "cluster")
+    wanted = runs.lists(sizes.many_lists, sizes.list_items, "--effort", "quick")
     place = Place(DISK, sizes.many_list_memory)
     return planned | {f"{DISK}-lists-{sizes.many_lists}": _task(wanted, place)}
 
 
-def adaptive(sizes: ScaleSizes) -> dict[str, Task]:
+def adaptive(sizes: Sizes) -> dict[str, Task]:
     """Plan payments with a k each: neighbours by blocks of rows, here and on Spark."""
-    from benchmarks.adaptive.generated import PAYMENT_VALUES
-
     names = ",".join(f"attribute-{number}" for number in range(len(PAYMENT_VALUES)))
     words = ["--guarantee", "adaptive", "--k-column", "k", "--posterior", "report"]
     words += ["--quasi", names, "--search", "cover", "--rounds", "3", "--sweeps", "0"]
-    wanted = Wanted("payments", (sizes.payments,), tuple(words), "adaptive")
+    wanted = Command("payments", (sizes.payments,), tuple(words), "adaptive")
     found = {MEMORY: Place(MEMORY), SPARK: Place(SPARK, master="local[2]")}
     name = f"payments-{sizes.payments}"
     return {f"{place}-{name}": _task(wanted, where) for place, where in found.items()}
 
 
-def rules(sizes: ScaleSizes) -> dict[str, Task]:
+def rules(sizes: Sizes) -> dict[str, Task]:
     """Plan baskets: counted by the driver, and fewer of them in rounds where the rows lie.
 
     Every question of a round is a job on Spark, and there are some for every split.
@@ -185,25 +195,32 @@ def rules(sizes: ScaleSizes) -> dict[str, Task]:
     planned = {}
     for shape, ways in ((sizes.baskets, ("driver",)), (sizes.round_baskets, ("driver", "engine"))):
         for way in ways:
-            wanted = Wanted("baskets", shape, (*words, "--rounds", way), "rbat")
+            wanted = Command("baskets", shape, (*words, "--rounds", way), "rbat")
             for place in (Place(MEMORY), Place(SPARK, master="local[2]")):
                 planned[f"{place.name}-{way}-{shape[0]}"] = _task(wanted, place)
     return planned
 
 
-def most(sizes: ScaleSizes) -> dict[str, Task]:
+def most(sizes: Sizes) -> dict[str, Task]:
     """Plan as many voters as the disk allows, out of core."""
     partitions = 2 * sizes.many_partitions[-1]
     return _greedy(sizes, DISK, sizes.most_voters, partitions, sizes.more_memory)
 
 
-PARTS: dict[str, Planned] = {
-    "places": places,
-    "workers": workers,
-    "many": many,
-    "yardsticks": yardsticks,
-    "lists": lists,
-    "adaptive": adaptive,
-    "rules": rules,
-    "most": most,
-}
+WORKLOAD = Workload(
+    "scale",
+    {
+        "places": places,
+        "workers": workers,
+        "many": many,
+        "yardsticks": yardsticks,
+        "lists": lists,
+        "adaptive": adaptive,
+        "rules": rules,
+        "most": most,
+    },
+    FULL,
+    SMALL,
+    TABLES,
+    on_request=("most",),
+)

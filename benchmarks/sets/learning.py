@@ -11,27 +11,23 @@ import math
 import statistics
 import warnings
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.adaptive.data import ADULT
-from benchmarks.sets.data import SetData, adult_sets
-from benchmarks.sets.sizes import SetsSizes
-from benchmarks.shared.cases import Task
-from benchmarks.shared.datasets import require
-from benchmarks.shared.extras import require_bench_extra
-
-if TYPE_CHECKING:
-    from incrowd.sets.sets import Sets
+from benchmarks.sets.data import SetData, Sizes, adult_sets
+from benchmarks.shared.cases import Measured, Task
+from benchmarks.shared.provenance import require_file
+from incrowd.sets.sets import Sets
 
 HELD_BACK = 0.25
 LABEL = "salary-class"
 
-Measured = dict[str, Any]
-Anonymize = Callable[["Sets", int], "Sets"]
+Anonymize = Callable[[Sets, int], Sets]
 
 LEARNERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "cluster-smooth": ("cluster", "smooth", {}),
@@ -42,7 +38,7 @@ LEARNERS: dict[str, tuple[str, str, dict[str, Any]]] = {
 """By name: the method, the guarantee and the settings; the paper's own is facility's, uncut."""
 
 
-def learning(sizes: SetsSizes) -> dict[str, Task]:
+def learning(sizes: Sizes) -> dict[str, Task]:
     """Plan the baselines, each method by k, and node differential privacy by ε."""
     planned = {"learning-baselines": _case(sizes, _baselines)}
     for name, (method, guarantee, settings) in LEARNERS.items():
@@ -54,11 +50,11 @@ def learning(sizes: SetsSizes) -> dict[str, Task]:
 class Learner:
     """Adult's rows as sets with labels, and a network to be trained on some of them."""
 
-    def __init__(self, folder: Path, sizes: SetsSizes) -> None:
+    def __init__(self, folder: Path, sizes: Sizes) -> None:
         from incrowd.tables.read import read_table
 
         self.sizes = sizes
-        path = require(folder, ADULT)
+        path = require_file(folder, ADULT)
         sets = adult_sets(path)
         labels = np.array(read_table(path).frame.column(LABEL).to_pylist())
         n_rows = min(sizes.most_rows or sets.n_rows, sets.n_rows)
@@ -122,9 +118,9 @@ def as_matrix(sets: Sets) -> Any:
     return csr_matrix((ones, sets.items, sets.starts), shape=(sets.n_rows, sets.n_items))
 
 
-def _case(sizes: SetsSizes, measure: Callable[[Learner], list[Measured]]) -> Task:
+def _case(sizes: Sizes, measure: Callable[[Learner], list[Measured]]) -> Task:
     def task(folder: Path) -> list[Measured]:
-        versions = require_bench_extra("the part learning")
+        versions = {name: version(name) for name in ("scikit-learn", "scipy")}
         learner = Learner(folder, sizes)
         said = {"data": learner.record, "epochs": sizes.epochs, "versions": versions}
         return [{**said, **one} for one in measure(learner)]

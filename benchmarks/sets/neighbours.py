@@ -9,28 +9,23 @@ and the same different rows, measured by CPU time; what they find is compared.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.adaptive.plain import ONE_THREAD
-from benchmarks.sets.data import SetData
+from benchmarks.sets.data import SetData, Sizes
 from benchmarks.sets.learning import as_matrix
-from benchmarks.sets.sizes import SetsSizes
-from benchmarks.shared.cases import Task
-from benchmarks.shared.extras import require_bench_extra
-
-if TYPE_CHECKING:
-    from incrowd.sets.sets import Sets
+from benchmarks.shared.cases import Measured, Task
+from benchmarks.shared.processes import ONE_THREAD, call_apart, least_cpu_time
+from incrowd.compiling import compiled
+from incrowd.methods.cluster.sets.kernels.near import LONGEST_LOOK, Found, Index, find_near
+from incrowd.methods.cluster.sets.kernels.state import Kinds
+from incrowd.sets.sets import Sets
 
 JACCARD, HAMMING = "jaccard", "hamming"
 REPEATS = 3
@@ -41,12 +36,11 @@ WIDE = 1_000
 
 _BLOCK = 256  # rows whose products are held at a time
 
-Measured = dict[str, Any]
 Floats = NDArray[np.float64]
 Queries = NDArray[np.int64]
 
 
-def neighbours(sizes: SetsSizes) -> dict[str, Task]:
+def neighbours(sizes: Sizes) -> dict[str, Task]:
     """Plan both questions on narrow and on wide data."""
     return {
         f"{question}-{name}": neighbours_case(question, SetData(name, sizes.most_rows), sizes)
@@ -55,32 +49,25 @@ def neighbours(sizes: SetsSizes) -> dict[str, Task]:
     }
 
 
-def neighbours_case(question: str, data: SetData, sizes: SetsSizes) -> Task:
+def neighbours_case(question: str, data: SetData, sizes: Sizes) -> Task:
     """Return the task that times one question, in a process where everybody has one thread."""
 
     def task(folder: Path) -> list[Measured]:
-        versions = require_bench_extra("the part neighbours")
-        record = data.record(folder)
         words = [question, json.dumps(asdict(data)), json.dumps(asdict(sizes)), str(folder)]
-        said = subprocess.run(
-            [sys.executable, "-m", "benchmarks.sets.neighbours", *words],
-            env={**os.environ, **ONE_THREAD},
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
-        return [{"data": record, "versions": versions, **one} for one in json.loads(said.stdout)]
+        runs = call_apart("benchmarks.sets.neighbours", *words, **ONE_THREAD)
+        versions = {name: version(name) for name in ("scikit-learn", "scipy")}
+        return [{"data": data.record(folder), "versions": versions, **one} for one in runs]
 
     return task
 
 
-def compared(question: str, sets: Sets, sizes: SetsSizes) -> list[Measured]:
+def compared(question: str, sets: Sets, sizes: Sizes) -> list[Measured]:
     """Time every way on the different rows of some sets; raise where they find anything else."""
     rows = different_rows(sets)
     n_nearest = min(sizes.n_nearest, rows.n_rows - 1)
     ours = {JACCARD: most_alike, HAMMING: nearest_summed}[question]
     ours(rows, n_nearest)  # compiles
-    seconds, found = _least_time(lambda: ours(rows, n_nearest))
+    seconds, found = least_cpu_time(lambda: ours(rows, n_nearest), REPEATS)
     said = {"question": question, "n_rows": rows.n_rows, "n_nearest": n_nearest}
     results = [{**said, "way": "incrowd", "n_queries": rows.n_rows, "seconds": seconds}]
     is_slow = question == JACCARD and rows.n_items > WIDE
@@ -93,7 +80,7 @@ def compared(question: str, sets: Sets, sizes: SetsSizes) -> list[Measured]:
     }
     for way, (n_queries, look) in ways.items():
         asked = np.unique(np.linspace(0, rows.n_rows - 1, n_queries).astype(np.int64))
-        seconds, theirs = _least_time(partial(look, asked))
+        seconds, theirs = least_cpu_time(partial(look, asked), REPEATS)
         if not np.allclose(found[asked], theirs, rtol=0, atol=1e-5):
             raise RuntimeError(f"{way} found other nearest rows")
         results.append({**said, "way": way, "n_queries": len(asked), "seconds": seconds})
@@ -108,22 +95,27 @@ def different_rows(sets: Sets) -> Sets:
     return sets.take(np.array(list(texts.values()), dtype=np.int64))
 
 
-def _least_time(task: Callable[[], Floats]) -> tuple[float, Floats]:
-    least = float("inf")
-    for _ in range(REPEATS):
-        started = time.process_time()
-        found = task()
-        least = min(least, time.process_time() - started)
-    return round(least, 4), found
-
-
 # ── our loops ───────────────────────────────────────────────────────────────────────────────────
+
+
+@compiled
+def near_of_all(
+    kinds: Kinds,
+    index: Index,
+    found: Found,
+    n_left: NDArray[np.int32],
+    random: NDArray[np.int64],
+    likeness: NDArray[np.float64],
+) -> None:
+    """Fill ``likeness[row]`` with those of its nearest, in no order; 0 where there are fewer."""
+    for row in range(len(likeness)):
+        find_near(kinds, index, found, n_left, row, kinds.need[row], random)
+        for place in range(found.n[0]):
+            likeness[row, place] = found.likeness[place]
 
 
 def most_alike(rows: Sets, n_nearest: int) -> Floats:
     """Return how alike each row's most alike other rows are, falling, by cluster's loops."""
-    from benchmarks.sets.kernel import near_of_all
-    from incrowd.methods.cluster.sets.kernels.near import LONGEST_LOOK, Found
     from incrowd.methods.cluster.sets.start import Part, index_of, kinds_of
 
     needs = np.full(rows.n_rows, 2, dtype=np.int32)
@@ -196,7 +188,7 @@ def by_scikit_learn(question: str, rows: Sets, asked: Queries, n_nearest: int) -
     return summed
 
 
-if __name__ == "__main__":
-    question, data, sizes, folder = sys.argv[1:]
-    given = SetData(**json.loads(data)).instances(Path(folder))[0]
-    print(json.dumps(compared(question, given, SetsSizes(**json.loads(sizes)))))
+def main(question: str, data: str, sizes: str, folder: str) -> list[Measured]:
+    """Compare the ways on some data."""
+    sets = SetData(**json.loads(data)).instances(Path(folder))[0]
+    return compared(question, sets, Sizes(**json.loads(sizes)))

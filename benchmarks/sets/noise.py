@@ -9,18 +9,14 @@ from __future__ import annotations
 import math
 import statistics
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.sets.data import BLOCK_MODEL, SetData
-from benchmarks.sets.runs import measured_cases
-from benchmarks.sets.sizes import SetsSizes
-from benchmarks.shared.cases import Task
+from benchmarks.sets.data import BLOCK_MODEL, SetData, Sizes
+from benchmarks.sets.runs import measured
+from benchmarks.shared.cases import Measured, Task
 from incrowd.errors import InputError
-
-if TYPE_CHECKING:
-    from incrowd.sets.sets import Sets
+from incrowd.sets.sets import Sets
 
 SIMILARITIES = (0.1, 0.3, 0.5, 0.7, 0.9)
 DELTA = 0.01
@@ -28,8 +24,6 @@ DELTA = 0.01
 
 INSIDE, OUTSIDE = 0.8, 0.01
 """q and p of the block model."""
-
-Measured = dict[str, Any]
 
 
 def noise_of(sets: Sets, epsilon: float, n_seeds: int, most_entries: int) -> Measured:
@@ -70,7 +64,7 @@ def noise_of(sets: Sets, epsilon: float, n_seeds: int, most_entries: int) -> Mea
     return said
 
 
-def epsilon_case(data: SetData, sizes: SetsSizes) -> Task:
+def epsilon_case(data: SetData, sizes: Sizes) -> Task:
     """Return the task of Figure 3(c): ε against similarity on one data set."""
 
     def task(folder: Path) -> list[Measured]:
@@ -84,7 +78,7 @@ def epsilon_case(data: SetData, sizes: SetsSizes) -> Task:
     return task
 
 
-def density_case(sizes: SetsSizes) -> Task:
+def density_case(sizes: Sizes) -> Task:
     """Return the task of Figure 2: the ε that a similarity needs, and what that ε brings."""
 
     def task(_: Path) -> list[Measured]:
@@ -104,8 +98,6 @@ def density_case(sizes: SetsSizes) -> Task:
 
 def evenly_spread(density: float, n_entries: int) -> Sets:
     """Return as many rows as items with about so many entries, drawn evenly from seed 0."""
-    from incrowd.sets.sets import Sets
-
     side = math.ceil(math.sqrt(n_entries / density))
     rng = np.random.default_rng(0)
     ranks = np.unique(rng.integers(0, side * side, round(1.2 * n_entries + 100)))
@@ -122,20 +114,14 @@ def bound_case(n_rows: int, block_size: int, n_instances: int) -> Task:
     under a smooth vote, creates (1 − q)s and loses p(n − s).
     """
 
-    def task(folder: Path) -> list[Measured]:
-        data = SetData(BLOCK_MODEL, n_rows, block_size, n_instances)
-        k = math.ceil(2 * math.log(n_rows) / math.log(1 / INSIDE))
-        case = {"method": "cluster", "settings": {}, "k": k, "n_seeds": n_instances}
-        case["guarantees"] = ["smooth", "suppression"]
-        kept, lost = INSIDE * block_size, OUTSIDE * (n_rows - block_size)
-        theory = {
-            "most_kept_a_row": (2 * math.log(n_rows) + 10) / math.log(1 / INSIDE),
-            "entries_a_row": kept + lost,
-            "block_jaccard": kept / (block_size + lost),
-        }
-        record = data.record(folder)
-        return [
-            {"data": record, **theory, **found} for found in measured_cases(data, [case], folder)
-        ]
-
-    return task
+    k = math.ceil(2 * math.log(n_rows) / math.log(1 / INSIDE))
+    case = {"method": "cluster", "settings": {}, "k": k, "n_seeds": n_instances}
+    case["guarantees"] = ["smooth", "suppression"]
+    kept, lost = INSIDE * block_size, OUTSIDE * (n_rows - block_size)
+    return measured(
+        SetData(BLOCK_MODEL, n_rows, block_size, n_instances),
+        [case],
+        most_kept_a_row=(2 * math.log(n_rows) + 10) / math.log(1 / INSIDE),
+        entries_a_row=kept + lost,
+        block_jaccard=kept / (block_size + lost),
+    )

@@ -1,19 +1,303 @@
-"""Tables and drawings of the workload ``sets``, made from whatever cases were measured."""
+"""Tables and charts of the workload ``sets``, made from whatever cases were measured.
+
+Beside ours stands what Esfandiari et al. (2022) print: Table 3 (k = 8) and, from its Appendix D,
+deviations.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from benchmarks.sets.methods_page import (
-    DATA,
-    METHOD_DRAWINGS,
-    METHOD_TABLES,
+from benchmarks.shared.charts import Chart, Panel, Series
+from benchmarks.shared.page import (
+    Result,
     Runs,
-    mean_of,
-    runs_of,
+    begins,
+    both_times,
+    case_table,
+    cases_of,
+    peak_memory,
+    percent,
+    short_time,
+    table_of,
 )
-from benchmarks.shared.chart import Axes, Panel, Series, draw
-from benchmarks.shared.table_text import Result, any_case, of_cases, percent, short_time, table_of
+
+PAPER_K = 8
+
+TABLE_3: dict[str, dict[str, tuple[float, float, float]]] = {
+    "block-model": {
+        "mondrian": (2.2, 97.8, 0.0),
+        "suppression": (16.4, 83.6, 0.0),
+        "smooth": (68.1, 17.7, 21.0),
+    },
+    "adult": {
+        "mondrian": (59.9, 40.1, 0.0),
+        "suppression": (64.8, 35.2, 0.0),
+        "smooth": (85.0, 8.9, 7.2),
+    },
+    "playstore": {
+        "mondrian": (51.2, 48.8, 0.0),
+        "suppression": (39.2, 60.8, 0.0),
+        "smooth": (66.1, 26.2, 11.6),
+    },
+    "dblp": {"suppression": (4.3, 95.7, 0.0), "smooth": (7.4, 92.5, 1.4)},
+    "stanford": {"suppression": (48.0, 52.0, 0.0), "smooth": (52.6, 46.1, 2.4)},
+    "user-lists": {"suppression": (67.3, 32.7, 0.0), "smooth": (71.0, 27.7, 1.9)},
+}
+"""Percent of Jaccard similarity, of entries suppressed and created. Smooth and suppression are of
+the paper's own method, Mondrian of another's, by suppression. Table 1 is a part of it."""
+
+OF_THE_KIND = {"ca-condmat": "dblp", "cit-hepph": "stanford"}
+"""Data of the same kind, not the same data: the paper's are larger."""
+
+EPSILON_OF_K = (
+    ("adult and playstore, k from 4 to 64", "about 4 to 5"),
+    ("k = 16 on the data that need most", "11"),
+)
+"""Appendix D on Figure 6: the ε for edges that keeps as much as a k."""
+
+DATA = {
+    "block-model": "block model",
+    "adult": "Adult",
+    "playstore": "playstore",
+    "ca-condmat": "co-authors (ca-condmat)",
+    "cit-hepph": "citations (cit-hepph)",
+    "groceries": "groceries",
+    "msweb": "msweb",
+    "bms-webview1": "bms-webview1",
+    "kosarak70k": "kosarak70k",
+    "retail": "retail",
+    "t10i4d100k": "t10i4d100k",
+}
+METHODS: dict[str, tuple[str, bool | None]] = {
+    "`cluster`": ("cluster", None),
+    "`facility`, uncut as in the paper": ("facility", False),
+    "`facility`": ("facility", True),
+    "`mondrian`": ("mondrian", None),
+}
+"""By heading: a method, and whether its groups are cut."""
+
+PROMISES = ("smooth", "suppression", "majority")
+
+
+def _is(run: Result, heading: str) -> bool:
+    method, is_cut = METHODS[heading]
+    return bool(run["method"] == method and run["settings"].get("cut") in (is_cut, None))
+
+
+def _one(runs: list[Result], heading: str, promise: str, k: int) -> Result | None:
+    for run in runs:
+        if _is(run, heading) and run.get("guarantee") == promise and run["k"] == k:
+            return run
+    return None
+
+
+def _shape(data: Result) -> str:
+    return f"{data['n_rows']:,} × {data['n_items']:,}"
+
+
+def _mean(run: Result | None) -> str:
+    """Return a run's similarity and its deviation."""
+    if run is None:
+        return "–"
+    deviation = run.get("jaccard_deviation")
+    return percent(run["jaccard"]) + ("" if deviation is None else f" ± {100 * deviation:.2f}")
+
+
+def _printed(name: str, column: str) -> tuple[float, float, float] | None:
+    return TABLE_3.get(OF_THE_KIND.get(name, name), {}).get(column)
+
+
+def _reasons(cases: Runs) -> str:
+    """Return what was not run, and why, as a line under a table."""
+    said = [
+        f"{_heading(run)} on {DATA[name]}: {run['outcome']}"
+        for name, runs in cases.items()
+        for run in runs
+        if "outcome" in run
+    ]
+    return f"\n\nNot run: {'; '.join(said)}." if said else ""
+
+
+def _heading(run: Result) -> str:
+    return next(heading for heading in METHODS if _is(run, heading))
+
+
+# ── Tables 1 and 3 ──────────────────────────────────────────────────────────────────────────────
+
+
+def _measured_promises(cases: Runs) -> Iterator[tuple[str, str, list[Result]]]:
+    for name, runs in cases.items():
+        for promise in PROMISES:
+            if any(_one(runs, heading, promise, PAPER_K) for heading in METHODS):
+                yield name, promise, runs
+
+
+def _jaccard(cases: Runs) -> str:
+    rows = []
+    for name, promise, runs in _measured_promises(cases):
+        found = " | ".join(_mean(_one(runs, way, promise, PAPER_K)) for way in METHODS)
+        own, mondrian = _printed(name, promise), _printed(name, "mondrian")
+        theirs = "–" if own is None else f"{own[0]:.1f}"
+        baseline = f"{mondrian[0]:.1f}" if mondrian and promise == "suppression" else "–"
+        kind = OF_THE_KIND.get(name)
+        of = f" ({kind})" if kind and own else ""
+        rows.append(
+            f"| {DATA[name]} | {_shape(runs[0]['data'])} | {promise} | {found} | {theirs}{of} | "
+            f"{baseline} |"
+        )
+    head = (
+        f"| data | rows × items | promise | {' | '.join(METHODS)} | the paper's method | the "
+        "paper, Mondrian |"
+    )
+    return table_of(head, rows) + _reasons(cases)
+
+
+def _changes(cases: Runs) -> str:
+    rows = []
+    for name, promise, runs in _measured_promises(cases):
+        found = [_one(runs, way, promise, PAPER_K) for way in METHODS]
+        cells = [
+            "–" if run is None else f"{percent(run['suppressed'])} / {percent(run['created'])}"
+            for run in found
+        ]
+        own = _printed(name, promise)
+        theirs = "–" if own is None else f"{own[1]:.1f} / {own[2]:.1f}"
+        rows.append(f"| {DATA[name]} | {promise} | {' | '.join(cells)} | {theirs} |")
+    head = f"| data | promise | {' | '.join(METHODS)} | the paper's method |"
+    return table_of(head, rows)
+
+
+def _times(cases: Runs) -> str:
+    rows = []
+    for name, runs in cases.items():
+        suppressed = _one(runs, "`cluster`", "suppression", PAPER_K)
+        found = [_one(runs, way, "smooth", PAPER_K) for way in METHODS]
+        cells = [
+            "–"
+            if run is None
+            else f"{short_time(run['cpu_seconds'])} ({short_time(run['seconds'])}), "
+            f"{peak_memory(run)}, {run['n_seeds']} {'run' if run['n_seeds'] == 1 else 'runs'}"
+            for run in (found[0], suppressed, *found[1:])
+        ]
+        rows.append(f"| {DATA[name]} | {runs[0]['data']['n_entries']:,} | {' | '.join(cells)} |")
+    own, *others = METHODS
+    head = f"| data | entries | {own}, smooth | {own}, suppression | {' | '.join(others)} |"
+    return table_of(head, rows)
+
+
+def _by_k(cases: Runs) -> str:
+    every_k = _every_k(cases)
+    rows = []
+    for name, runs in cases.items():
+        for promise in ("smooth", "suppression"):
+            for heading in METHODS:
+                if heading == "`mondrian`" and promise == "smooth":
+                    continue
+                found = [_one(runs, heading, promise, k) for k in every_k]
+                if any(found):
+                    cells = " | ".join(_mean(run) for run in found)
+                    rows.append(f"| {DATA[name]} | {promise} | {heading} | {cells} |")
+    head = f"| data | promise | method | {' | '.join(f'k = {k}' for k in every_k)} |"
+    return table_of(head, rows)
+
+
+def _every_k(cases: Runs) -> list[int]:
+    return sorted({run["k"] for runs in cases.values() for run in runs})
+
+
+def _curves_by_k(measured: Result) -> Chart:
+    """Draw Figures 3(a) and 5: similarity by k."""
+    cases = _cases(measured, "tables")
+    panels = []
+    for name, runs in cases.items():
+        series = []
+        for heading, promise in (
+            ("`cluster`", "smooth"),
+            ("`facility`, uncut as in the paper", "smooth"),
+            ("`cluster`", "suppression"),
+            ("`facility`", "suppression"),
+            ("`mondrian`", "suppression"),
+        ):
+            found = [_one(runs, heading, promise, k) for k in _every_k(cases)]
+            points = tuple((run["k"], 100 * run["jaccard"]) for run in found if run)
+            series.append(Series(f"{heading.replace('`', '')}, {promise}", points))
+        panels.append(Panel(DATA[name], tuple(series)))
+    title = "Jaccard similarity by k"
+    return Chart(title, tuple(panels), "k", "Jaccard similarity in percent", base=2)
+
+
+# ── parameters ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _parameters(cases: Runs) -> str:
+    rows = []
+    for runs in cases.values():
+        for run in runs:
+            if run["guarantee"] != "smooth":
+                continue
+            settings = run["settings"]
+            other = next(
+                one
+                for one in runs
+                if one["settings"] == settings and one["guarantee"] == "suppression"
+            )
+            given = f"α = {settings['alpha']:g}" if "alpha" in settings else ""
+            given = given or f"β = {settings['beta']:g}"
+            rows.append(
+                f"| {DATA[run['data']['name']]} | {settings.get('variant', 'practical')} | {given} "
+                f"| {_mean(run)} | {_mean(other)} | {run['largest_group']:,.0f} | "
+                f"{short_time(run['cpu_seconds'])} |"
+            )
+    head = "| data | variant | | smooth | suppression | largest group shown | CPU time |"
+    return table_of(head, rows)
+
+
+# ── the ε that keeps as much ────────────────────────────────────────────────────────────────────
+
+
+def _epsilon_of(run: Result) -> float | None:
+    """Return the ε for edges whose expected similarity is that of a run."""
+    from incrowd.methods.randomized_response.search import epsilon_for
+
+    data = run["data"]
+    if not 0 < run["jaccard"] < 1:
+        return None
+    return epsilon_for(run["jaccard"], data["n_entries"] / (data["n_rows"] * data["n_items"]))
+
+
+FIGURE_6 = {"`cluster`": "cluster", "`facility`, uncut as in the paper": "facility, uncut"}
+
+
+def _k_against_epsilon(cases: Runs) -> str:
+    every_k = _every_k(cases)
+    rows = []
+    for name, runs in cases.items():
+        for heading in FIGURE_6:
+            found = [_one(runs, heading, "smooth", k) for k in every_k]
+            needed = [_epsilon_of(run) if run else None for run in found]
+            if any(needed):
+                cells = " | ".join("–" if one is None else f"{one:.2f}" for one in needed)
+                rows.append(f"| {DATA[name]} | {heading} | {cells} |")
+    head = f"| data | method | {' | '.join(f'k = {k}' for k in every_k)} |"
+    said = "; ".join(f"{what}: {epsilon}" for what, epsilon in EPSILON_OF_K)
+    return f"{table_of(head, rows)}\n\nThe paper: {said}."
+
+
+def _curves_of_epsilon(measured: Result) -> Chart:
+    """Draw Figure 6: the ε that is as good as a k."""
+    cases = _cases(measured, "tables")
+    panels = []
+    for heading, title in FIGURE_6.items():
+        series = []
+        for name in ("block-model", "adult", "playstore", "ca-condmat", "cit-hepph"):
+            found = [_one(cases.get(name, []), heading, "smooth", k) for k in _every_k(cases)]
+            needed = [(run["k"], _epsilon_of(run)) for run in found if run]
+            points = tuple((k, epsilon) for k, epsilon in needed if epsilon is not None)
+            series.append(Series(DATA[name], points))
+        panels.append(Panel(title, tuple(series)))
+    return Chart("The ε for edges that keeps as much as k", tuple(panels), "k", "ε", base=2)
+
 
 # ── noise ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -67,7 +351,7 @@ def _bound(cases: Runs) -> str:
             rows.append(
                 f"| {data['n_rows']:,}, blocks of {data['block_size']} | {run['k']} | "
                 f"{run['guarantee']} | {run['entries_a_row']:.1f} | {kept:.2f} | "
-                f"{run['most_kept_a_row']:.1f} | {mean_of(run)} | {of_blocks} |"
+                f"{run['most_kept_a_row']:.1f} | {_mean(run)} | {of_blocks} |"
             )
     head = (
         "| rows | k | promise | entries a row, expected | kept a row | the theorem's most by "
@@ -78,6 +362,7 @@ def _bound(cases: Runs) -> str:
 
 # ── learning ────────────────────────────────────────────────────────────────────────────────────
 
+NODE_DP = "learning-node-dp"
 LEARNED = {
     "learning-cluster-smooth": "cluster, smooth",
     "learning-facility-smooth": "facility uncut, smooth",
@@ -109,9 +394,9 @@ def _learning_noise(cases: Runs) -> str:
     return table_of("| ε, of a whole row | accuracy |", rows)
 
 
-def _curves_of_learning(measured: Result) -> str:
+def _curves_of_learning(measured: Result) -> Chart:
     """Draw Figure 4: accuracy by k, with intervals."""
-    cases = runs_of(measured, "learning")
+    cases = _cases(measured, "learning")
     every_k = [run["k"] for name in LEARNED for run in cases.get(name, [])]
     ends = (min(every_k, default=1), max(every_k, default=2))
     series = [
@@ -123,14 +408,14 @@ def _curves_of_learning(measured: Result) -> str:
         for name, title in LEARNED.items()
     ]
     lines = [(run["name"], run) for run in cases.get("learning-baselines", [])]
-    noisy = cases.get("learning-node-dp", [])
+    noisy = cases.get(NODE_DP, [])
     lines += [(f"node DP, ε = {run['epsilon']:g}", run) for run in noisy[:1]]
     everything = [*series]
     for title, run in lines:
         everything.append(Series(title, tuple((k, 100 * run["accuracy"]) for k in ends)))
     close = [one for one in everything if not one.name.startswith("node DP")]
-    panels = [Panel("with node DP", tuple(everything)), Panel("without", tuple(close))]
-    return draw("Accuracy by k", panels, Axes("k", "accuracy in percent", 2))
+    panels = Panel("with node DP", tuple(everything)), Panel("without", tuple(close))
+    return Chart("Accuracy by k", panels, "k", "accuracy in percent", base=2)
 
 
 # ── scale and neighbours ────────────────────────────────────────────────────────────────────────
@@ -140,17 +425,17 @@ def _scale(cases: Runs) -> str:
     rows = []
     for name, runs in cases.items():
         for run in runs:
-            data, given = run["data"], run["method"]["parameters"]
+            data, given, lost = run["data"], run["parameters"], run["losses"]
             millions = data["n_rows"] / 1e6
             how = "quick" if name.startswith("quick") else "as it comes"
             rows.append(
                 f"| {data['n_rows']:,} | {data['n_entries']:,} | {how}, {given['chunks']} "
                 f"{'chunk' if given['chunks'] == 1 else 'chunks'}, {given['passes']} passes | "
-                f"{short_time(run['seconds'])} ({short_time(run['cpu_seconds'])}) | "
+                f"{both_times(run)} | "
                 f"{run['seconds'] / millions:.1f} | {run['stages']['search'] / millions:.1f} | "
                 f"{run['stages']['audit'] / millions:.1f} | "
-                f"{run['peak_memory_bytes'] / 2**30:.2f} GB | {percent(run['jaccard'])} | "
-                f"{percent(run['suppressed'])} / {percent(run['created'])} |"
+                f"{run['peak_memory_bytes'] / 2**30:.2f} GB | {percent(lost['jaccard'])} | "
+                f"{percent(lost['suppressed'])} / {percent(lost['created'])} |"
             )
     head = (
         "| rows | entries | effort | the whole run (CPU) | seconds per million rows | of that "
@@ -174,33 +459,38 @@ def _neighbours(cases: Runs) -> str:
             rows.append(
                 f"| {QUESTIONS[run['question']]} | {DATA[run['data']['name']]}, "
                 f"{run['n_rows']:,} different rows | {shown} | {run['n_queries']:,} | "
-                f"{run['seconds']:.3f} s | {each:,.1f} | {_times(each / of_ours)} |"
+                f"{run['seconds']:.3f} s | {each:,.1f} | {_ratio(each / of_ours)} |"
             )
     head = "| question | data | way | rows asked | CPU time | µs a row | against ours |"
     return table_of(head, rows)
 
 
-def _times(ratio: float) -> str:
+def _ratio(ratio: float) -> str:
     return f"{ratio:,.0f}×" if ratio >= 100 else f"{ratio:.1f}×"
 
 
-def _begins(word: str) -> Callable[[str], bool]:
-    return lambda name: name.startswith(word)
+def _cases(measured: Result, part: str) -> Runs:
+    return {name: case["runs"] for name, case in cases_of(measured, part).items()}
 
 
-SETS_TABLES: dict[str, Callable[[Result], str]] = {
-    **METHOD_TABLES,
-    "sets-density": of_cases("noise", _begins("density"), _density),
-    "sets-epsilon": of_cases("noise", _begins("epsilon-"), _epsilon),
-    "sets-bound": of_cases("noise", _begins("bound-"), _bound),
-    "sets-learning": of_cases("learning", lambda name: name != "learning-node-dp", _learning),
-    "sets-learning-noise": of_cases("learning", _begins("learning-node-dp"), _learning_noise),
-    "sets-scale": of_cases("scale", any_case, _scale),
-    "sets-neighbours": of_cases("neighbours", any_case, _neighbours),
+TABLES: dict[str, Callable[[Result], str]] = {
+    "sets-jaccard": case_table("tables", _jaccard),
+    "sets-changes": case_table("tables", _changes),
+    "sets-times": case_table("tables", _times),
+    "sets-by-k": case_table("tables", _by_k),
+    "sets-parameters": case_table("parameters", _parameters),
+    "sets-k-epsilon": case_table("tables", _k_against_epsilon),
+    "sets-density": case_table("noise", _density, begins("density")),
+    "sets-epsilon": case_table("noise", _epsilon, begins("epsilon-")),
+    "sets-bound": case_table("noise", _bound, begins("bound-")),
+    "sets-learning": case_table("learning", _learning, lambda name: name != NODE_DP),
+    "sets-learning-noise": case_table("learning", _learning_noise, begins(NODE_DP)),
+    "sets-scale": case_table("scale", _scale),
+    "sets-neighbours": case_table("neighbours", _neighbours),
 }
 
-SETS_DRAWINGS: dict[str, Callable[[Result], str]] = {
-    **METHOD_DRAWINGS,
+CHARTS: dict[str, Callable[[Result], Chart]] = {
+    "sets-by-k.svg": _curves_by_k,
+    "sets-epsilon.svg": _curves_of_epsilon,
     "sets-learning.svg": _curves_of_learning,
 }
-"""By file name under ``docs/images``."""

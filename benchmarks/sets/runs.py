@@ -1,36 +1,27 @@
 """Measured runs on sets: time, peak memory, Jaccard similarity and an audit, one process each.
 
-Data are read by one process and saved; a *stem* loads them and compiles the loops, and each search
-is forked off it. A search leaves its groups in a file, and another child lets them vote, audits
-the release as the product does, and counts what was lost: a run whose audit does not hold does not
-count. Groups of ``facility`` and ``mondrian`` are the same whatever is promised of them; they are
-searched for once and vote under every guarantee.
+A search leaves its groups in a file, and another child lets them vote, audits the release as the
+product does, and counts what was lost: a run whose audit does not hold does not count. Groups of
+``facility`` and ``mondrian`` are the same whatever is promised of them; they are searched for once
+and vote under every guarantee.
 """
 
 from __future__ import annotations
 
-import json
 import statistics
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from benchmarks.sets.data import SetData, reload, save
-from benchmarks.shared.measured import forked
-from benchmarks.shared.stem import answers
-
-if TYPE_CHECKING:
-    from incrowd.sets.sets import Sets
-
-Case = dict[str, Any]
-"""``method``, ``settings``, ``k``, ``guarantees`` that its groups vote under, and ``n_seeds``.
-With ``outcome`` it is not run: that says why."""
+from benchmarks.sets.data import SetData
+from benchmarks.shared.cases import Measured, Task
+from benchmarks.shared.processes import Case, forked, measure_cases, measure_forked
+from incrowd.sets.sets import Sets
 
 FEW = 2_000
 """Loops are compiled on this many rows."""
@@ -42,20 +33,29 @@ GROUPED_FOR_ANY = ("facility", "mondrian")
 """Methods whose groups do not depend on the guarantee."""
 
 
-def measured_cases(data: SetData, cases: Sequence[Case], folder: Path) -> list[dict[str, Any]]:
-    """Measure cases on some data, one after the other: a result for each guarantee of each."""
-    said = answers("benchmarks.sets.runs", asdict(data), cases, folder)
-    return [result for answer in said for result in answer]
+def measured(data: SetData, cases: Sequence[Case], **more: Any) -> Task:
+    """Return the task that measures cases on some data: a result per guarantee of each.
+
+    A case has ``method``, ``settings``, ``k``, ``guarantees`` that its groups vote under, and
+    ``n_seeds``; with ``outcome`` it is not run, and that says why.
+    """
+
+    def task(folder: Path) -> list[Measured]:
+        record = data.record(folder)
+        answers = measure_cases("benchmarks.sets.runs", asdict(data), cases, folder)
+        return [{"data": record, **more, **result} for results in answers for result in results]
+
+    return task
 
 
-def measure_case(instances: Sequence[Sets], case: Case, scratch: Path) -> list[dict[str, Any]]:
+def measure_case(instances: Sequence[Sets], case: Case, scratch: Path) -> list[Measured]:
     """Measure a case with every seed, each in a child; return a result for each guarantee.
 
     The n-th seed searches the n-th instance, where there are several.
     """
     if "outcome" in case:
         return [case]
-    by_guarantee: dict[str, list[dict[str, Any]]] = {name: [] for name in case["guarantees"]}
+    by_guarantee: dict[str, list[Measured]] = {name: [] for name in case["guarantees"]}
     together = case["method"] in GROUPED_FOR_ANY
     target = scratch / "groups.npy"
     for seed in range(case["n_seeds"]):
@@ -63,21 +63,19 @@ def measure_case(instances: Sequence[Sets], case: Case, scratch: Path) -> list[d
         searched: dict[str, Any] = {}
         for guarantee, runs in by_guarantee.items():
             if not searched or not together:
-                searched = forked(partial(search, sets, case, guarantee, seed, target))
-            looked_at = forked(partial(look_at, sets, case, guarantee, target))
-            for own in ("peak_memory_bytes", "cpu_seconds"):
-                looked_at.pop(own)
-            runs.append({**searched, **looked_at})
+                searched = measure_forked(partial(search, sets, case, guarantee, seed, target))
+            lost = forked(partial(look_at, sets, case, guarantee, target))
+            runs.append({**searched, **lost})
     stated = {name: value for name, value in case.items() if name != "guarantees"}
     return [
-        {**stated, "guarantee": guarantee, **averaged(runs)}
+        {**stated, "guarantee": guarantee, **average(runs)}
         for guarantee, runs in by_guarantee.items()
     ]
 
 
 def search(
     sets: Sets, case: Case, guarantee: str, seed: int, target: Path | None = None
-) -> dict[str, Any]:
+) -> Measured:
     """Search for groups in this process; they are written to ``target``."""
     from incrowd.engines.local.engine import LocalEngine
     from incrowd.methods.shared.of_sets.vote import SetPromise
@@ -94,7 +92,7 @@ def search(
     return {"seconds": round(seconds, 3)}
 
 
-def look_at(sets: Sets, case: Case, guarantee: str, target: Path) -> dict[str, Any]:
+def look_at(sets: Sets, case: Case, guarantee: str, target: Path) -> Measured:
     """Let the groups of a file vote; audit the release and say what it lost."""
     from incrowd.guarantees.sets.promises import SetEvidence
     from incrowd.guarantees.table import GUARANTEES
@@ -122,7 +120,7 @@ def look_at(sets: Sets, case: Case, guarantee: str, target: Path) -> dict[str, A
     }
 
 
-def averaged(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def average(runs: Sequence[dict[str, Any]]) -> Measured:
     """Return means and deviations over runs with different seeds, and the largest memory."""
     said: dict[str, Any] = {"n_seeds": len(runs)}
     for name in MEASURED:
@@ -139,41 +137,25 @@ def averaged(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
 # ── inside the processes ────────────────────────────────────────────────────────────────────────
 
 
-def few(sets: Sets) -> Sets:
-    """Return few of the rows, on which the same loops are compiled."""
-    return sets.take(np.arange(min(FEW, sets.n_rows)))
+def load(stated: dict[str, Any], folder: Path) -> list[Sets]:
+    """Read or draw the instances of some data."""
+    return SetData(**stated).instances(folder)
 
 
-def compile_loops(sets: Sets, case: Case, scratch: Path) -> None:
-    """Run a case on a few rows, from the search to the audit."""
-    some = few(sets)
-    brief = {**case, "k": min(case["k"], max(2, some.n_rows // 8))}
-    brief["settings"] = {**case["settings"], **({"orders": 1} if _is_in_orders(case) else {})}
+def brief(case: Case) -> Case | None:
+    """Return a case that needs the same loops."""
+    if "outcome" in case:
+        return None
+    is_in_orders = case["method"] == "facility" and case["settings"].get("variant") != "alg1"
+    settings = {**case["settings"], **({"orders": 1} if is_in_orders else {})}
+    return {"method": case["method"], "settings": settings, "guarantees": case["guarantees"]}
+
+
+def compile_loops(instances: Sequence[Sets], brief: Case, scratch: Path) -> None:
+    """Run a brief case on a few rows, from the search to the audit."""
+    few = instances[0].take(np.arange(min(FEW, instances[0].n_rows)))
+    case = {**brief, "k": min(8, max(2, few.n_rows // 8))}
     target = scratch / "few.npy"
     for guarantee in case["guarantees"]:
-        search(some, brief, guarantee, 0, target)
-        look_at(some, brief, guarantee, target)
-
-
-def _is_in_orders(case: Case) -> bool:
-    return bool(case["method"] == "facility" and case["settings"].get("variant") != "alg1")
-
-
-def _main(words: list[str]) -> None:
-    if words[0] == "prepare":
-        stated, folder, target = words[1:]
-        save(SetData(**json.loads(stated)).instances(Path(folder)), Path(target))
-        return
-    saved = Path(words[1])
-    instances = reload(saved)
-    compiled: set[str] = set()
-    for case in json.load(sys.stdin):
-        kind = json.dumps([case["method"], case["settings"], case.get("guarantees")])
-        if kind not in compiled and "outcome" not in case:
-            compile_loops(instances[0], case, saved.parent)
-            compiled.add(kind)
-        print(json.dumps(measure_case(instances, case, saved.parent)), flush=True)
-
-
-if __name__ == "__main__":
-    _main(sys.argv[1:])
+        search(few, case, guarantee, 0, target)
+        look_at(few, case, guarantee, target)

@@ -16,59 +16,21 @@ Esfandiari, Epasto, Mirrokni, Munoz Medina and Vassilvitskii (2022).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-from benchmarks.sets.data import BASKETS, BLOCK_MODEL, GRAPHS, SetData
+from benchmarks.scale.runs import Place, lists, measure
+from benchmarks.sets.data import BASKETS, BLOCK_MODEL, FULL, GRAPHS, SMALL, SetData, Sizes
 from benchmarks.sets.learning import learning
 from benchmarks.sets.neighbours import neighbours
 from benchmarks.sets.noise import bound_case, density_case, epsilon_case
-from benchmarks.sets.runs import GROUPED_FOR_ANY, Case, measured_cases
-from benchmarks.sets.scale import scale
-from benchmarks.sets.sizes import FULL, SMALL, SetsSizes
-from benchmarks.shared.cases import Planned, Task, chosen, run_cases
-from benchmarks.shared.extras import require_bench_extra
-from benchmarks.shared.plans import Measured
-from incrowd.progress import Progress
+from benchmarks.sets.page import CHARTS, TABLES
+from benchmarks.sets.runs import GROUPED_FOR_ANY, measured
+from benchmarks.shared.cases import Task, Workload
+from benchmarks.shared.processes import Case
 
-__all__ = ["FULL", "PARTS", "SMALL", "run"]
-
-NEED_BENCH_EXTRA = ("learning", "neighbours")
 BOTH, MAJORITY = ["smooth", "suppression"], "majority"
-
-
-def run(
-    folder: Path,
-    parts: tuple[str, ...],
-    progress: Progress,
-    *,
-    cases: tuple[str, ...] = (),
-    sizes: SetsSizes = FULL,
-    before: Mapping[str, Any] | None = None,
-    keep: Callable[[Measured], None] | None = None,
-) -> Measured:
-    """Measure some parts or cases, or all; the others stay as they were ``before``.
-
-    ``keep`` is given all results after every case. A package that a wanted part lacks is told
-    before anything is measured.
-    """
-    for part, tasks in chosen(PARTS, parts, cases, sizes).items():
-        if tasks and part in NEED_BENCH_EXTRA:
-            require_bench_extra(f"the part {part}")
-    return run_cases(
-        "sets",
-        PARTS,
-        folder,
-        parts,
-        progress,
-        cases=cases,
-        sizes=sizes,
-        is_small=sizes != FULL,
-        before=before,
-        keep=keep,
-    )
 
 
 # ── tables ──────────────────────────────────────────────────────────────────────────────────────
@@ -87,7 +49,7 @@ class Repeats:
     outcome: str = ""
     settings: tuple[tuple[str, Any], ...] = ()
 
-    def cases(self, sizes: SetsSizes, case: Case) -> list[Case]:
+    def cases(self, sizes: Sizes, case: Case) -> list[Case]:
         """Return a case for every k that it is run at; majority is of one k, and of few seeds."""
         case = {**case, "settings": {**case["settings"], **dict(self.settings)}}
         if self.outcome:
@@ -125,7 +87,7 @@ FACILITY = {
 """On which data a method is run more or less often than others, or with less effort."""
 
 
-def tables(sizes: SetsSizes) -> dict[str, Task]:
+def tables(sizes: Sizes) -> dict[str, Task]:
     """Plan every method on every data set."""
     planned = {BLOCK_MODEL: _table(_block_model(sizes), OFTEN, OFTEN, sizes)}
     for name in ("adult", "playstore", *GRAPHS, *BASKETS):
@@ -135,31 +97,23 @@ def tables(sizes: SetsSizes) -> dict[str, Task]:
     return planned
 
 
-def _block_model(sizes: SetsSizes) -> SetData:
+def _block_model(sizes: Sizes) -> SetData:
     return SetData(BLOCK_MODEL, sizes.block_rows, sizes.block_size, sizes.seeds)
 
 
-def _table(data: SetData, cluster: Repeats, facility: Repeats, sizes: SetsSizes) -> Task:
+def _table(data: SetData, cluster: Repeats, facility: Repeats, sizes: Sizes) -> Task:
     cases = cluster.cases(sizes, {"method": "cluster", "settings": {}})
     for is_cut in (False, True):
         cases += facility.cases(sizes, {"method": "facility", "settings": {"cut": is_cut}})
     by_instances = OFTEN if data.n_instances > 1 else ONCE  # there is no chance in it
     cases += by_instances.cases(sizes, {"method": "mondrian", "settings": {}})
-    return _measured(data, cases)
-
-
-def _measured(data: SetData, cases: list[Case]) -> Task:
-    def task(folder: Path) -> list[Measured]:
-        record = data.record(folder)
-        return [{"data": record, **found} for found in measured_cases(data, cases, folder)]
-
-    return task
+    return measured(data, cases)
 
 
 # ── parameters ──────────────────────────────────────────────────────────────────────────────────
 
 
-def parameters(sizes: SetsSizes) -> dict[str, Task]:
+def parameters(sizes: Sizes) -> dict[str, Task]:
     """Plan facility's α (Alg. 2) and β (the practical variant), as the paper leaves them uncut."""
     planned = {}
     for data in (_block_model(sizes), SetData("adult", sizes.most_rows)):
@@ -168,13 +122,13 @@ def parameters(sizes: SetsSizes) -> dict[str, Task]:
         ]
         settings += [{"beta": beta, "cut": False} for beta in sizes.betas]
         given = {"method": "facility", "k": sizes.k, "n_seeds": sizes.few_seeds, "guarantees": BOTH}
-        planned[f"parameters-{data.name}"] = _measured(
+        planned[f"parameters-{data.name}"] = measured(
             data, [{**given, "settings": one} for one in settings]
         )
     return planned
 
 
-def noise(sizes: SetsSizes) -> dict[str, Task]:
+def noise(sizes: Sizes) -> dict[str, Task]:
     """Plan ε by density, ε on each data set of the paper's kind, and the bound."""
     planned = {"density": density_case(sizes), "epsilon-block-model": _epsilon(sizes, BLOCK_MODEL)}
     for name in ("adult", "playstore", *GRAPHS):
@@ -184,16 +138,38 @@ def noise(sizes: SetsSizes) -> dict[str, Task]:
     return planned
 
 
-def _epsilon(sizes: SetsSizes, name: str) -> Task:
+def _epsilon(sizes: Sizes, name: str) -> Task:
     data = _block_model(sizes) if name == BLOCK_MODEL else SetData(name, sizes.most_rows)
     return epsilon_case(data, sizes)
 
 
-PARTS: dict[str, Planned] = {
-    "tables": tables,
-    "parameters": parameters,
-    "noise": noise,
-    "learning": learning,
-    "scale": scale,
-    "neighbours": neighbours,
-}
+def scale(sizes: Sizes) -> dict[str, Task]:
+    """Plan lists through the whole product, and one length quickly, in chunks and as a whole."""
+    place = Place("memory", sizes.list_memory)
+    planned = {f"lists-{n_rows}": _lists(sizes, n_rows, place) for n_rows in sizes.list_rows}
+    n_rows, quick = sizes.whole_rows, ("--effort", "quick")
+    planned[f"quick-chunks-{n_rows}"] = _lists(sizes, n_rows, Place("memory"), *quick)
+    whole = (*quick, "--chunk-rows", str(n_rows))
+    planned[f"quick-whole-{n_rows}"] = _lists(sizes, n_rows, Place("memory"), *whole)
+    return planned
+
+
+def _lists(sizes: Sizes, n_rows: int, place: Place, *more: str) -> Task:
+    return partial(measure, lists(n_rows, sizes.list_items, *more), place)
+
+
+WORKLOAD = Workload(
+    "sets",
+    {
+        "tables": tables,
+        "parameters": parameters,
+        "noise": noise,
+        "learning": learning,
+        "scale": scale,
+        "neighbours": neighbours,
+    },
+    FULL,
+    SMALL,
+    TABLES,
+    CHARTS,
+)

@@ -1,86 +1,105 @@
-"""A workload in parts, and parts in named cases: each can be measured anew by itself.
+"""A workload in parts, and parts in named cases: each can be measured again by itself.
 
-Every case's result says where it was measured, and is kept as soon as it is there, since the next
-may take long.
+Every case's results say where they were measured, and are kept as soon as they are there, since
+the next case may take long.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.shared.plans import Measured
+from benchmarks.shared.charts import Chart
 from benchmarks.shared.provenance import provenance
 from incrowd.errors import unknown
-from incrowd.progress import Progress
+from incrowd.progress import Progress, silent
+
+Measured = dict[str, Any]
 
 Task = Callable[[Path], list[Measured]]
-"""Measures one case; it is given the folder of the data sets."""
+"""Measures one case, given the folder of the data sets."""
 
-Planned = Callable[[Any], dict[str, Task]]
-"""Plans a part's cases by name, from the workload's sizes."""
+Plan = Callable[[Any], dict[str, Task]]
+"""Plans a part's cases by name, given the workload's sizes."""
 
 
-def run_cases(
-    workload: str,
-    table: Mapping[str, Planned],
-    folder: Path,
-    parts: tuple[str, ...],
-    progress: Progress,
-    *,
-    cases: tuple[str, ...] = (),
-    sizes: Any,
-    is_small: bool,
-    before: Mapping[str, Any] | None = None,
-    keep: Callable[[Measured], None] | None = None,
-) -> Measured:
-    """Measure some parts or cases of a workload, or all; the others stay as they were ``before``.
+def keep_nothing(_: Measured) -> None:
+    """Take results and keep none of them."""
 
-    ``table`` has the workload's parts; ``keep`` is given all results after every case.
+
+@dataclass(frozen=True)
+class Workload:
+    """What is measured, in full for the docs or small to try it, and what the docs show of it.
+
+    ``parts`` plan their cases from sizes; ``on_request`` are parts that run only when named.
+    ``tables`` are made from results by the name that marks their place in a page, ``charts`` by
+    file name under ``docs/images``.
     """
-    planned = chosen(table, parts, cases, sizes)
-    wanted = [(part, name) for part, tasks in planned.items() for name in tasks]
-    kept = {part: dict(found["results"]) for part, found in (before or {}).get("parts", {}).items()}
-    for place, (part, name) in enumerate(wanted):
-        progress(f"{part}: {name}", place, len(wanted))
-        kept.setdefault(part, {})[name] = {
-            **provenance(),
-            "is_small": is_small,
-            "runs": planned[part][name](folder),
+
+    name: str
+    parts: Mapping[str, Plan]
+    full: Any
+    small: Any
+    tables: Mapping[str, Callable[[Measured], str]]
+    charts: Mapping[str, Callable[[Measured], Chart]] = field(default_factory=dict)
+    on_request: tuple[str, ...] = ()
+
+    def run(
+        self,
+        folder: Path,
+        *,
+        parts: tuple[str, ...] = (),
+        cases: tuple[str, ...] = (),
+        is_small: bool = False,
+        before: Mapping[str, Any] | None = None,
+        keep: Callable[[Measured], None] = keep_nothing,
+        progress: Progress = silent,
+    ) -> Measured:
+        """Measure some parts or cases, or all; the others stay as they were ``before``.
+
+        ``keep`` is given all results after every case.
+        """
+        sizes = self.small if is_small else self.full
+        planned = self._chosen(parts, cases, sizes)
+        wanted = [(part, name) for part, tasks in planned.items() for name in tasks]
+        kept = {
+            part: dict(measured["results"])
+            for part, measured in (before or {}).get("parts", {}).items()
         }
-        if keep is not None:
-            keep(_ordered(workload, table, kept, sizes))
-    progress("measured", len(wanted), len(wanted))
-    return _ordered(workload, table, kept, sizes)
+        for place, (part, name) in enumerate(wanted):
+            progress(f"{part}: {name}", place, len(wanted))
+            runs = planned[part][name](folder)
+            kept.setdefault(part, {})[name] = {**provenance(), "is_small": is_small, "runs": runs}
+            keep(self._ordered(kept, sizes))
+        progress("measured", len(wanted), len(wanted))
+        return self._ordered(kept, sizes)
 
+    def _chosen(
+        self, parts: tuple[str, ...], cases: tuple[str, ...], sizes: Any
+    ) -> dict[str, dict[str, Task]]:
+        """Return the tasks of the named parts and cases, or of all; raise for an unknown name."""
+        for part in parts:
+            if part not in self.parts:
+                raise unknown("part", part, self.parts)
+        default = [part for part in self.parts if cases or part not in self.on_request]
+        planned = {part: self.parts[part](sizes) for part in parts or default}
+        named = [name for tasks in planned.values() for name in tasks]
+        for case in cases:
+            if case not in named:
+                raise unknown("case", case, named, where=", ".join(planned))
+        return {
+            part: {name: task for name, task in tasks.items() if not cases or name in cases}
+            for part, tasks in planned.items()
+        }
 
-def chosen(
-    table: Mapping[str, Planned], parts: tuple[str, ...], cases: tuple[str, ...], sizes: Any
-) -> dict[str, dict[str, Task]]:
-    """Return the tasks of the named parts and cases, or of all; raise for a name there is not."""
-    for part in parts:
-        if part not in table:
-            raise unknown("part", part, table)
-    planned = {part: table[part](sizes) for part in parts or tuple(table)}
-    named = [name for tasks in planned.values() for name in tasks]
-    for case in cases:
-        if case not in named:
-            raise unknown("case", case, named, where=", ".join(planned))
-    return {
-        part: {name: task for name, task in tasks.items() if not cases or name in cases}
-        for part, tasks in planned.items()
-    }
-
-
-def _ordered(
-    workload: str, table: Mapping[str, Planned], kept: Mapping[str, dict[str, Any]], sizes: Any
-) -> Measured:
-    """Return the results in the order of parts and cases, with cases of other sizes last."""
-    parts = {}
-    for part, plan in table.items():
-        if part in kept:
-            names = dict.fromkeys([*plan(sizes), *kept[part]])
-            found = {name: kept[part][name] for name in names if name in kept[part]}
-            parts[part] = {"results": found}
-    return {"workload": workload, "parts": parts}
+    def _ordered(self, kept: Mapping[str, dict[str, Any]], sizes: Any) -> Measured:
+        """Return the results in the order of parts and cases, with cases of other sizes last."""
+        parts = {}
+        for part, plan in self.parts.items():
+            if part in kept:
+                names = dict.fromkeys([*plan(sizes), *kept[part]])
+                results = {name: kept[part][name] for name in names if name in kept[part]}
+                parts[part] = {"results": results}
+        return {"workload": self.name, "parts": parts}

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from benchmarks.shared import voters
+from benchmarks.greedy import data as voters
 from incrowd.errors import DataError
 
 PEOPLE = {f"{32000 + 3 * place}": random.Random(place).randint(60, 50_000) for place in range(300)}

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from benchmarks.sets.samples import user_lists
+from benchmarks.sets.data import user_lists
 from command_line import call, incrowd, start
 from incrowd.sets.files import write_sets
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.sets.samples import user_lists
+from benchmarks.sets.data import user_lists
 from incrowd.compare import comparison as comparing
 from incrowd.compare.comparison import ONE_ONLY, Comparison, compare
 from incrowd.compare.grid import grid

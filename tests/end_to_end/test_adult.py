@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.shared.datasets import ADULT_NINE as COLUMNS
+from benchmarks.greedy.data import ADULT_NINE as COLUMNS
 
 DATA = Path(os.environ.get("INCROWD_DATA", "")) / "adult"
 

@@ -306,7 +306,7 @@ def test_an_existing_document_is_kept(desk):
     ],
 )
 def test_certificates_of_sets(desk, words, is_checked):
-    from benchmarks.sets.samples import user_lists
+    from benchmarks.sets.data import user_lists
     from incrowd.sets.files import write_sets
 
     write_sets(user_lists(120, 60, seed=1), desk / "lists.dat")
@@ -330,7 +330,7 @@ def test_certificates_of_sets(desk, words, is_checked):
 
 
 def test_sets_with_a_k_per_person_are_the_owners(desk):
-    from benchmarks.sets.samples import user_lists
+    from benchmarks.sets.data import user_lists
     from incrowd.sets.files import write_sets
 
     write_sets(user_lists(120, 60, seed=1), desk / "lists.dat")

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from benchmarks.sets.samples import user_lists
+from benchmarks.sets.data import user_lists
 from browser.opening import assert_quiet_and_readable
 from end_to_end.conftest import Desk
 from incrowd.guarantees.table import GUARANTEES

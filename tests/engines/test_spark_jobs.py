@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from benchmarks.sets.samples import user_lists
+from benchmarks.sets.data import user_lists
 from engines import cluster_jobs
 from engines.clusters import spark_in_child
 from incrowd.samples import write_sample

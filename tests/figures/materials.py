@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 import incrowd as ic
-from benchmarks.sets.samples import user_lists
+from benchmarks.sets.data import user_lists
 from incrowd.checking.material import appraise
 from incrowd.figures.pages import owner_page, public_page
 from incrowd.job.documents import ReleaseOptions

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.rules.samples import shop_baskets
+from benchmarks.rules.data import shop_baskets
 from guarantees.small_sets import to_sets
 from incrowd.errors import JobError
 from incrowd.sets.files import read_sets

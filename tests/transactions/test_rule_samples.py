@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.rules.samples import shop_baskets
+from benchmarks.rules.data import shop_baskets
 from incrowd.errors import JobError
 from incrowd.transactions.samples import generate_rules
 

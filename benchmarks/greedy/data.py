@@ -1,26 +1,107 @@
-"""A made-up voter list of any length, in the shape of the one that greedy's paper used.
+"""Tables whose rows are searched: published ones, and a generated voter list of any length.
 
-Five columns as in its Table III: 1,026 ZIP codes, two sexes, eight races, 109 years of birth, ten
-parties. The paper took 10⁶ of 14 million voters and found 151,061 distinct rows, far fewer than an
-even sample of a whole state has. So here most rows are from a few covered ZIP codes, as in a list
-that is taken place by place, and the others are thinly sown; race goes with the ZIP code, party
-with race. How many are covered was chosen for the paper's number of distinct rows. Nobody in it
-exists; the same seed gives the same rows on every platform.
+The voter list is in the shape of the one that greedy's paper used: five columns as in its Table
+III (1,026 ZIP codes, two sexes, eight races, 109 years of birth, ten parties). The paper took 10⁶
+of 14 million voters and found 151,061 distinct rows, far fewer than an even sample of a whole state
+has. So here most rows are from a few covered ZIP codes, as in a list that is taken place by place,
+and the others are thinly sown; race goes with the ZIP code, party with race. How many are covered
+was chosen for the paper's number of distinct rows. Nobody in it exists; the same seed gives the
+same rows on every platform.
 """
 
 from __future__ import annotations
 
 import csv
+import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.shared.provenance import file_sha256, require_file
 from incrowd.encoding.rows import Rows
 from incrowd.errors import DataError
 from incrowd.hierarchies.tree import Hierarchy
 from incrowd.samples import Codes, Draws
+
+ADULT = "adult/adult_30162_qi9.csv.gz"
+ADULT_HIERARCHIES = "adult/hierarchies_arx"
+CUP98 = "cup98/cup98.csv.gz"
+CUP98_HIERARCHIES = "cup98/hierarchies"
+ZIP_POPULATION = "voters/florida_zip_population.csv"
+
+ADULT_NINE = (
+    "sex",
+    "age",
+    "race",
+    "marital-status",
+    "education",
+    "native-country",
+    "workclass",
+    "occupation",
+    "salary-class",
+)
+ADULT_EIGHT = ADULT_NINE[:-1]
+CUP98_EIGHT = ("ZIP", "AGE", "GENDER", "INCOME", "STATE", "RAMNTALL", "NGIFTALL", "MINRAMNT")
+AGES = (17, 90)  # the 74 ages that greedy's paper counts
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set by name: ``adult-nine`` (74 ages), ``adult`` (without salary-class), ``cup98``,
+    ``voters``.
+
+    ``n_rows`` and ``n_covered`` are of generated voters only; 0 takes the generator's own.
+    """
+
+    name: str
+    n_rows: int = 0
+    n_covered: int = 0
+
+    def load(self, folder: Path) -> Rows:
+        """Read or generate the rows and code their columns as leaves."""
+        path = require_file(folder, self._source)
+        if self.name == "voters":
+            return voters(self.n_rows, zip_population(path), n_covered=self.n_covered or N_COVERED)
+        if self.name == "cup98":
+            return _coded(path, CUP98_EIGHT, folder / CUP98_HIERARCHIES)
+        if self.name == "adult":
+            return _coded(path, ADULT_EIGHT, folder / ADULT_HIERARCHIES)
+        return _coded(path, ADULT_NINE, folder / ADULT_HIERARCHIES, AGES)
+
+    def record(self, folder: Path) -> dict[str, Any]:
+        """Return what results say of this data set; voters have the hash of ZIP populations."""
+        digest = file_sha256(require_file(folder, self._source))
+        return {**asdict(self), "source": self._source, "sha256": digest}
+
+    @property
+    def _source(self) -> str:
+        return {"voters": ZIP_POPULATION, "cup98": CUP98}.get(self.name, ADULT)
+
+
+def _coded(
+    path: Path, columns: tuple[str, ...], hierarchies: Path, ages: tuple[int, int] | None = None
+) -> Rows:
+    """Read a table and code it by published hierarchies; ages may be cut down to a range."""
+    from incrowd.encoding.encode import encode
+    from incrowd.hierarchies.specs import HierarchySpec
+    from incrowd.tables.read import read_table
+
+    specs = {name: HierarchySpec("file", path=hierarchies / f"{name}.csv") for name in columns}
+    with tempfile.TemporaryDirectory() as scratch:
+        if ages is not None:
+            lines = (hierarchies / "age.csv").read_text(encoding="utf-8").splitlines()
+            kept = [line for line in lines if ages[0] <= int(line.split(";")[0]) <= ages[1]]
+            cut = Path(scratch) / "age.csv"
+            cut.write_text("\n".join(kept) + "\n", encoding="utf-8")
+            specs["age"] = HierarchySpec("file", path=cut)
+        return encode(read_table(path), columns, specs)[0]
+
+
+# ── generated voters ────────────────────────────────────────────────────────────────────────────
 
 COLUMNS = ("zip", "sex", "race", "birth_year", "party")
 

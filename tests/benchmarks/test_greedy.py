@@ -1,13 +1,16 @@
-"""Tables of other packages priced by our losses, against a count by hand and our own metrics."""
+"""Tables of other packages priced by our losses; what a measured search of a table refuses."""
 
+import csv
+import json
 import random
 
 import numpy as np
 import pytest
 
+from benchmarks.greedy import runs, workload
+from benchmarks.greedy.data import DataSet
 from benchmarks.greedy.peer_script import NOT_INSTALLED, PEERS, main
-from benchmarks.greedy.pricing import cell_prices, priced
-from benchmarks.shared.datasets import DataSet, load
+from benchmarks.greedy.peers import cell_prices, priced
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import DataError
 from incrowd.hierarchies.tree import Hierarchy
@@ -15,6 +18,45 @@ from incrowd.measures.losses.tables import METRICS
 from incrowd.methods.greedy.method import Greedy
 from incrowd.methods.shared.conditions import Conditions
 from incrowd.progress import silent
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_other_merges_than_the_scan_are_refused(data_folder, monkeypatch):
+    def measure(rows, case, honest=runs.measure):
+        return {**honest(rows, case), "merges_sha256": case["search"]}
+
+    monkeypatch.setattr(runs, "measure", measure)
+    with pytest.raises(RuntimeError, match="other merges"):
+        workload.index(workload.SMALL)["index-adult-nine"](data_folder)
+
+
+def test_groups_below_k_are_refused(data_folder, monkeypatch):
+    rows = DataSet("adult").load(data_folder)
+    monkeypatch.setattr(runs, "_search", lambda rows, _: (rows, {}))
+    with pytest.raises(RuntimeError, match="a group of 1 rows"):
+        runs.measure(rows, {"method": "greedy", "settings": {}, "k": 5})
+
+
+@pytest.mark.parametrize(
+    ("stated", "brief"),
+    [
+        ({"metric": "ncp"}, {"metric": "ncp"}),
+        ({"effort": 200_000}, {"effort": 20}),
+        ({"effort": "60s"}, {"effort": "0.01s"}),
+        ({"partitions": 1}, {}),
+        ({"partitions": 32}, {"partitions": 2}),
+        ({"preset": "gkaa", "processors": 1}, {}),
+        (
+            {"preset": "h-pgpkaa", "processors": 64, "reorganize": "none"},
+            {"reorganize": "none", "partitions": 2},
+        ),
+    ],
+)
+def test_compiling_takes_the_same_way_as_the_run(stated, brief):
+    assert runs.brief({"settings": stated, "k": 50}) == {"settings": brief, "k": 2, "threads": 1}
+
+
+# ── peers ───────────────────────────────────────────────────────────────────────────────────────
 
 AGES = Hierarchy.from_ladder(
     "age",
@@ -57,7 +99,7 @@ def test_a_missing_row_costs_everything():
 
 
 def test_our_own_releases_cost_what_our_metrics_say(data_folder):
-    rows = load(DataSet("adult"), data_folder)
+    rows = DataSet("adult").load(data_folder)
     after = Greedy(metric="loss").run(rows, Conditions(4), LocalEngine(threads=1), 0, silent)
     cells = {
         name: [tree.labels[node] for node in nodes]
@@ -70,9 +112,6 @@ def test_our_own_releases_cost_what_our_metrics_say(data_folder):
 
 def test_a_peer_runs_by_itself(data_folder, tmp_path, capsys):
     pytest.importorskip("anjana")
-    import csv
-    import json
-
     draw = random.Random(1)
     lines = [[draw.choice("FM"), draw.choice(["r1", "r2", "r3"])] for _ in range(60)]
     table = tmp_path / "table.csv"

@@ -1,1 +1,0 @@
-"""The front of three methods on Adult."""

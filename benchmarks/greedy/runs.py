@@ -1,0 +1,139 @@
+"""Measured searches on tables: time, peak memory and loss together, one process each."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.greedy.data import DataSet
+from benchmarks.shared.cases import Measured, Task
+from benchmarks.shared.processes import Case, measure_cases, measure_forked
+from benchmarks.shared.provenance import cores
+
+if TYPE_CHECKING:
+    from incrowd.encoding.rows import Rows
+
+FEW = 50
+"""Loops are compiled on this many rows."""
+
+SHOWN_LOSSES = ("nllm", "loss", "ncp")
+
+OWN: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("greedy", {"metric": "loss"}),
+    ("mondrian", {}),
+    ("cluster", {}),
+)
+"""Our own methods, all set to keep the same loss low."""
+
+
+def method_case(method: str, settings: dict[str, Any], k: int) -> Case:
+    """Return the case of a method with all cores."""
+    return {"method": method, "settings": settings, "k": k, "threads": cores()}
+
+
+def measured(data: DataSet, cases: Sequence[Case]) -> Task:
+    """Return the task that measures cases on one data set, one after the other.
+
+    A case has ``method``, ``settings``, ``k`` and ``threads``; with ``search`` greedy runs with its
+    index or its scan and the merges are compared; with ``repeats`` the least time counts.
+    """
+
+    def task(folder: Path) -> list[Measured]:
+        record = data.record(folder)
+        answers = measure_cases("benchmarks.greedy.runs", asdict(data), cases, folder)
+        return [
+            {"data": record, **case, **result}
+            for case, (result,) in zip(cases, answers, strict=True)
+        ]
+
+    return task
+
+
+# ── inside the processes ────────────────────────────────────────────────────────────────────────
+
+
+def load(stated: dict[str, Any], folder: Path) -> Rows:
+    """Read or generate a data set."""
+    return DataSet(**stated).load(folder)
+
+
+def brief(case: Case) -> Case:
+    """Return a case that needs the same loops, on a few rows and in no time."""
+    settings = dict(case["settings"])
+    if "effort" in settings:  # a time has loops of its own, which learn how long a change takes
+        settings["effort"] = 20 if isinstance(settings["effort"], int) else "0.01s"
+    is_parted = settings.pop("partitions", 1) != 1
+    preset, _ = settings.pop("preset", "none"), settings.pop("processors", 0)
+    if is_parted or preset in ("pgpkaa", "h-pgpkaa"):
+        settings["partitions"] = 2
+    return {**case, "k": 2, "threads": 1, "settings": settings}
+
+
+def compile_loops(rows: Rows, brief: Case, _: Path) -> None:
+    """Search a few rows."""
+    few = rows.with_nodes(rows.nodes[:, :FEW].copy(), rows.is_suppressed[:FEW].copy())
+    _search(few, brief)
+
+
+def measure_case(rows: Rows, case: Case, _: Path) -> list[Measured]:
+    """Measure one case in a child."""
+    from incrowd.measures.losses.tables import group_sizes
+
+    n_distinct = len(group_sizes(rows.nodes, [tree.n_nodes for tree in rows.hierarchies]))
+    return [{"n_distinct": n_distinct, **measure_forked(partial(measure, rows, case))}]
+
+
+def measure(rows: Rows, case: Case) -> Measured:
+    """Measure one case in this process."""
+    from incrowd.measures.losses.tables import METRICS, tally
+
+    seconds = float("inf")
+    for _ in range(case.get("repeats", 1)):
+        started = time.perf_counter()
+        after, figures = _search(rows, case)
+        seconds = min(seconds, time.perf_counter() - started)
+    counted = tally(rows, after, case["k"])
+    smallest = int(counted.group_sizes.min())
+    if smallest < case["k"]:
+        raise RuntimeError(f"a group of {smallest} rows was released: {case}")
+    return {
+        "seconds": round(seconds, 3),
+        "losses": {name: round(METRICS[name].function(counted), 6) for name in SHOWN_LOSSES},
+        "n_groups": len(counted.group_sizes),
+        **figures,
+    }
+
+
+def _search(rows: Rows, case: Case) -> tuple[Rows, Measured]:
+    """Run a case's search; return the released rows and its figures."""
+    from incrowd.engines.local.engine import LocalEngine
+    from incrowd.methods.shared.conditions import Conditions
+    from incrowd.methods.table import METHODS
+    from incrowd.progress import silent
+
+    if "search" in case:
+        return _merge(rows, case)
+    method: Any = METHODS[case["method"]](**case["settings"])
+    engine = LocalEngine(threads=case.get("threads", 1))
+    after = method.run(rows, Conditions(case["k"]), engine, 0, silent)
+    return after, dict(after.trace.figures)
+
+
+def _merge(rows: Rows, case: Case) -> tuple[Rows, Measured]:
+    """Run greedy with its index or its scan; the figures tell the merges and their order."""
+    from incrowd.methods.greedy.search import Plan, merge
+    from incrowd.methods.shared.conditions import Conditions
+
+    limits = Conditions(case["k"]).packed(rows.n_rows)
+    plan = Plan.of(rows, case["settings"]["metric"], limits, True)
+    merged = merge(rows.nodes, plan, limits, with_index=case["search"] == "index")
+    figures = {
+        "n_merges": len(merged.merged_into) - len(merged.run_start) + 1,
+        "merges_sha256": hashlib.sha256(merged.merged_into.tobytes()).hexdigest(),
+    }
+    return rows.with_nodes(merged.released()), figures

@@ -1,1 +1,0 @@
-"""Methods on Adult by settings and k."""
