@@ -37,9 +37,9 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session")
 def spark_is_available():
     """Skip, saying why, where Spark cannot start; fail where it must."""
-    from incrowd.engines.spark.session import unavailable
+    from incrowd.engines.spark.session import why_unavailable
 
-    missing = unavailable()
+    missing = why_unavailable()
     if missing and os.environ.get("INCROWD_REQUIRE_SPARK") == "1":
         pytest.fail(f"INCROWD_REQUIRE_SPARK is 1, and {missing}")
     if missing:

@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 from engines.killing import KillingEngine, dying
 from incrowd.codes import canonical_order
-from incrowd.engines.base import Reading, hash_of_parts
+from incrowd.engines.base import ReadOptions, hash_parts
 from incrowd.errors import DataError, EngineError
 from incrowd.tables.read import read_table
 from incrowd.tables.table import Format
@@ -46,13 +46,13 @@ def every_verb(engine, folder, *kinds):
     for part in range(3):
         parquet.write_table(table.slice(part * 1000, 1000), folder / "in" / f"{part}.parquet")
     location = f"file://{folder}/in"
-    blocks, stored = engine.read(location, Reading())
+    blocks, stored = engine.read(location, ReadOptions())
     assert stored == Format("parquet")
     assert engine.schema(blocks) == table.schema
     assert engine.n_workers >= 2
     counts = engine.count(engine.select(blocks, ["zip"]), ["zip"])
     assert sum(counts.column("n_rows").to_pylist()) == N_ROWS
-    added = engine.share(np.arange(6))
+    added = engine.broadcast(np.arange(6))
 
     def weigh(group):
         part = group.column("part")[0].as_py()
@@ -62,7 +62,7 @@ def every_verb(engine, folder, *kinds):
     mapped = engine.map_groups(blocks, "part", weigh, table.schema)
     mapped = engine.map_blocks(mapped, lambda block: block, table.schema)
     expected = table.set_column(2, "weight", table.column("part").cast(pa.float64()))
-    found = pa.concat_tables(engine.in_order(mapped)).to_pylist()
+    found = pa.concat_tables(engine.iter_sorted(mapped)).to_pylist()
     assert found == in_order(expected)
     frame = engine.to_frame(mapped)
     assert frame.columns == table.column_names
@@ -86,9 +86,9 @@ def written(engine, blocks, folder, expected, kinds=("parquet",)):
         again = [row for part in parts for row in read_table(final / part.name).frame.to_pylist()]
         assert [row["zip"] for row in again] == [row["zip"] for row in expected]
         assert name == "csv" or again == expected
-        read = engine.read(str(final), Reading())[0]
+        read = engine.read(str(final), ReadOptions())[0]
         assert as_bag(engine.collect(read).to_pylist()) == as_bag(again)
-        assert engine.hash_of(str(final)) == hash_of_parts(parts)
+        assert engine.hash_location(str(final)) == hash_parts(parts)
 
 
 def survives(engine, folder, what):
@@ -107,7 +107,7 @@ def survives(engine, folder, what):
     # The groups are made and the rows brought in order after the kill.
     killing = KillingEngine(engine, folder / "in-groups", what)
     grouped = killing.map_groups(engine.load(table), "part", sizes, table.schema)
-    found = pa.concat_tables(engine.in_order(grouped)).to_pylist()
+    found = pa.concat_tables(engine.iter_sorted(grouped)).to_pylist()
     assert (folder / "in-groups").exists()
     n_rows = Counter(table.column("part").to_pylist())
     expected = [float(n_rows[part]) for part in table.column("part").to_pylist()]
@@ -133,7 +133,7 @@ def dies_for_good(engine, folder):
     table = people()
     blocks = engine.map_blocks(engine.load(table), dying_closure(), table.schema)
     with (
-        pytest.raises(EngineError, match="a worker of Spark ended before its work was done"),
+        pytest.raises(EngineError, match="a Spark worker ended before its task was done"),
         engine.new_folder(str(folder / "out"), force=False) as release,
     ):
         engine.write_folder(blocks, release.where, Format("parquet"))
@@ -162,5 +162,5 @@ def names_the_poisoned(engine, folder):
     (folder / "csv" / "part-2.csv").write_bytes(b'zip,part\n1010,1\n"zq-00017,1\n')
     for location, named in (("parquet", "part-1.parquet"), ("csv", "part-2.csv")):
         with pytest.raises(DataError, match=named) as raised:
-            engine.collect(engine.read(f"file://{folder}/{location}", Reading())[0])
+            engine.collect(engine.read(f"file://{folder}/{location}", ReadOptions())[0])
         assert "zq-" not in str(raised.value)

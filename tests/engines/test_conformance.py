@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 from incrowd.codes import canonical_order
-from incrowd.engines.disk.files import DiskBlocks
+from incrowd.engines.disk.blocks import DiskBlocks
 from incrowd.engines.local.engine import LocalBlocks
 from incrowd.errors import DataError, EngineError, InfeasibleError, JobError
 from oracles.counting import as_bag, count_lines, group_rows
@@ -89,12 +89,6 @@ def counted(lines, by):
         assert combination not in found
         found[combination] = tuple(line.values()) if len(line) > 1 else line["n_rows"]
     return found
-
-
-def has_verb(engine, verb):
-    """Skip where an engine has not got a verb of those on which whole files lie."""
-    if not hasattr(engine, verb):
-        pytest.skip(f"the engine {engine.name} does not {verb}")
 
 
 @pytest.mark.parametrize(("name", "n_parts"), SPLITS)
@@ -257,7 +251,6 @@ def test_verbs_follow_on_each_other(engine):
 
 @pytest.mark.parametrize(("name", "n_parts"), SPLITS)
 def test_select_keeps_rows_and_the_order_of_names(engine, name, n_parts):
-    has_verb(engine, "select")
     table = TABLES[name]
     blocks = engine.select(split(engine, table, n_parts), ["person", "zip"])
     assert engine.schema(blocks) == table.select(["person", "zip"]).schema
@@ -275,17 +268,15 @@ def test_select_keeps_rows_and_the_order_of_names(engine, name, n_parts):
 
 @pytest.mark.parametrize(("name", "n_parts"), SPLITS)
 def test_in_order_is_the_order_of_content(engine, name, n_parts):
-    has_verb(engine, "in_order")
     table = TABLES[name]
-    tables = list(engine.in_order(split(engine, table, n_parts)))
+    tables = list(engine.iter_sorted(split(engine, table, n_parts)))
     assert all(found.schema == table.schema and found.num_rows for found in tables)
     found = [row for some in tables for row in some.to_pylist()]
     assert found == table.take(pa.array(canonical_order(table))).to_pylist()
 
 
 def test_a_shared_value_reaches_block_functions(engine):
-    has_verb(engine, "share")
-    years = engine.share({30: 31})
+    years = engine.broadcast({30: 31})
 
     def older(block):
         ages = [years().get(age, age) for age in block.column("age").to_pylist()]
@@ -297,7 +288,7 @@ def test_a_shared_value_reaches_block_functions(engine):
 
 
 def test_many_shared_values_are_told_apart(engine):
-    shared = [engine.share([number]) for number in range(4)]
+    shared = [engine.broadcast([number]) for number in range(4)]
 
     def added(block):
         # some more than a worker keeps unpacked, again and again

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 from command_line import python
 from incrowd.codes import canonical_order
-from incrowd.engines.base import Reading
+from incrowd.engines.base import ReadOptions
 from incrowd.engines.disk import engine as disk
+from incrowd.engines.disk.blocks import map_ahead
 from incrowd.engines.disk.engine import DiskEngine
-from incrowd.engines.disk.files import ahead
 from incrowd.errors import EngineError, InputError, JobError
 from incrowd.tables.table import Format
 from incrowd.workspace import Workspace
@@ -79,7 +79,7 @@ def test_every_verb_is_the_oracles_for_any_blocks(rows, threads, block_rows, ran
             key: repr(members) for key, members in group_rows(table.to_pylist(), "key").items()
         }
         assert keys == sorted(keys, key=lambda key: (key is None, key or 0))
-        in_order = [row for some in engine.in_order(blocks) for row in some.to_pylist()]
+        in_order = [row for some in engine.iter_sorted(blocks) for row in some.to_pylist()]
         assert in_order == table.take(pa.array(canonical_order(table))).to_pylist()
 
 
@@ -87,7 +87,7 @@ def test_every_verb_is_the_oracles_for_any_blocks(rows, threads, block_rows, ran
 def test_zeros_have_their_order_whether_rows_are_equal_or_not(times):
     table = pa.table({"x": [0.0, -0.0, None, 1.0] * times, "n": ["b", "c", "a", "d"] * times})
     with an_engine(threads=1) as engine:
-        found = pa.concat_tables(engine.in_order(engine.load(table)))
+        found = pa.concat_tables(engine.iter_sorted(engine.load(table)))
     expected = table.take(pa.array(canonical_order(table)))
     assert repr(found.to_pylist()) == repr(expected.to_pylist())
 
@@ -98,7 +98,7 @@ def test_tables_in_order_have_their_number_of_rows(monkeypatch, n_values):
     cells = np.random.default_rng(1).integers(0, n_values, 1_030)
     table = pa.table({"n": cells})
     with an_engine(threads=2, block_rows=77) as engine:
-        tables = list(engine.in_order(engine.load(table)))
+        tables = list(engine.iter_sorted(engine.load(table)))
     assert [some.num_rows for some in tables] == [100] * 10 + [30]
     assert pa.concat_tables(tables).column("n").to_pylist() == sorted(cells.tolist())
 
@@ -138,7 +138,7 @@ def test_files_are_private_and_gone_when_it_closes(tmp_path):
     engine.close()
     engine.close()
     assert list(folder.iterdir()) == []
-    for verb in (engine.collect, lambda some: next(engine.in_order(some))):
+    for verb in (engine.collect, lambda some: next(engine.iter_sorted(some))):
         with pytest.raises(EngineError, match="closed"):
             verb(blocks)
     with pytest.raises(EngineError, match="closed"):
@@ -176,7 +176,7 @@ def test_few_rows_are_in_memory_while_groups_are_worked_on(monkeypatch):
         monkeypatch.setattr(engine._ranges, "_range_bytes", table.nbytes // 10)
         groups = watch(engine._ranges.groups(engine.load(table), "key"))
         n_seen = 0
-        for n_group in ahead(len, groups, 2, len, 1_000):
+        for n_group in map_ahead(len, groups, 2, len, 1_000):
             under_way -= n_group
             n_seen += n_group
     assert n_seen == n_rows
@@ -239,7 +239,7 @@ def test_a_full_disk_is_told_where_rows_are_counted():
     with an_engine(threads=1, memory=64 << 20) as engine:
         blocks = engine.load(many_rows(2_000_000))
         engine._duck.connection().execute("SET max_temp_directory_size = '1MB'")
-        for verb in (engine.count, engine.counted):
+        for verb in (engine.count, engine.count_in_place):
             with pytest.raises(InputError, match="the disk is full; nothing was published"):
                 verb(blocks, ["id", "n"])
 
@@ -319,11 +319,13 @@ def test_a_killed_run_is_cleaned_up_by_the_next(tmp_path, is_there_before):
         assert any(path.name.startswith(".incrowd-") for path in tmp_path.iterdir())
         assert out.exists() == is_there_before
         if is_there_before:
-            rows = engine.collect(engine.read(str(out), Reading())[0])
+            rows = engine.collect(engine.read(str(out), ReadOptions())[0])
             assert as_bag(rows.to_pylist()) == as_bag([{"a": "before"}])
         release("after")
         assert [path.name for path in tmp_path.iterdir()] == ["out"]
-        assert engine.collect(engine.read(str(out), Reading())[0]).to_pylist() == [{"a": "after"}]
+        assert engine.collect(engine.read(str(out), ReadOptions())[0]).to_pylist() == [
+            {"a": "after"}
+        ]
 
 
 # ── memory ──────────────────────────────────────────────────────────────────────────────────
@@ -333,15 +335,15 @@ MEMORY_OF_A_SORT = """
 import sys
 from pathlib import Path
 import pyarrow as pa
-from incrowd.engines.disk import engine
-from incrowd.engines.base import Reading
+from incrowd.engines.disk import engine as disk
+from incrowd.engines.base import ReadOptions
 
 folder = Path(sys.argv[1])
 disk.TABLE_ROWS = 1 << 12  # what is handed over counts, too
 engine = disk.DiskEngine(folder, threads=2, memory=96 << 20)
-blocks, stored = engine.read(str(folder / "in.csv"), Reading())
+blocks, stored = engine.read(str(folder / "in.csv"), ReadOptions())
 n_rows, before = 0, ("", "")
-for table in engine.in_order(blocks):
+for table in engine.iter_sorted(blocks):
     for row in zip(*(column.to_pylist() for column in table.columns)):
         assert before <= row
         before = row

@@ -6,12 +6,12 @@ import pyarrow as pa
 import pytest
 
 from engines import cluster_checks
-from incrowd.engines.base import Reading
+from incrowd.engines.base import ReadOptions
 from incrowd.engines.spark import links as spark_links
 from incrowd.engines.spark.engine import SparkEngine
 from incrowd.engines.spark.links import (
     ConnectLink,
-    is_open_on_the_way,
+    is_unencrypted,
     missing_connect,
     start_remote,
 )
@@ -43,7 +43,7 @@ def test_a_poisoned_part_is_named(connect_engine, tmp_path):
 def test_plain_paths_are_of_this_machine(connect_engine, tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "part-0.csv").write_text("zip,age\n1010,30\n1020,\n", encoding="utf-8")
-    blocks, stored = connect_engine.read(str(tmp_path / "in"), Reading())
+    blocks, stored = connect_engine.read(str(tmp_path / "in"), ReadOptions())
     assert stored.has_header
     assert connect_engine.collect(blocks).to_pylist() == [
         {"zip": "1010", "age": "30"},
@@ -92,17 +92,17 @@ def test_a_setting_that_a_server_does_not_take(connect_server, tmp_path):
 
 def test_a_value_too_large_to_travel(monkeypatch):
     link = object.__new__(ConnectLink)
-    assert link.share([1, 2])() == [1, 2]
+    assert link.broadcast([1, 2])() == [1, 2]
     monkeypatch.setattr(spark_links, "LARGEST_CLOSURE", 1 << 20)
     with pytest.raises(EngineError, match="2 MiB is too large for Spark Connect") as raised:
-        link.share(bytes(2 << 20))
+        link.broadcast(bytes(2 << 20))
     assert "spark://" in raised.value.remedy
 
 
 def test_missing_packages_are_told_with_the_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark.sql.connect.session", None)
     assert missing_connect().remedy == 'pip install "incrowd[connect]"'
-    with pytest.raises(EngineError, match="needs further packages"):
+    with pytest.raises(EngineError, match="needs additional packages"):
         SparkEngine("sc://127.0.0.1:1")
 
 
@@ -115,4 +115,4 @@ def test_missing_packages_are_told_with_the_command(monkeypatch):
     ],
 )
 def test_rows_on_the_way_to_a_server(address, is_open):
-    assert is_open_on_the_way(address) == is_open
+    assert is_unencrypted(address) == is_open

@@ -10,11 +10,11 @@ import pytest
 
 from command_line import python
 from incrowd.engines.choice import EngineChoice
-from incrowd.engines.columns import departing, travel_schema
 from incrowd.engines.spark import session as spark_session
 from incrowd.engines.spark.engine import SparkEngine
-from incrowd.engines.spark.session import privacy_notes, unavailable, write_package
-from incrowd.engines.spark.travel import WorkerError, on_groups, told_error
+from incrowd.engines.spark.session import privacy_notes, why_unavailable, write_package
+from incrowd.engines.spark.workers import WorkerError, translate_error, wrap_group_function
+from incrowd.engines.transfer import to_transfer, transfer_schema
 from incrowd.errors import AuditError, EngineError, JobError
 
 PLANTED = [f"zq-{number:05}-{number * 7919 % 10007:05}" for number in range(2000)]
@@ -82,7 +82,7 @@ def test_a_given_session_is_left_as_it_was_found(spark_engine):
     finally:
         given.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", batch)
     assert not blocks.frame.is_cached
-    with pytest.raises(EngineError, match="was closed"):
+    with pytest.raises(EngineError, match="is closed"):
         guest.count(blocks, [])
     guest.close()
     assert spark_engine.count(spark_engine.load(pa.table({"a": [1]})), []).num_rows == 1
@@ -90,7 +90,7 @@ def test_a_given_session_is_left_as_it_was_found(spark_engine):
 
 @pytest.mark.spark
 def test_columns_that_cannot_go_are_named(spark_engine):
-    with pytest.raises(EngineError, match=r"column 'items': .* does not take list") as raised:
+    with pytest.raises(EngineError, match=r"column 'items': .* does not support list") as raised:
         spark_engine.load(pa.table({"items": [["zq-1"]]}))
     assert "zq-" not in str(raised.value)
 
@@ -187,7 +187,7 @@ def test_what_a_session_leaves_open_is_told():
 
 def test_missing_pyspark_is_told_with_the_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    assert unavailable().remedy == 'pip install "incrowd[spark]"'
+    assert why_unavailable().remedy == 'pip install "incrowd[spark]"'
     with pytest.raises(EngineError, match="needs pyspark"):
         SparkEngine()
 
@@ -195,7 +195,7 @@ def test_missing_pyspark_is_told_with_the_command(monkeypatch):
 def test_old_pyspark_is_told(monkeypatch):
     pyspark = pytest.importorskip("pyspark")
     monkeypatch.setattr(pyspark, "__version__", "3.5.6")
-    assert "this is 3.5.6" in unavailable().what
+    assert "this is 3.5.6" in why_unavailable().what
 
 
 @pytest.fixture
@@ -207,8 +207,8 @@ def no_java(monkeypatch, tmp_path):
 
 
 def test_missing_java_is_told_with_the_command(no_java):
-    assert "apt-get install openjdk-17-jre-headless" in unavailable().remedy
-    assert "there is none" in unavailable().what
+    assert "apt-get install openjdk-17-jre-headless" in why_unavailable().remedy
+    assert "there is none" in why_unavailable().what
     with pytest.raises(EngineError, match="needs Java"):
         spark_session.start_session("local[1]")
     assert list(no_java.iterdir()) == []
@@ -228,7 +228,7 @@ def test_old_java_is_told(no_java, version, message):
     java = no_java / "java"
     java.write_text(f"#!/bin/sh\necho '{version}' >&2\n", encoding="utf-8")
     java.chmod(0o755)
-    missing = unavailable()
+    missing = why_unavailable()
     if message is None:
         assert missing is None
     else:
@@ -237,7 +237,7 @@ def test_old_java_is_told(no_java, version, message):
 
 def test_a_java_home_without_java_is_told(no_java, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", str(no_java))
-    assert "JAVA_HOME" in unavailable().what
+    assert "JAVA_HOME" in why_unavailable().what
 
 
 def test_errors_of_spark_itself_keep_their_kind_only():
@@ -245,28 +245,30 @@ def test_errors_of_spark_itself_keep_their_kind_only():
         def getCondition(self):  # noqa: N802
             return "CAST_INVALID_INPUT"
 
-    told = told_error(AnalysisException("[CAST_INVALID_INPUT] The value 'zq-00017' of the type"))
+    told = translate_error(
+        AnalysisException("[CAST_INVALID_INPUT] The value 'zq-00017' of the type")
+    )
     assert "AnalysisException, CAST_INVALID_INPUT" in str(told)
     assert "zq-" not in str(told)
-    crashed = told_error(RuntimeError("Python worker exited unexpectedly (crashed) zq-00017"))
+    crashed = translate_error(RuntimeError("Python worker exited unexpectedly (crashed) zq-00017"))
     assert "a worker of Spark ended" in str(crashed)
     assert "zq-" not in str(crashed)
 
 
 def test_travelling_columns_have_no_names():
     table = pa.table({"secret diagnosis": ["x"], "n": pa.array([1], pa.uint16())})
-    assert departing(table).schema == pa.schema({"c0": pa.string(), "c1": pa.int64()})
+    assert to_transfer(table).schema == pa.schema({"c0": pa.string(), "c1": pa.int64()})
     with pytest.raises(EngineError, match="column 'pair'"):
-        travel_schema(pa.schema({"pair": pa.struct({"a": pa.int8()})}))
+        transfer_schema(pa.schema({"pair": pa.struct({"a": pa.int8()})}))
 
 
 def test_an_error_that_cannot_be_revived_keeps_its_kind_only():
-    group = on_groups(_raise, pa.schema({"a": pa.int64()}), pa.schema({"a": pa.int64()}))
+    group = wrap_group_function(_raise, pa.schema({"a": pa.int64()}), pa.schema({"a": pa.int64()}))
     with pytest.raises(WorkerError) as raised:
         group(pa.table({"a": [1]}))
-    told = told_error(raised.value)
+    told = translate_error(raised.value)
     assert type(told) is EngineError
-    assert "a block function failed on a worker of Spark: AuditError in" in str(told)
+    assert "a block function failed on a Spark worker: AuditError in" in str(told)
     assert "zq-" not in str(told)
 
 
@@ -296,7 +298,7 @@ def test_settings_of_spark_are_stated_one_by_one():
         "spark.x.options": "-Da=b -Dc=d",
     }
     for setting in ("spark.executor.memory", "executor.memory=8g", "=8g"):
-        with pytest.raises(JobError, match=r"written spark\.key=value"):
+        with pytest.raises(JobError, match=r"the form spark\.key=value"):
             EngineChoice("spark", spark_conf=(setting,))
 
 
@@ -324,7 +326,7 @@ def test_a_standalone_cluster_has_its_own_secret(tmp_path):
 
 @pytest.mark.spark
 def test_a_session_that_runs_takes_no_settings(spark_engine):
-    with pytest.raises(EngineError, match="cannot be changed in a session that runs already"):
+    with pytest.raises(EngineError, match="cannot be changed in an active session"):
         SparkEngine(session=spark_engine.session, settings={"spark.executor.memory": "8g"})
 
 

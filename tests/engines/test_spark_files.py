@@ -14,8 +14,7 @@ import pytest
 from pyarrow import parquet
 
 from incrowd.codes import canonical_order
-from incrowd.engines.base import PartFile, Reading, hash_of_parts
-from incrowd.engines.columns import departing
+from incrowd.engines.base import PartFile, ReadOptions, hash_parts
 from incrowd.engines.spark import hadoop as spark_hadoop
 from incrowd.engines.spark import store as spark_store
 from incrowd.engines.spark import write as spark_write
@@ -23,13 +22,14 @@ from incrowd.engines.spark.engine import SparkEngine
 from incrowd.engines.spark.files import (
     MemoryFile,
     Part,
-    as_address,
     local_path,
     parquet_schema,
     scheme_of,
+    to_address,
 )
-from incrowd.engines.spark.travel import told_error
-from incrowd.engines.spark.write import from_blob, to_blobs, to_files
+from incrowd.engines.spark.workers import translate_error
+from incrowd.engines.spark.write import make_blob_packer, make_file_writer, unpack_blob
+from incrowd.engines.transfer import to_transfer
 from incrowd.errors import DataError, EngineError, InputError
 from incrowd.tables.table import Format
 
@@ -47,8 +47,8 @@ def test_what_a_location_is(tmp_path, monkeypatch):
     assert local_path("a.csv") == tmp_path / "a.csv"
     assert str(local_path("file:///a b")) == str(local_path("file:/a b")) == "/a b"
     assert local_path("hdfs://name/a") is None
-    assert as_address("a") == f"file://{tmp_path}/a"
-    assert as_address("s3a://bucket/a") == "s3a://bucket/a"
+    assert to_address("a") == f"file://{tmp_path}/a"
+    assert to_address("s3a://bucket/a") == "s3a://bucket/a"
 
 
 @pytest.mark.parametrize(
@@ -58,11 +58,13 @@ def test_what_a_location_is(tmp_path, monkeypatch):
 )
 def test_a_file_is_the_pieces_that_spark_writes(stored, monkeypatch):
     table = pa.table({"zip": [f"{row % 97:04}1\n" for row in range(5000)]})
-    whole = spark_write.file_of(iter([table]), table.schema, stored)
+    whole = spark_write.make_file(iter([table]), table.schema, stored)
     monkeypatch.setattr(spark_write, "_PIECE_BYTES", 300)
     pieces = [
         batch.column(0).cast(pa.binary())[0].as_py()
-        for batch in to_files(table.schema, stored)(iter(departing(table).to_batches(700)))
+        for batch in make_file_writer(table.schema, stored)(
+            iter(to_transfer(table).to_batches(700))
+        )
     ]
     assert len(pieces) > 3
     end = spark_write.last_byte(stored).encode()
@@ -70,14 +72,14 @@ def test_a_file_is_the_pieces_that_spark_writes(stored, monkeypatch):
 
 
 def test_a_partition_without_rows_makes_no_file():
-    none = departing(TABLE.slice(0, 0)).to_batches()
-    assert list(to_files(TABLE.schema, Format("parquet"))(iter(none))) == []
-    assert list(to_blobs(TABLE.schema)(iter(none))) == []
+    none = to_transfer(TABLE.slice(0, 0)).to_batches()
+    assert list(make_file_writer(TABLE.schema, Format("parquet"))(iter(none))) == []
+    assert list(make_blob_packer(TABLE.schema)(iter(none))) == []
 
 
 def test_packed_rows_come_back():
-    (packed,) = to_blobs(TABLE.schema)(iter(departing(TABLE).to_batches()))
-    assert from_blob(packed.column(0)[0].as_py()).equals(TABLE)
+    (packed,) = make_blob_packer(TABLE.schema)(iter(to_transfer(TABLE).to_batches()))
+    assert unpack_blob(packed.column(0)[0].as_py()).equals(TABLE)
 
 
 def test_bytes_with_a_name_are_a_file():
@@ -120,16 +122,16 @@ def test_the_end_of_a_parquet_file_tells_its_columns(tmp_path):
             "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file "
             "file:///data/part-0.parquet. File does not exist. zq-00017",
             DataError,
-            "^part-0.parquet: the workers do not see it",
+            "^part-0.parquet: the workers cannot see the file",
         ),
-        ("Job aborted: ExecutorLostFailure (zq-00017)", EngineError, "a worker of Spark ended"),
+        ("Job aborted: ExecutorLostFailure (zq-00017)", EngineError, "a Spark worker ended"),
         ("ModuleNotFoundError: No module named 'incrowd'", EngineError, "do not have incrowd"),
         ("UnsupportedFileSystemException: zq-00017", EngineError, "no file system for this"),
-        ("PYTHON_VERSION_MISMATCH zq-00017", EngineError, "another version of Python"),
+        ("PYTHON_VERSION_MISMATCH zq-00017", EngineError, "another Python version"),
     ],
 )
 def test_faults_of_clusters_are_told_without_values(text, kind, message):
-    told = told_error(RuntimeError(text))
+    told = translate_error(RuntimeError(text))
     assert type(told) is kind
     assert told.remedy
     with pytest.raises(kind, match=message):
@@ -168,18 +170,18 @@ def test_a_release_at_an_address(spark_engine, store, tmp_path, stored):
     assert visible(tmp_path) == ["out"]
     assert visible(tmp_path / "out") == ["_SUCCESS", "_manifest.json", parts[0].name]
     assert json.loads((tmp_path / "out" / "_manifest.json").read_text()) == [parts[0].name]
-    blocks, found = spark_engine.read(f"{store}/out", Reading(is_release=True))
+    blocks, found = spark_engine.read(f"{store}/out", ReadOptions(is_release=True))
     assert found == stored
     ordered = TABLE.take(pa.array(canonical_order(TABLE)))
     if stored.kind == "csv":
         ordered = ordered.set_column(1, "n", ordered.column("n").cast(pa.string()))
     assert spark_engine.schema(blocks) == ordered.schema
-    assert pa.concat_tables(spark_engine.in_order(blocks)).to_pylist() == ordered.to_pylist()
+    assert pa.concat_tables(spark_engine.iter_sorted(blocks)).to_pylist() == ordered.to_pylist()
     content = (tmp_path / "out" / parts[0].name).read_bytes()
-    hashed = spark_engine.hash_of(f"{store}/out")
-    assert hashed == hash_of_parts(parts) == spark_engine.hash_of(str(tmp_path / "out"))
+    hashed = spark_engine.hash_location(f"{store}/out")
+    assert hashed == hash_parts(parts) == spark_engine.hash_location(str(tmp_path / "out"))
     assert parts == [PartFile(parts[0].name, len(content), parts[0].sha256)]
-    assert spark_engine.hash_of(f"{store}/out/{parts[0].name}") == parts[0].sha256
+    assert spark_engine.hash_location(f"{store}/out/{parts[0].name}") == parts[0].sha256
 
 
 @pytest.mark.spark
@@ -193,10 +195,10 @@ def test_publishing_at_an_address(spark_engine, store, tmp_path, monkeypatch, ha
         spark_engine.write_folder(spark_engine.load(TABLE), release.where, Format("parquet"))
         assert out.exists() != has_rename
         # We read what we write; anybody else sees that it is not whole.
-        assert spark_engine.read(release.where, Reading())[1] == Format("parquet")
+        assert spark_engine.read(release.where, ReadOptions())[1] == Format("parquet")
         if not has_rename:
             with pytest.raises(DataError, match="incomplete"):
-                SparkEngine(session=spark_engine.session).read(str(out), Reading())
+                SparkEngine(session=spark_engine.session).read(str(out), ReadOptions())
     assert visible(tmp_path) == [], "it was not published"
 
     publish(spark_engine, final, TABLE)
@@ -204,17 +206,17 @@ def test_publishing_at_an_address(spark_engine, store, tmp_path, monkeypatch, ha
         publish(spark_engine, final, TABLE.slice(1))
     with spark_engine.new_folder(final, force=True) as release:
         spark_engine.write_folder(spark_engine.load(TABLE.slice(1)), release.where, Format())
-    assert spark_engine.collect(spark_engine.read(final, Reading())[0]).num_rows == 4
+    assert spark_engine.collect(spark_engine.read(final, ReadOptions())[0]).num_rows == 4
     publish(spark_engine, final, TABLE.slice(1), stored=Format(), force=True)
     assert visible(tmp_path) == ["out"]
     assert visible(out) == ["_SUCCESS", "_manifest.json", "part-00000.csv"]
-    assert spark_engine.collect(spark_engine.read(final, Reading())[0]).num_rows == 3
+    assert spark_engine.collect(spark_engine.read(final, ReadOptions())[0]).num_rows == 3
 
 
 @pytest.mark.spark
 def test_folders_at_an_address_that_are_refused(spark_engine, store, tmp_path):
     def read(name):
-        return spark_engine.read(f"{store}/{name}", Reading())
+        return spark_engine.read(f"{store}/{name}", ReadOptions())
 
     for name, parts in {
         "two": {"a.csv": b"a,b\n1,2\n", "b.csv": b"a,c\n1,2\n"},
@@ -239,7 +241,7 @@ def test_folders_at_an_address_that_are_refused(spark_engine, store, tmp_path):
         with pytest.raises(DataError, match=message):
             read(name)
     assert spark_engine.collect(read("two/a.csv")[0]).to_pylist() == [{"a": "1", "b": "2"}]
-    with pytest.raises(InputError, match="no folder of part files"):
+    with pytest.raises(InputError, match="not a folder of part files"):
         publish(spark_engine, f"{store}/two", TABLE, force=True)
 
 
@@ -253,7 +255,7 @@ def test_types_that_spark_does_not_read_itself(spark_engine, store, tmp_path):
     )
     parquet.write_table(table, tmp_path / "times.parquet")
     for location in (str(tmp_path / "times.parquet"), f"{store}/times.parquet"):
-        blocks, _ = spark_engine.read(location, Reading())
+        blocks, _ = spark_engine.read(location, ReadOptions())
         assert spark_engine.schema(blocks).types == [pa.time64("us"), pa.float32()]
         assert spark_engine.collect(blocks).to_pylist()[0] == {
             "at": datetime.time(0, 0, 0, 1),
@@ -265,7 +267,7 @@ def test_types_that_spark_does_not_read_itself(spark_engine, store, tmp_path):
 def test_large_files_are_hashed_through_the_driver(spark_engine, store, monkeypatch):
     parts = publish(spark_engine, f"{store}/out", TABLE)
     monkeypatch.setattr(spark_store, "_HASHED_IN_TASKS", 10)
-    assert spark_engine.hash_of(f"{store}/out") == hash_of_parts(parts)
+    assert spark_engine.hash_location(f"{store}/out") == hash_parts(parts)
 
 
 @pytest.mark.spark
@@ -273,7 +275,7 @@ def test_a_text_file_too_large_for_a_task(spark_engine, store, tmp_path, monkeyp
     (tmp_path / "rows.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     monkeypatch.setattr(spark_store, "LARGEST_CONTENT", 3)
     with pytest.raises(EngineError, match=r"rows\.csv: one task cannot take in") as raised:
-        spark_engine.read(f"{store}/rows.csv", Reading())
+        spark_engine.read(f"{store}/rows.csv", ReadOptions())
     assert "Parquet" in raised.value.remedy
 
 
@@ -286,7 +288,7 @@ def test_a_text_file_too_large_for_a_task(spark_engine, store, tmp_path, monkeyp
 def test_cells_that_no_table_holds(spark_engine, tmp_path, cell, message):
     parquet.write_table(pa.table({"a": ["x", cell]}), tmp_path / "rows.parquet")
     with pytest.raises(DataError, match=message):
-        spark_engine.read(str(tmp_path / "rows.parquet"), Reading())
+        spark_engine.read(str(tmp_path / "rows.parquet"), ReadOptions())
 
 
 # ── frames ──────────────────────────────────────────────────────────────────────────────────
@@ -312,7 +314,7 @@ def test_frames_of_every_type_come_and_go(spark_engine):
         schema = spark_engine.schema(blocks)
         assert schema.field("at").type == pa.timestamp("us", "UTC")
         assert schema.field("local").type == pa.timestamp("us")
-        (missing, row) = pa.concat_tables(spark_engine.in_order(blocks)).to_pylist()
+        (missing, row) = pa.concat_tables(spark_engine.iter_sorted(blocks)).to_pylist()
         assert set(missing.values()) == {None}
         assert row["day"] == datetime.date(1969, 12, 31)
         assert row["local"] == datetime.datetime(1900, 3, 11, 2, 30, 0, 123456)

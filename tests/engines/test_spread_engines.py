@@ -13,7 +13,7 @@ import pytest
 from pyarrow import parquet
 
 from incrowd.codes import canonical_order
-from incrowd.engines.base import PartFile, Reading, hash_of_parts
+from incrowd.engines.base import PartFile, ReadOptions, hash_parts
 from incrowd.errors import DataError, InputError
 from incrowd.tables.read import read_table
 from incrowd.tables.table import Format
@@ -54,11 +54,11 @@ def typed_table():
 
 def rows_read(engine, location, **stated):
     """Return the rows of a file or folder; some faults show only when rows are asked for."""
-    return engine.collect(engine.read(str(location), Reading(**stated))[0]).to_pylist()
+    return engine.collect(engine.read(str(location), ReadOptions(**stated))[0]).to_pylist()
 
 
 def assert_reads_like_read_table(engine, path, **stated):
-    blocks, stored = engine.read(str(path), Reading(**stated))
+    blocks, stored = engine.read(str(path), ReadOptions(**stated))
     expected = read_table(path, **stated)
     assert stored == expected.format
     assert engine.schema(blocks).equals(expected.frame.schema, check_metadata=True)
@@ -124,7 +124,7 @@ def test_damaged_files_are_refused_by_name(spread_engine, tmp_path, name):
 
 def test_a_file_that_is_not_there(spread_engine, tmp_path):
     with pytest.raises(DataError, match=r"rows\.csv: no such file"):
-        spread_engine.read(str(tmp_path / "rows.csv"), Reading())
+        spread_engine.read(str(tmp_path / "rows.csv"), ReadOptions())
 
 
 # ── folders ─────────────────────────────────────────────────────────────────────────────────
@@ -150,7 +150,7 @@ def test_a_folder_is_its_parts(spread_engine, tmp_path):
             ".part-0.csv.crc": b"crc",
         },
     )
-    blocks, stored = spread_engine.read(str(folder), Reading(delimiter=";"))
+    blocks, stored = spread_engine.read(str(folder), ReadOptions(delimiter=";"))
     assert stored == Format(delimiter=";")
     assert as_bag(spread_engine.collect(blocks).to_pylist()) == as_bag(
         [{"a": "1", "b": "x"}, {"a": "2", "b": "y"}, {"a": "3", "b": "z\n"}]
@@ -162,7 +162,7 @@ def test_a_folder_of_parquet_files(spread_engine, tmp_path):
     folder.mkdir()
     for part, start in enumerate([0, 1, 4]):
         parquet.write_table(typed_table().slice(start, 3), folder / f"part-{part}.parquet")
-    blocks, stored = spread_engine.read(str(folder), Reading())
+    blocks, stored = spread_engine.read(str(folder), ReadOptions())
     assert stored == Format("parquet")
     expected = [
         row
@@ -206,11 +206,11 @@ def test_folders_in_folders_are_refused(spread_engine, tmp_path):
     folder = folder_of(tmp_path, {"part-0.csv": b"a,b\n1,2\n"})
     (folder / "year=2020").mkdir()
     with pytest.raises(DataError, match="in: contains a folder, 'year=2020'"):
-        spread_engine.read(str(folder), Reading())
+        spread_engine.read(str(folder), ReadOptions())
     (folder / "year=2020").rmdir()
     (folder / "_temporary").mkdir()
     with pytest.raises(DataError, match="incomplete"):
-        spread_engine.read(str(folder), Reading())
+        spread_engine.read(str(folder), ReadOptions())
 
 
 def test_parts_of_other_types_are_refused(spread_engine, tmp_path):
@@ -230,7 +230,7 @@ def test_a_corrupt_part_fails_by_name_and_nothing_is_published(spread_engine, tm
 
     def copied():
         with spread_engine.new_folder(str(tmp_path / "out"), force=False) as release:
-            blocks, stored = spread_engine.read(str(folder), Reading())
+            blocks, stored = spread_engine.read(str(folder), ReadOptions())
             spread_engine.write_folder(blocks, release.where, stored)
             release.publish("{}")
 
@@ -255,7 +255,7 @@ def test_every_type_has_its_order(spread_engine):
     )
     for first in table.column_names:
         rotated = table.select([first, *(name for name in table.column_names if name != first)])
-        found = pa.concat_tables(spread_engine.in_order(spread_engine.load(rotated)))
+        found = pa.concat_tables(spread_engine.iter_sorted(spread_engine.load(rotated)))
         expected = rotated.take(pa.array(canonical_order(rotated)))
         assert repr(found.to_pylist()) == repr(expected.to_pylist()), first
         assert found.schema == rotated.schema
@@ -285,7 +285,7 @@ def test_what_is_written_is_read_back(spread_engine, tmp_path, name):
     assert all(part.startswith("part-") and part.endswith(f".{name}") for part in names)
     assert (folder / "_SUCCESS").exists()
     assert json.loads((folder / "_manifest.json").read_text())["parts"] == names
-    blocks, stored = spread_engine.read(str(folder), Reading())
+    blocks, stored = spread_engine.read(str(folder), ReadOptions())
     assert stored == FORMATS[name]
     ordered = table.take(pa.array(canonical_order(table))).to_pylist()
     assert as_bag(spread_engine.collect(blocks).to_pylist()) == as_bag(ordered)
@@ -312,12 +312,12 @@ def test_parts_are_hashed(spread_engine, tmp_path):
     for part in parts:
         content = (tmp_path / "out" / part.name).read_bytes()
         assert part == PartFile(part.name, len(content), hashlib.sha256(content).hexdigest())
-    hashed = spread_engine.hash_of(str(tmp_path / "out"))
-    assert hashed == hash_of_parts(parts)
+    hashed = spread_engine.hash_location(str(tmp_path / "out"))
+    assert hashed == hash_parts(parts)
     listed = "".join(f"{part.sha256}  {part.name}\n" for part in parts)
     assert hashed == hashlib.sha256(listed.encode()).hexdigest()
     first = tmp_path / "out" / parts[0].name
-    assert spread_engine.hash_of(str(first)) == parts[0].sha256
+    assert spread_engine.hash_location(str(first)) == parts[0].sha256
 
 
 def test_a_folder_without_rows_has_a_part(spread_engine, tmp_path):
@@ -371,7 +371,7 @@ def test_nothing_but_a_release_is_replaced(spread_engine, tmp_path):
     other = tmp_path / "out"
     other.mkdir()
     (other / "thesis.txt").write_text("years of work")
-    with pytest.raises(InputError, match="no folder of part files"):
+    with pytest.raises(InputError, match="not a folder of part files"):
         published(spread_engine, other, "x", force=True)
     assert (other / "thesis.txt").read_text() == "years of work"
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.engines.choice import memory_of
+from incrowd.engines.choice import parse_memory
 from incrowd.errors import InputError, JobError
 from incrowd.sets import build as set_build
 from incrowd.sets import names as set_names
@@ -72,7 +72,7 @@ def test_a_bound_sends_entries_to_disk_and_refuses_rows(tmp_path):
     assert kept.is_on_disk
     with pytest.raises(JobError) as refused:
         kept.expect(100_000, 10, 100)
-    least = memory_of(re.search(r"--memory (\S+),", refused.value.remedy)[1])
+    least = parse_memory(re.search(r"--memory (\S+),", refused.value.remedy)[1])
     assert least > 4 << 20
     Shelf(tmp_path, least).expect(100_000, 10, 100)
     with pytest.raises(JobError):
@@ -88,7 +88,7 @@ def test_a_search_that_needs_more_than_the_bound_is_refused(tmp_path):
     kept.require_search(1000, 1000, 1_000_000, 2)
     with pytest.raises(JobError) as refused:
         kept.require_search(1000, 1000, 20_000_000, 8)
-    least = memory_of(re.search(r"--memory (\S+),", refused.value.remedy)[1])
+    least = parse_memory(re.search(r"--memory (\S+),", refused.value.remedy)[1])
     enough = Shelf(tmp_path, least)
     enough.expect(1000, 1000, 1 << 32)
     enough.require_search(1000, 1000, 20_000_000, 8)

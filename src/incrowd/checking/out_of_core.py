@@ -259,7 +259,7 @@ def check_out_of_core(request: Request) -> CheckedRows:
                 reading = replace(request.input.reading, is_release=True)
                 blocks, _ = engine.read(str(request.released), reading)
                 name = name_of(request.released)
-                digest = engine.hash_of(str(request.released))
+                digest = engine.hash_location(str(request.released))
             audit = _audit(engine, blocks, request, name)
     seconds = round(time.perf_counter() - started, 4)
     return CheckedRows(replace(audit, release_sha256=digest, seconds=seconds))

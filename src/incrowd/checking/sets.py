@@ -16,7 +16,7 @@ from incrowd.audit import Audit, assemble
 from incrowd.checking.material import OwnSets, SetMaterial
 from incrowd.checking.request import Request
 from incrowd.checking.tables import read_key
-from incrowd.engines.folders import hash_of_location
+from incrowd.engines.folders import hash_location
 from incrowd.errors import InputError, JobError
 from incrowd.guarantees.sets.promises import SetEvidence
 from incrowd.guarantees.shapes import TRANSACTIONS
@@ -122,7 +122,7 @@ def _read(data: Any, options: SetOptions, shelf: Shelf) -> Sets:
 
 
 def _hash(data: Any) -> str:
-    return hash_of_location(Path(data)) if isinstance(data, (str, Path)) else ""
+    return hash_location(Path(data)) if isinstance(data, (str, Path)) else ""
 
 
 def _with_original(

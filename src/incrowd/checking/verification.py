@@ -14,7 +14,7 @@ from incrowd.checking.material import Material, SetMaterial
 from incrowd.checking.request import Request
 from incrowd.checking.sets import load_sets
 from incrowd.checking.tables import load_table
-from incrowd.engines.folders import hash_of_location, hash_of_release
+from incrowd.engines.folders import hash_location, hash_release
 from incrowd.errors import InputError, JobError, unknown
 from incrowd.guarantees.evidence import Finding
 from incrowd.guarantees.sets.differential_privacy import EdgeDp, NodeDp
@@ -132,7 +132,7 @@ def check_bytes(certificate: dict[str, Any], release: Location) -> Finding:
     path = Path(release)
     if not path.exists():
         raise InputError(f"{path}: there is no such release on this machine", remedy="Fetch it.")
-    found = hash_of_release(path) if is_folder(release) else file_hash(path)
+    found = hash_release(path) if is_folder(release) else file_hash(path)
     is_same = found == certificate["release_sha256"]
     summary = "the release is the very one" if is_same else "the certificate is of other bytes"
     return Finding("bytes", is_same, summary, {"release_sha256": found})
@@ -156,7 +156,7 @@ def check_input(
     certificate: dict[str, Any], original: Location, commitment_key: Path | None
 ) -> Finding:
     """Say whether an original is the one that a certificate was made from."""
-    digest = hash_of_location(Path(original))
+    digest = hash_location(Path(original))
     if certificate["edition"] == "owner":
         holds = digest == certificate["input_sha256"]
     elif not certificate.get("input_commitment"):

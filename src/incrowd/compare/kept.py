@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from incrowd.engines.folders import hash_of_location
+from incrowd.engines.folders import hash_location
 from incrowd.errors import InputError
 from incrowd.job.documents import NOT_WRITTEN
 from incrowd.tables.locations import is_address
@@ -53,7 +53,7 @@ def fingerprint(job: Job, asked: UtilityRequest) -> dict[str, Any]:
     }
     text = json.dumps(_with_contents(mapping), sort_keys=True, ensure_ascii=False)
     return {
-        "data": hash_of_location(Path(str(job.data))),
+        "data": hash_location(Path(str(job.data))),
         "job": hashlib.sha256(text.encode()).hexdigest(),
         "version": __version__,
         "asked": asdict(asked),
@@ -76,7 +76,7 @@ def _with_contents(stated: Any) -> Any:
     if isinstance(stated, str) and len(stated) < 4096 and "\0" not in stated:
         path = Path(stated)
         if stated and not is_address(stated) and path.is_file():
-            return hash_of_location(path)
+            return hash_location(path)
     return stated
 
 

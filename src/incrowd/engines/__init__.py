@@ -1,1 +1,1 @@
-"""Where rows live and how they meet: in memory, on disk, on Spark."""
+"""Engines: rows in memory, on disk or on Spark, behind one interface."""

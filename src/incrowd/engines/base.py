@@ -1,13 +1,13 @@
-"""The verbs that methods and audits are written over, and what every engine promises of them.
+"""The engine interface: the operations that methods and audits use, and what each promises.
 
-An engine knows blocks of Arrow tables and nothing of roles, k or hierarchies. A function given to
-``map_blocks`` or ``map_groups`` must not depend on how rows were split or ordered: it breaks ties
-by value, and what it needs besides its block travels in its closure or, where that is large,
-by ``share``. It takes and returns ``pyarrow.Table``; on a cluster it is shipped to workers, so it
-must be picklable by reference or closure and import kernels by module inside itself.
+An engine handles blocks of Arrow tables and knows nothing of roles, k or hierarchies. A function
+given to ``map_blocks`` or ``map_groups`` takes and returns a ``pyarrow.Table`` and must not depend
+on how rows were split or ordered: it breaks ties by value. What it needs besides its block is in
+its closure or, where that is large, sent by ``broadcast``. On a cluster it is shipped to workers,
+so it must be picklable and import kernels by module inside itself.
 
-Blocks hold plain columns: ``load`` decodes dictionaries and forgets metadata and "not null"
-marks, so that a function sees the same types on every engine.
+Blocks hold plain columns: ``load`` decodes dictionaries and drops metadata and "not null" flags,
+so that a function sees the same types on every engine.
 """
 
 from __future__ import annotations
@@ -29,48 +29,48 @@ Blocks = Any
 BlockFunction = Callable[[pa.Table], pa.Table]
 
 DEFAULT_MEMORY = 2 << 30
-"""The bytes that a search may use for its blocks of work, unless it is told."""
+"""The bytes that a search may use for its blocks of work, unless stated otherwise."""
 
 N_ROWS = "n_rows"
-"""The column of counted rows in what ``count`` returns."""
+"""The column of row counts in what ``count`` returns."""
 
 N_PEOPLE = "n_people"
-"""The column of counted distinct people in what ``count`` returns."""
+"""The column of counts of distinct people in what ``count`` returns."""
 
 
 class Engine(Protocol):
-    """Where rows live, and how they meet."""
+    """Where rows are stored, and how they are grouped."""
 
     name: str
     memory_bytes: int
     is_out_of_core: bool
-    """Whether whole files lie on it, so that rows need not pass through this process."""
+    """Whether it reads and writes whole files, so that rows need not fit into memory."""
 
     @property
     def n_workers(self) -> int:
-        """How many block functions run side by side."""
+        """How many block functions run in parallel."""
 
     def load(self, table: pa.Table) -> Blocks:
-        """Take a table in; its rows may be spread over blocks in any way."""
+        """Load a table; its rows may be split into blocks in any way."""
 
     def collect(self, blocks: Blocks) -> pa.Table:
-        """Bring all rows back as one table, in no promised order."""
+        """Return all rows as one table, in no particular order."""
 
     def count(self, blocks: Blocks, by: Sequence[str], people: str | None = None) -> pa.Table:
         """Count rows (and distinct values of ``people``) per distinct combination of ``by``.
 
         Returns the columns ``by`` followed by ``n_rows`` (int64) and, with ``people``,
-        ``n_people`` (int64). A null equals a null, also among people: rows whose person is not
-        known count as one person together, so that a crowd is never taken for larger than it is.
-        A NaN equals a NaN, and 0.0 equals −0.0. The order of the lines is not promised. With no
-        ``by`` there is one line, the whole.
+        ``n_people`` (int64). A null equals a null, also among people: all rows of unknown people
+        count as one person, so that a group is never counted as larger than it is. A NaN equals
+        a NaN, and 0.0 equals −0.0. The order of the result is unspecified. With no ``by`` there
+        is one line, the total.
         """
 
     def map_blocks(self, blocks: Blocks, function: BlockFunction, schema: pa.Schema) -> Blocks:
-        """Apply a function to every block, however rows were split into them.
+        """Apply a function to every block, however rows were split into blocks.
 
-        A block has at least one row: where there are no rows, nothing is called. What the
-        function returns has the columns of ``schema``, in that order, and any number of rows.
+        A block has at least one row: without rows, the function is not called. Its result has the
+        columns of ``schema``, in that order, and any number of rows.
         """
 
     def map_groups(
@@ -78,25 +78,25 @@ class Engine(Protocol):
     ) -> Blocks:
         """Apply a function once to all rows of each value of an integer column ``key``.
 
-        Rows without a key (null) are a group too. Keys that count up from 0 spread best.
+        Rows without a key (null) form a group, too. Keys 0, 1, 2, … are distributed best.
         """
 
-    def share(self, value: Any) -> Callable[[], Any]:
-        """Return a way to a value for block functions, sent to each worker at most once."""
+    def broadcast(self, value: Any) -> Callable[[], Any]:
+        """Return a getter of a value for block functions, sent to each worker at most once."""
 
     def describe(self) -> dict[str, object]:
-        """Say what ran the job, for the audit: name, threads or master, versions."""
+        """Return what ran the job, for the audit: name, threads or master, versions."""
 
     def close(self) -> None:
-        """Give back what the engine holds."""
+        """Release all resources."""
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How files of rows are written, where it should not be found out.
+class ReadOptions:
+    """How files of rows are read; what is not stated of a text file is detected.
 
-    With ``is_release`` a folder must be marked as whole. With ``has_plain_zeros`` −0.0 is taken in
-    as 0.0, as is due for what is to be released.
+    With ``is_release`` a folder must be marked as complete. With ``has_plain_zeros`` −0.0 is read
+    as 0.0, as releases require.
     """
 
     delimiter: str | None = None
@@ -106,8 +106,18 @@ class Reading:
     is_release: bool = False
     has_plain_zeros: bool = False
 
-    def taken(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
-        """Return the rows of files as they are taken in."""
+    @property
+    def text_options(self) -> dict[str, Any]:
+        """The keyword arguments of ``open_rows`` and ``open_location`` (``tables.read``)."""
+        return {
+            "delimiter": self.delimiter,
+            "encoding": self.encoding,
+            "header": self.header,
+            "missing_values": self.missing_values,
+        }
+
+    def normalize(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+        """Return the rows of files as the engine loads them."""
         from incrowd.tables.frames import drop_signed_zeros
 
         return map(drop_signed_zeros, tables) if self.has_plain_zeros else tables
@@ -115,7 +125,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class PartFile:
-    """One file of a folder: its name in it, its size and the SHA-256 of its bytes."""
+    """One file of a folder: its name, its size and the SHA-256 of its bytes."""
 
     name: str
     n_bytes: int
@@ -123,59 +133,58 @@ class PartFile:
 
 
 class ReleaseFolder(Protocol):
-    """A folder of part files that gets its name, or is marked as whole, only by ``publish``."""
+    """A folder of part files that gets its name, or is marked as complete, only by ``publish``."""
 
     where: str
 
     def parts(self) -> list[PartFile]:
-        """List the part files that were written so far, by name."""
+        """Return the part files written so far, by name."""
 
     def publish(self, manifest: str) -> None:
-        """Put the manifest (JSON) beside the parts, then the mark that all is there."""
+        """Write the manifest (JSON) beside the parts, then the marker of a complete folder."""
 
 
 class OutOfCoreEngine(Engine, Protocol):
-    """An engine on which whole files lie, so that rows need not pass through this process."""
+    """An engine that reads and writes whole files, so that rows need not fit into memory."""
 
-    def read(self, location: str, reading: Reading) -> tuple[Blocks, Format]:
-        """Take in a file, or the part files of a folder, as ``data.read.read_table`` reads them.
+    def read(self, location: str, reading: ReadOptions) -> tuple[Blocks, Format]:
+        """Load a file, or the part files of a folder, as ``tables.read.read_table`` reads them.
 
-        Cells of text come as they stand, an empty one as null; typed columns are settled alike.
-        Raises DataError, naming the file, where one is damaged or has other columns.
+        Cells of text files are unchanged strings, empty ones null; typed columns are normalized as
+        there. Raises DataError, naming the file, if one is damaged or has other columns.
         """
 
     def schema(self, blocks: Blocks) -> pa.Schema:
         """Return the columns of loaded rows."""
 
-    def counted(self, blocks: Blocks, by: Sequence[str]) -> Blocks:
-        """Count rows as ``count`` does, and leave the lines where they are."""
+    def count_in_place(self, blocks: Blocks, by: Sequence[str]) -> Blocks:
+        """Count rows as ``count`` does, but keep the result on the engine."""
 
     def select(self, blocks: Blocks, names: Sequence[str]) -> Blocks:
-        """Return the same rows with these columns alone, in this order."""
+        """Return the same rows with only these columns, in this order."""
 
-    def in_order(self, blocks: Blocks) -> Iterator[pa.Table]:
-        """Bring rows here in the order of their content, a table at a time.
+    def iter_sorted(self, blocks: Blocks) -> Iterator[pa.Table]:
+        """Yield rows sorted by content (``codes.canonical_order``), a table at a time.
 
-        The order is that of ``codes.canonical_order``; each table but the last has
-        ``TABLE_ROWS`` rows.
+        Each table but the last has ``TABLE_ROWS`` rows.
         """
 
     def write_folder(self, blocks: Blocks, folder: str, stored: Format) -> None:
-        """Write rows in the order of their content as part files, in the order of their names."""
+        """Write rows, sorted by content, as part files; file names are in the same order."""
 
     def new_folder(self, final: str, *, force: bool) -> AbstractContextManager[ReleaseFolder]:
-        """Return a folder to write to; left without ``publish``, nothing of it stays."""
+        """Return a folder to write to; without ``publish`` it is removed on exit."""
 
-    def hash_of(self, location: str) -> str:
+    def hash_location(self, location: str) -> str:
         """Return the SHA-256 of a file, or of the names and hashes of a folder's part files."""
 
 
 TABLE_ROWS = 1 << 20
-"""How many rows ``in_order`` hands over at a time: those of a row group of a Parquet release."""
+"""How many rows ``iter_sorted`` yields at a time: those of a row group of a Parquet release."""
 
 
-def hash_of_parts(parts: Iterable[PartFile]) -> str:
-    """Return the SHA-256 of the names and hashes of part files: that of ``sha256sum part-*``."""
+def hash_parts(parts: Iterable[PartFile]) -> str:
+    """Return the SHA-256 of what ``sha256sum part-*`` prints for the part files."""
     lines = [f"{part.sha256}  {part.name}\n" for part in sorted(parts, key=lambda part: part.name)]
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
@@ -186,7 +195,7 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def plain_table(table: pa.Table) -> pa.Table:
-    """Return the table as blocks hold it; columns that are plain already are not copied."""
+    """Return the table as blocks hold it; columns that are already plain are not copied."""
     if not table.column_names:
         raise DataError("the table has no columns", remedy="Name the columns that are needed.")
     repeated = {name for name in table.column_names if table.column_names.count(name) > 1}
@@ -206,7 +215,7 @@ def require_columns(schema: pa.Schema, names: Iterable[str]) -> None:
 
 
 def require_countable(schema: pa.Schema, by: Sequence[str], people: str | None) -> None:
-    """Raise unless these columns exist and none of them is called like a count."""
+    """Raise unless these columns exist and none of them has the name of a count."""
     require_columns(schema, [*by, *([people] if people else [])])
     for name in (N_ROWS, N_PEOPLE):
         if name in by:
@@ -217,13 +226,13 @@ def require_integer_key(schema: pa.Schema, key: str) -> None:
     """Raise unless ``key`` is an integer column."""
     require_columns(schema, [key])
     if not pa.types.is_integer(schema.field(key).type):
-        raise EngineError(f"column {key!r} cannot be a key: it does not hold integers")
+        raise EngineError(f"column {key!r} cannot be a key: it is not an integer column")
 
 
-def conformed(result: object, schema: pa.Schema) -> pa.Table:
-    """Return what a block function gave back in the types it declared, or raise.
+def conform_result(result: object, schema: pa.Schema) -> pa.Table:
+    """Return the result of a block function in the types it declared, or raise.
 
-    A column is cast where no value is lost (int64 to int32, say), never otherwise.
+    A column is cast only if no value is lost (int64 to int32, say).
     """
     if not isinstance(result, pa.Table):
         raise EngineError(f"a block function returned {type(result).__name__}, not a table")

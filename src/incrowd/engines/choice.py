@@ -1,4 +1,4 @@
-"""The engines by name, and the part of a job that chooses one."""
+"""The part of a job that chooses an engine, and the engines by name."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ class EngineChoice:
     """
 
     name: str = option(
-        "local", flag="--engine", help="Execution engine.", choices=("local", "spark")
+        "local",
+        flag="--engine",
+        help="Execution engine.",
+        choices=("local", "spark"),
     )
     threads: int = option(0, help="Number of threads; 0: one per processor.", minimum=0)
     spark_master: str = option(
@@ -62,43 +65,41 @@ class EngineChoice:
         for setting in self.spark_conf:
             _check_setting(setting)
         if self.memory is not None:
-            memory_of(self.memory)
+            parse_memory(self.memory)
         if self.name not in ENGINES:
             raise unknown("engine", self.name, ENGINES, where="engine")
         if self.spark_package not in PACKAGES:
-            raise unknown("way", self.spark_package, PACKAGES, where="engine: spark_package")
+            raise unknown("value", self.spark_package, PACKAGES, where="engine: spark_package")
         if self.threads < 0:
             raise JobError(
-                "engine: the number of threads is negative", remedy="0 is one per processor."
+                "engine: the number of threads is negative", remedy="0 means one per processor."
             )
 
     @property
     def memory_bytes(self) -> int | None:
-        """The memory that is stated, in bytes."""
-        return None if self.memory is None else memory_of(self.memory)
+        """The memory limit in bytes, if stated."""
+        return None if self.memory is None else parse_memory(self.memory)
 
     @property
     def spark_settings(self) -> dict[str, str]:
-        """The settings of Spark by their keys."""
+        """The Spark settings by key."""
         pairs = (setting.partition("=") for setting in self.spark_conf)
         return {key.strip(): value.strip() for key, _, value in pairs}
 
     @property
     def master(self) -> str:
-        """The Spark master, with the number of threads where it leaves that open."""
+        """The Spark master URL, with the number of threads if it leaves that open."""
         if self.threads and self.spark_master == "local[*]":
             return f"local[{self.threads}]"
         return self.spark_master
 
 
-def memory_of(text: str) -> int:
-    """Return the bytes that a text such as 4GB or 512MB means."""
+def parse_memory(text: str) -> int:
+    """Return the number of bytes in a text such as 4GB or 512MB."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?\s*", text, re.IGNORECASE)
     n_bytes = int(float(found[1]) * UNITS[found[2].upper()]) if found else 0
     if n_bytes < LEAST_MEMORY:
-        raise JobError(
-            "engine: memory is no amount of at least 1MB", remedy="State --memory 4GB, for example."
-        )
+        raise JobError("engine: memory must be at least 1MB", remedy="For example  --memory 4GB .")
     return n_bytes
 
 
@@ -106,34 +107,34 @@ def _check_setting(setting: str) -> None:
     key, equals, _ = setting.partition("=")
     if not equals or not key.strip().startswith("spark."):
         raise JobError(
-            "engine: a setting of Spark is written spark.key=value",
+            "engine: a Spark setting has the form spark.key=value",
             remedy="For example  --spark-conf spark.executor.memory=8g .",
         )
     if _SECRET.search(key):
         raise JobError(
-            f"engine: {key.strip()} is a secret, and the audit keeps the job",
+            f"engine: {key.strip()} is a secret, and the audit records the job",
             remedy="Write it to spark-defaults.conf, in the folder that SPARK_CONF_DIR names.",
         )
 
 
 def make_engine(choice: EngineChoice | None = None, directory: Path | None = None) -> Engine:
-    """Return the engine that was chosen, ready to take rows; whoever asked for it closes it.
+    """Return the chosen engine; the caller closes it.
 
-    ``directory`` is where the engine puts what it must keep on disk, the system's temporary
-    directory where none is given.
+    ``directory`` is where the engine puts its temporary files, by default the system's temporary
+    directory.
     """
     stated = choice or EngineChoice()
     return ENGINES[stated.name](stated, directory)
 
 
-def _local(choice: EngineChoice, directory: Path | None) -> Engine:  # noqa: ARG001
+def _make_local(choice: EngineChoice, directory: Path | None) -> Engine:  # noqa: ARG001
     from incrowd.engines.base import DEFAULT_MEMORY
     from incrowd.engines.local.engine import LocalEngine
 
     return LocalEngine(choice.threads, memory=choice.memory_bytes or DEFAULT_MEMORY)
 
 
-def _spark(choice: EngineChoice, directory: Path | None) -> Engine:
+def _make_spark(choice: EngineChoice, directory: Path | None) -> Engine:
     from incrowd.engines.base import DEFAULT_MEMORY
     from incrowd.engines.spark.engine import SparkEngine
 
@@ -147,20 +148,20 @@ def _spark(choice: EngineChoice, directory: Path | None) -> Engine:
 
 
 ENGINES: dict[str, Callable[[EngineChoice, Path | None], Engine]] = {
-    "local": _local,
-    "spark": _spark,
+    "local": _make_local,
+    "spark": _make_spark,
 }
 
 
 def out_of_core_engine(choice: EngineChoice, folder: Path) -> OutOfCoreEngine:
-    """Return the engine that rows stay on: Spark, or this machine's disk within a folder."""
+    """Return the engine for an out-of-core job: Spark, or this machine's disk."""
     if choice.name == "local":
         return disk_engine(choice, folder)
     return cast("OutOfCoreEngine", make_engine(choice, folder))
 
 
 def disk_engine(choice: EngineChoice, folder: Path) -> DiskEngine:
-    """Return this machine's disk as an engine, within the memory that is stated."""
+    """Return the out-of-core engine of this machine, with the stated memory limit."""
     from incrowd.engines.base import DEFAULT_MEMORY
     from incrowd.engines.disk.engine import DiskEngine
 
@@ -169,7 +170,7 @@ def disk_engine(choice: EngineChoice, folder: Path) -> DiskEngine:
 
 @contextmanager
 def file_engine(engine: Engine, choice: EngineChoice, folder: Path) -> Iterator[OutOfCoreEngine]:
-    """Yield an engine on which whole files lie: this one where it is such, else the disk."""
+    """Yield an out-of-core engine: this one if it is one, else that of this machine's disk."""
     if engine.is_out_of_core:
         yield cast("OutOfCoreEngine", engine)
         return

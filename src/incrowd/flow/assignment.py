@@ -333,7 +333,7 @@ def generalize_blocks(
             for name in published
         ]
     )
-    shared = engine.share(generalization)
+    shared = engine.broadcast(generalization)
     if not generalization.parts_rows:
         return engine.map_blocks(rows, ShowRows(shared), returned)
     n_parts = max(1, -(-n_rows // ROWS_PER_PART))

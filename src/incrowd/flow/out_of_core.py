@@ -20,7 +20,7 @@ import pyarrow as pa
 from incrowd.audit import Audit
 from incrowd.checking.certificates import Reading as CertificateReading
 from incrowd.checking.out_of_core import Expected, Fingerprint, examine_rows, fingerprint
-from incrowd.engines.base import Blocks, OutOfCoreEngine, Reading, ReleaseFolder
+from incrowd.engines.base import Blocks, OutOfCoreEngine, ReadOptions, ReleaseFolder
 from incrowd.engines.choice import disk_engine
 from incrowd.errors import DataError, EngineError, unknown
 from incrowd.flow.adapter import Candidate, Checked
@@ -241,7 +241,7 @@ class OutOfCoreFile:
         self.stored = format_of_path(self.output, self.stored)
         self.columns = self.engine.schema(data).names
         path = self.workspace.file("release" + "".join(self.output.suffixes[-2:]))
-        write_tables(self.engine.in_order(data), self.engine.schema(data), path, self.stored)
+        write_tables(self.engine.iter_sorted(data), self.engine.schema(data), path, self.stored)
         return path
 
     def reread(self, written: Path) -> Reread:
@@ -253,13 +253,13 @@ class OutOfCoreFile:
             auditor = self.resources.enter_context(closing(disk))
         blocks, _ = auditor.read(str(written), as_written(self.stored, self.job))
         if not self.stored.has_header:
-            blocks = auditor.renamed(blocks, self.columns)
+            blocks = auditor.rename_columns(blocks, self.columns)
         return Reread(auditor, blocks, auditor.tables(blocks))
 
     def hashes(self, written: Path, reread: Reread, n_rows: int) -> tuple[str, str]:
         """Return the SHA-256 of both."""
         del reread, n_rows
-        return file_hash(written), self.engine.hash_of(str(self.target.data))
+        return file_hash(written), self.engine.hash_location(str(self.target.data))
 
     def publish(self, written: Path, publication: Publication) -> tuple[None, Location]:
         """Give the file its name."""
@@ -308,7 +308,7 @@ class OutOfCoreFolder:
         columns = self.engine.schema(reread.blocks).names
         self.manifest = _manifest(written.parts(), columns, n_rows)
         digest = hashlib.sha256(self.manifest.encode()).hexdigest()
-        return digest, self.engine.hash_of(str(self.target.data))
+        return digest, self.engine.hash_location(str(self.target.data))
 
     def publish(self, written: ReleaseFolder, publication: Publication) -> tuple[None, Location]:
         """Give the folder its name, or mark it as whole where it has one."""
@@ -351,12 +351,12 @@ def read_original(job: Job, target: Target, engine: OutOfCoreEngine) -> tuple[Bl
     return engine.read(str(target.data), replace(job.input.reading, has_plain_zeros=True))
 
 
-def as_written(stored: Format, job: Job) -> Reading:
+def as_written(stored: Format, job: Job) -> ReadOptions:
     """Return how a release is read that was written so."""
     missing_values = job.input.missing_values
     if stored.kind != "csv":
-        return Reading(missing_values=missing_values)
-    return Reading(stored.delimiter, "utf-8", stored.has_header, missing_values)
+        return ReadOptions(missing_values=missing_values)
+    return ReadOptions(stored.delimiter, "utf-8", stored.has_header, missing_values)
 
 
 def _manifest(parts: list[Any], columns: list[str], n_rows: int) -> str:

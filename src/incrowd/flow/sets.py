@@ -15,7 +15,7 @@ from incrowd.audit import Audit
 from incrowd.checking.certificates import Reading
 from incrowd.checking.material import Material, OwnSets, SetMaterial
 from incrowd.engines.base import Engine
-from incrowd.engines.folders import hash_of_location
+from incrowd.engines.folders import hash_location
 from incrowd.errors import InputError
 from incrowd.flow.adapter import Candidate, Checked
 from incrowd.flow.outputs import Target
@@ -319,7 +319,7 @@ class SetFile:
     def hashes(self, written: WrittenSets, reread: Sets, n_rows: int) -> tuple[str, str]:
         """Return the SHA-256 of both."""
         del reread, n_rows
-        return file_hash(written.files[0]), hash_of_location(self.data)
+        return file_hash(written.files[0]), hash_location(self.data)
 
     def publish(self, written: WrittenSets, publication: Publication) -> tuple[None, Location]:
         """Give the files their names; what stands beside a release is there before it."""

@@ -300,7 +300,7 @@ class TableFile:
             with file_engine(self.engine, self.job.engine, self.workspace.folder) as engine:
                 reading = replace(options.reading, has_plain_zeros=True)
                 blocks, self.format = engine.read(str(location), reading)
-                self.input_hash = engine.hash_of(str(location))
+                self.input_hash = engine.hash_location(str(location))
                 frame = engine.collect(blocks)
             return Table(frame, self.format, options.missing_values, name_of(location))
         table = read_input(Path(location), options)

@@ -13,7 +13,7 @@ from incrowd.transactions.closure import CLOSURES
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from incrowd.engines.base import Reading
+    from incrowd.engines.base import ReadOptions
     from incrowd.sets.format import SetOptions
     from incrowd.tables.table import Table
 
@@ -36,11 +36,11 @@ class InputOptions:
     )
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> ReadOptions:
         """How an engine reads files, as they stand."""
-        from incrowd.engines.base import Reading
+        from incrowd.engines.base import ReadOptions
 
-        return Reading(self.delimiter, self.encoding, self.header, self.missing_values)
+        return ReadOptions(self.delimiter, self.encoding, self.header, self.missing_values)
 
 
 @dataclass(frozen=True)

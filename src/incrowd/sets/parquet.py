@@ -18,7 +18,7 @@ from incrowd.sets.format import LISTS, PAIRS, Room, SetFile, SetFormat, SetOptio
 from incrowd.sets.names import NameCoder
 from incrowd.sets.sets import IN_MEMORY, Growing, Shelf
 from incrowd.sets.text import from_coders, which_columns
-from incrowd.tables.read import reason_of
+from incrowd.tables.read import damage_as_data_errors, system_errors_as_data_errors
 
 _BATCH_ROWS = 1 << 20
 _TYPES = "Names are texts or whole numbers: turn the column into one of them."
@@ -31,7 +31,7 @@ def read_parquet(
 
     Part files have the columns of the first, of the same types.
     """
-    with _damage_told(source.path):
+    with system_errors_as_data_errors(source.path), damage_as_data_errors(source.path, "parquet"):
         first, n_rows = _head(source)
         listing = _list_column(first, options, source.where)
         if listing is None:
@@ -40,30 +40,15 @@ def read_parquet(
 
 
 @contextmanager
-def _damage_told(path: Path) -> Iterator[None]:
-    """Say what is wrong with a file in place of what Arrow raises."""
-    try:
-        yield
-    except MemoryError:
-        raise DataError(
-            f"{path}: does not fit into memory, or is corrupt",
-            remedy="Read it on a larger machine, or write it again.",
-        ) from None
-    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        if isinstance(error, OSError) and error.errno:
-            raise DataError(f"{path}: it cannot be read ({reason_of(error)})") from None
-        raise DataError(
-            f"{path}: not a valid Parquet file (corrupt or truncated)",
-            remedy="Write it again, or fetch it again.",
-        ) from None
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[Any]:
-    """Open a Parquet file; what is wrong with it is told of this very file."""
+def _open_parquet(path: Path) -> Iterator[Any]:
+    """Open a Parquet file; its faults are raised as errors that name it."""
     from pyarrow import parquet
 
-    with _damage_told(path), path.open("rb") as file:
+    with (
+        system_errors_as_data_errors(path),
+        damage_as_data_errors(path, "parquet"),
+        path.open("rb") as file,
+    ):
         yield parquet.ParquetFile(file)
 
 
@@ -72,7 +57,7 @@ def _head(source: SetSource) -> tuple[pa.Schema, int]:
     first: pa.Schema | None = None
     n_rows = 0
     for path in source.parts:
-        with _opened(path) as part:
+        with _open_parquet(path) as part:
             schema = part.schema_arrow
             n_rows += part.metadata.num_rows
         if first is not None and not schema.equals(first):
@@ -91,7 +76,7 @@ def _batches(
     """Read part after part: its name, how many of its rows came before, and some rows."""
     for path in source.parts:
         n_before = 0
-        with _opened(path) as part:
+        with _open_parquet(path) as part:
             for batch in part.iter_batches(n_rows, columns=columns):
                 yield str(path), n_before, batch
                 n_before += batch.num_rows

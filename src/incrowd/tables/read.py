@@ -94,7 +94,7 @@ def open_rows(
     """Open a file to read it in blocks, as ``read_table`` reads it; it may turn out to be empty."""
     check_file(path)
     by_name = format_by_suffix(path)
-    with _system_errors_as_data_errors(path):
+    with system_errors_as_data_errors(path):
         if by_name.kind != "csv":
             schema, stored = _typed_head(path, by_name.kind)
             return RowSource(schema, stored, _typed_tables(path, by_name.kind))
@@ -110,7 +110,7 @@ def open_rows(
     schema = pa.schema([(name, pa.string()) for name in dialect.names])
 
     def tables() -> Iterator[pa.Table]:
-        with _system_errors_as_data_errors(path):
+        with system_errors_as_data_errors(path):
             yield from read_text_blocks(path, encoding, dialect)
 
     return RowSource(schema, stored, tables())
@@ -194,7 +194,7 @@ def check_text(path: Path) -> None:
 
 
 def _typed_head(path: Path, kind: str) -> tuple[pa.Schema, Format]:
-    with path.open("rb") as file, _damage_as_data_errors(path, kind):
+    with path.open("rb") as file, damage_as_data_errors(path, kind):
         source = _open_typed(file, kind, path)
         schema = normalize_block(_schema_of(source).empty_table()).schema
         return schema, Format(kind, is_stream=isinstance(source, pa.RecordBatchReader))
@@ -203,9 +203,9 @@ def _typed_head(path: Path, kind: str) -> tuple[pa.Schema, Format]:
 def _typed_tables(path: Path, kind: str) -> Iterator[pa.Table]:
     faults = CellChecks(str(path))
     with (
-        _system_errors_as_data_errors(path),
+        system_errors_as_data_errors(path),
         path.open("rb") as file,
-        _damage_as_data_errors(path, kind),
+        damage_as_data_errors(path, kind),
     ):
         for batch in _batches(_open_typed(file, kind, path)):
             if batch.num_rows:
@@ -218,7 +218,7 @@ def _typed_tables(path: Path, kind: str) -> Iterator[pa.Table]:
 
 
 @contextmanager
-def _system_errors_as_data_errors(path: Path) -> Iterator[None]:
+def system_errors_as_data_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:  # of the system: those of pyarrow are DataErrors by now
@@ -226,7 +226,7 @@ def _system_errors_as_data_errors(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _damage_as_data_errors(path: Path, kind: str) -> Iterator[None]:
+def damage_as_data_errors(path: Path, kind: str) -> Iterator[None]:
     try:
         yield
     except DataError:
@@ -239,10 +239,15 @@ def _damage_as_data_errors(path: Path, kind: str) -> Iterator[None]:
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         if isinstance(error, OSError) and error.errno:
             raise
-        raise DataError(
-            f"{path}: not a valid {kind.capitalize()} file (corrupt or truncated)",
-            remedy="Write it again, or fetch it again.",
-        ) from None
+        raise damaged_file_error(str(path), kind) from None
+
+
+def damaged_file_error(where: str, kind: str) -> DataError:
+    """Return the error for a Parquet or Arrow file that cannot be read."""
+    return DataError(
+        f"{where}: not a valid {kind.capitalize()} file (corrupt or truncated)",
+        remedy="Write it again, or fetch it again.",
+    )
 
 
 def _open_typed(file: Any, kind: str, path: Path) -> Any:
@@ -291,6 +296,14 @@ def part_files(folder: Path, kind_of: Callable[[Path], str] | None = None) -> li
     ``kind_of`` returns the format of a path; by default that of a table, by its extension.
     """
     paths = data_files(folder)
+    require_one_format(str(folder), paths, kind_of)
+    return paths
+
+
+def require_one_format(
+    folder: str, paths: Sequence[Path], kind_of: Callable[[Path], str] | None = None
+) -> None:
+    """Raise unless part files are all of one format, by their names."""
     kind_of = kind_of or (lambda path: format_by_suffix(path).kind)
     kinds = {kind_of(path): path for path in reversed(paths)}
     if len(kinds) > 1:
@@ -299,7 +312,6 @@ def part_files(folder: Path, kind_of: Callable[[Path], str] | None = None) -> li
             f"{folder}: its part files have different formats ({first.name}, {second.name})",
             remedy="Keep files of one format in the folder: move the others away.",
         )
-    return paths
 
 
 def data_files(folder: Path) -> list[Path]:
@@ -318,14 +330,24 @@ def data_files(folder: Path) -> list[Path]:
     parts = [entry for entry in entries if not entry.name.startswith(("_", "."))]
     for entry in parts:
         if entry.is_dir():
-            raise DataError(
-                f"{folder}: contains a folder, {entry.name!r}",
-                remedy="Put all part files into one folder: partitions by value (year=2020) are "
-                "not read, since the value is in no file.",
-            )
+            raise nested_folder_error(str(folder), entry.name)
     if not parts:
-        raise DataError(f"{folder}: contains no part files", remedy="Check the path.")
+        raise no_part_file_error(str(folder))
     return [folder / entry.name for entry in parts]
+
+
+def nested_folder_error(folder: str, name: str) -> DataError:
+    """Return the error for a folder within a folder of part files."""
+    return DataError(
+        f"{folder}: contains a folder, {name!r}",
+        remedy="Put all part files into one folder: partitions by value (year=2020) are "
+        "not read, since the value is in no file.",
+    )
+
+
+def no_part_file_error(folder: str) -> DataError:
+    """Return the error for a folder without part files."""
+    return DataError(f"{folder}: contains no part files", remedy="Check the path.")
 
 
 def open_location(

@@ -1,8 +1,8 @@
-"""DuckDB over files of rows: it counts them within a bound on memory.
+"""Counting rows of files with DuckDB, within a memory limit.
 
-Columns are called ``c0``, ``c1``, … there (see ``travel``), so that its own rules on names and
-times are met nowhere. What does not fit into its share of memory it puts into its own folder. Its
-errors may quote a value: they come out as our own, without their text.
+Columns are in the transfer form (``engines.transfer``), so that DuckDB's own rules on names and
+times never apply. What exceeds its memory limit it spills to its own folder. Its errors may quote a
+value, so they are replaced by our own, without their text.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 
 LEAST_MEMORY = 64 << 20
-"""Bytes below which DuckDB does not work well."""
+"""The least memory limit (bytes) with which DuckDB works well."""
 
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _FULL_WORDS = ("No space left", "max_temp_directory_size", "quota exceeded")
 
 
-class Duck:
-    """One DuckDB without a database of its own; what it cannot hold goes to ``folder``.
+class DuckDB:
+    """An in-memory DuckDB that spills to ``folder``; queries may come from any thread.
 
-    It may be asked from any thread. ``where`` is what errors call the place.
+    ``where`` is the folder that errors name.
     """
 
     def __init__(self, folder: Path, threads: int, memory: int, where: Path) -> None:
@@ -51,19 +51,19 @@ class Duck:
         }
 
     def table(self, query: str, files: Sequence[Path]) -> pa.Table:
-        """Return what a query over files (``FROM rows``) gives, as a table."""
-        with _duck_errors_told(self._where), self.connection().cursor() as cursor:
-            return self._asked(cursor, query, files).to_arrow_table()
+        """Return the result of a query over files (``FROM rows``) as a table."""
+        with _translate_duckdb_errors(self._where), self.connection().cursor() as cursor:
+            return self._query(cursor, query, files).to_arrow_table()
 
     def batches(
         self, query: str, files: Sequence[Path], n_rows: int
     ) -> Generator[pa.RecordBatch, None, None]:
-        """Yield what a query over files gives, some ``n_rows`` rows at a time."""
-        with _duck_errors_told(self._where), self.connection().cursor() as cursor:
-            yield from self._asked(cursor, query, files).to_arrow_reader(n_rows)
+        """Yield the result of a query over files, about ``n_rows`` rows at a time."""
+        with _translate_duckdb_errors(self._where), self.connection().cursor() as cursor:
+            yield from self._query(cursor, query, files).to_arrow_reader(n_rows)
 
     def connection(self) -> duckdb.DuckDBPyConnection:
-        """Return the connection, made when it is first asked for."""
+        """Return the connection, which is opened on first use."""
         import duckdb
 
         if self._connection is None:
@@ -71,25 +71,25 @@ class Duck:
         return self._connection
 
     def close(self) -> None:
-        """End it."""
+        """Close the connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
-    def _asked(self, cursor: Any, query: str, files: Sequence[Path]) -> Any:
-        listed = ", ".join(map(_quoted, files))
-        # Folders called like year=2020 are no columns to us.
+    def _query(self, cursor: Any, query: str, files: Sequence[Path]) -> Any:
+        listed = ", ".join(map(_quote_path, files))
+        # Folders named like year=2020 are not columns to us.
         rows = f"FROM read_parquet([{listed}], hive_partitioning = false)"
         return cursor.sql(f"WITH rows AS ({rows}) {query}")
 
 
-def counting(by: Sequence[str], types: Sequence[pa.DataType], person: str | None) -> str:
+def count_query(by: Sequence[str], types: Sequence[pa.DataType], person: str | None) -> str:
     """Return the query that counts rows, and people, per combination of ``by``.
 
-    People are counted as combinations with a person in them, so that a null is one of them and
-    what is held may lie on disk.
+    People are counted by grouping by person first, so that null counts as one person and the
+    aggregate can spill to disk.
     """
-    # 0.0 and −0.0 are one group; which of them it shows must not depend on timing
+    # 0.0 and −0.0 are one group; which of them is shown must not depend on timing
     keys = [
         f"CASE WHEN {name} = 0 THEN 0 ELSE {name} END AS {name}" if _is_float(kind) else name
         for name, kind in zip(by, types, strict=True)
@@ -105,8 +105,8 @@ def counting(by: Sequence[str], types: Sequence[pa.DataType], person: str | None
 
 
 @contextmanager
-def disk_errors_told(folder: Path) -> Iterator[None]:
-    """Raise our own error where a disk is full."""
+def translate_disk_errors(folder: Path) -> Iterator[None]:
+    """Raise our own error if the disk is full."""
     try:
         yield
     except OSError as error:
@@ -116,10 +116,10 @@ def disk_errors_told(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _duck_errors_told(folder: Path) -> Iterator[None]:
-    """Raise our own errors for those of DuckDB, without their text.
+def _translate_duckdb_errors(folder: Path) -> Iterator[None]:
+    """Raise our own errors in place of DuckDB's, without their text.
 
-    They come as they are, or through the reader of Arrow as one of its kinds.
+    Arrow's reader may have turned them into its own exceptions.
     """
     import duckdb
 
@@ -132,25 +132,25 @@ def _duck_errors_told(folder: Path) -> Iterator[None]:
             raise disk_full(folder) from None
         if isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory" in text:
             raise EngineError(
-                "the rows cannot be counted within the memory that may be used",
-                remedy="State more --memory, or fewer --threads.",
+                "the rows cannot be counted within the memory limit",
+                remedy="Raise --memory, or lower --threads.",
             ) from None
         raise EngineError(
-            f"DuckDB could not do its work: {type(error).__name__}",
+            f"DuckDB failed: {type(error).__name__}",
             remedy="Nothing was published; the rows on disk were removed.",
         ) from None
 
 
 def disk_full(folder: Path) -> InputError:
-    """Return the error for a folder that has no more room."""
+    """Return the error for a full disk."""
     return InputError(
         f"{folder}: the disk is full; nothing was published",
-        remedy="Make room there, or choose a folder on a larger disk with -o.",
+        remedy="Free some space there, or choose a folder on a larger disk with -o.",
     )
 
 
-def _quoted(file: Path) -> str:
-    """Return a path as SQL text that stands for this file alone, whatever is in its name."""
+def _quote_path(file: Path) -> str:
+    """Return a path as an SQL string that matches this file only, whatever its name contains."""
     plain = "".join(f"[{sign}]" if sign in "*?[" else sign for sign in str(file))
     return "'" + plain.replace("'", "''") + "'"
 

@@ -1,4 +1,4 @@
-"""The engine of one machine for rows that do not fit into its memory: blocks are files on disk."""
+"""The out-of-core engine of one machine: blocks are Parquet files on disk."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from incrowd.engines.base import (
     N_ROWS,
     TABLE_ROWS,
     BlockFunction,
-    Reading,
+    ReadOptions,
     ReleaseFolder,
-    conformed,
+    conform_result,
     plain_schema,
     plain_table,
     require_columns,
     require_countable,
     require_integer_key,
 )
-from incrowd.engines.columns import arriving
-from incrowd.engines.disk.counts import Duck, counting, disk_errors_told
-from incrowd.engines.disk.files import BlockFiles, DiskBlocks, ahead, blocks_of
+from incrowd.engines.disk.blocks import BlockFiles, DiskBlocks, make_blocks, map_ahead
+from incrowd.engines.disk.counts import DuckDB, count_query, translate_disk_errors
 from incrowd.engines.disk.ranges import Ranges
 from incrowd.engines.folders import (
-    hash_of_location,
+    create_file,
+    hash_location,
     local_folder,
-    new_file,
     part_name,
-    require_whole,
+    require_complete,
 )
+from incrowd.engines.transfer import from_transfer
 from incrowd.errors import JobError
 
 if TYPE_CHECKING:
@@ -45,28 +45,28 @@ if TYPE_CHECKING:
 
 
 DUCK_SHARE = 0.45
-"""The share of the memory that DuckDB may use; the rest is for blocks of work and the program."""
+"""The share of the memory limit for DuckDB; the rest is for blocks and the program."""
 
 BLOCK_SHARE = 1 / 64
-"""The share of the memory that the rows of one block may take."""
+"""The share of the memory limit for the rows of one block."""
 
 RANGE_SHARE = 0.12
-"""The share of the memory that rows of ranges may take which are in memory together: sorting them
+"""The share of the memory limit for the rows of ranges that are in memory together: sorting them
 takes about three times as much."""
 
 BATCH_ROWS = 1 << 16
-"""Sorted or counted rows that are handed on at a time."""
+"""How many sorted or counted rows are processed at a time."""
 
 LEAST_BLOCK_BYTES = 4 << 20
-"""The least that rows of one block may take, however little memory there is."""
+"""The least size of a block, however low the memory limit."""
 
 
 class DiskEngine:
-    """Rows in Parquet files below a folder; blocks and groups are worked on by threads.
+    """Rows in Parquet files below a folder; blocks and groups are processed by threads.
 
-    It gives what ``LocalEngine`` gives. Files are in a private folder of their own (0700), which
-    ``close`` removes. No more than ``memory`` bytes are used for rows, as long as a group of
-    ``map_groups`` and what ``count`` and ``collect`` return take no more themselves.
+    Results equal those of ``LocalEngine``. Files are in a private folder (0700), which ``close``
+    removes. Rows take at most ``memory`` bytes, unless a group of ``map_groups`` or a result of
+    ``count`` or ``collect`` alone takes more.
     """
 
     name = "local"
@@ -80,14 +80,14 @@ class DiskEngine:
         block_rows: int = 1 << 18,
     ) -> None:
         if threads < 0:
-            raise JobError("the number of threads is negative", remedy="0 means all processors.")
+            raise JobError("the number of threads is negative", remedy="0 means one per processor.")
         if block_rows < 1:
-            raise JobError("a block has no rows", remedy="Give blocks at least one row.")
+            raise JobError("block_rows must be at least 1")
         self.threads = threads or len(os.sched_getaffinity(0))
         self.memory_bytes = memory
         block_bytes = max(int(memory * BLOCK_SHARE), LEAST_BLOCK_BYTES)
         self._files = BlockFiles(folder, self.threads, block_rows, block_bytes)
-        self._duck = Duck(self._files.spilled, self.threads, int(memory * DUCK_SHARE), folder)
+        self._duck = DuckDB(self._files.spilled, self.threads, int(memory * DUCK_SHARE), folder)
         range_bytes = max(int(memory * RANGE_SHARE / (self.threads + 1)), LEAST_BLOCK_BYTES)
         self._ranges = Ranges(self._files, range_bytes)
 
@@ -101,28 +101,22 @@ class DiskEngine:
         table = plain_table(table)
         return self._files.store([table], table.schema)
 
-    def read(self, location: str, reading: Reading) -> tuple[DiskBlocks, Format]:
+    def read(self, location: str, reading: ReadOptions) -> tuple[DiskBlocks, Format]:
         """Read a file, or the part files of a folder, block by block."""
         from incrowd.tables.read import open_location
 
         path = Path(location)
         if reading.is_release and path.is_dir():
-            require_whole(path)
-        source = open_location(
-            path,
-            delimiter=reading.delimiter,
-            encoding=reading.encoding,
-            header=reading.header,
-            missing_values=reading.missing_values,
-        )
-        return self._files.store(reading.taken(source.tables), source.schema), source.format
+            require_complete(path)
+        source = open_location(path, **reading.text_options)
+        return self._files.store(reading.normalize(source.tables), source.schema), source.format
 
     def schema(self, blocks: DiskBlocks) -> pa.Schema:
         """Return the columns of loaded rows."""
         return blocks.schema
 
     def select(self, blocks: DiskBlocks, names: Sequence[str]) -> DiskBlocks:
-        """Return the same files, of which only these columns are read."""
+        """Return the same files; only these columns will be read."""
         require_columns(blocks.schema, names)
         places = [blocks.schema.names.index(name) for name in names]
         return DiskBlocks(
@@ -131,8 +125,8 @@ class DiskEngine:
             tuple(blocks.columns[place] for place in places),
         )
 
-    def share(self, value: Any) -> Callable[[], Any]:
-        """Return a way to the value itself: threads see the memory of this process."""
+    def broadcast(self, value: Any) -> Callable[[], Any]:
+        """Return a getter of the value itself: threads share this process's memory."""
         return lambda: value
 
     def collect(self, blocks: DiskBlocks) -> pa.Table:
@@ -141,7 +135,7 @@ class DiskEngine:
         return pa.concat_tables(tables) if tables else blocks.schema.empty_table()
 
     def count(self, blocks: DiskBlocks, by: Sequence[str], people: str | None = None) -> pa.Table:
-        """Count rows, and distinct people, per combination of ``by`` (DuckDB's aggregates)."""
+        """Count rows, and distinct people, per combination of ``by``, with DuckDB."""
         require_countable(blocks.schema, by, people)
         self._files.require_open()
         chosen = self.select(blocks, by)
@@ -156,10 +150,10 @@ class DiskEngine:
                 schema=schema,
             )
         person = self.select(blocks, [people]).columns[0] if people else None
-        lines = self._duck.table(counting(chosen.columns, chosen.types, person), blocks.files)
-        return arriving(lines, schema)
+        lines = self._duck.table(count_query(chosen.columns, chosen.types, person), blocks.files)
+        return from_transfer(lines, schema)
 
-    def counted(self, blocks: DiskBlocks, by: Sequence[str]) -> DiskBlocks:
+    def count_in_place(self, blocks: DiskBlocks, by: Sequence[str]) -> DiskBlocks:
         """Count rows per combination of ``by`` into files."""
         require_countable(blocks.schema, by, None)
         self._files.require_open()
@@ -167,87 +161,87 @@ class DiskEngine:
         schema = chosen.schema.append(pa.field(N_ROWS, pa.int64()))
         if not by or not blocks.files:
             return self._files.store([self.count(blocks, by)], schema)
-        query = counting(chosen.columns, chosen.types, None)
+        query = count_query(chosen.columns, chosen.types, None)
         with closing(self._duck.batches(query, blocks.files, BATCH_ROWS)) as batches:
-            lines = (arriving(pa.Table.from_batches([batch]), schema) for batch in batches)
+            lines = (from_transfer(pa.Table.from_batches([batch]), schema) for batch in batches)
             return self._files.store(lines, schema)
 
     def tables(self, blocks: DiskBlocks) -> Iterator[pa.Table]:
-        """Yield rows in the order in which they were read, a block at a time."""
+        """Yield rows in the order in which they were loaded, a block at a time."""
         for file in blocks.files:
             yield self._files.rows_of(file, blocks)
 
-    def renamed(self, blocks: DiskBlocks, names: Sequence[str]) -> DiskBlocks:
-        """Return the same rows with other names of columns."""
+    def rename_columns(self, blocks: DiskBlocks, names: Sequence[str]) -> DiskBlocks:
+        """Return the same rows with other column names."""
         fields = [field.with_name(name) for field, name in zip(blocks.schema, names, strict=True)]
         return DiskBlocks(blocks.files, pa.schema(fields), blocks.columns)
 
     def map_blocks(
         self, blocks: DiskBlocks, function: BlockFunction, schema: pa.Schema
     ) -> DiskBlocks:
-        """Apply a function to the rows of every file, on as many threads as the engine has."""
+        """Apply a function to the rows of every file, in parallel."""
         self._files.require_open()
         returned = plain_schema(schema)
 
         def call(file: Path) -> list[Path]:
-            result = conformed(function(self._files.rows_of(file, blocks)), returned)
+            result = conform_result(function(self._files.rows_of(file, blocks)), returned)
             return [self._files.write(table) for table in self._files.cut([result])]
 
-        with closing(ahead(call, blocks.files, self.threads)) as results:
-            return blocks_of((file for some in results for file in some), returned)
+        with closing(map_ahead(call, blocks.files, self.threads)) as results:
+            return make_blocks((file for some in results for file in some), returned)
 
     def map_groups(
         self, blocks: DiskBlocks, key: str, function: BlockFunction, schema: pa.Schema
     ) -> DiskBlocks:
-        """Apply a function to all rows of each key, keys in ascending order, no key last.
+        """Apply a function to all rows of each key, in ascending order of keys, nulls last.
 
-        Rows are brought together on disk by ranges of their keys; in memory are those of one range
-        and of the groups that are worked on, one group a thread or several small ones.
+        Rows are gathered on disk by ranges of keys; in memory are one range and the groups being
+        processed, one large or several small ones per thread.
         """
         require_integer_key(blocks.schema, key)
         self._files.require_open()
         returned = plain_schema(schema)
 
         def call(group: pa.Table) -> pa.Table:
-            return conformed(function(group), returned)
+            return conform_result(function(group), returned)
 
         room = self._files.block_rows
         with (
             closing(self._ranges.groups(blocks, key)) as groups,
             closing(
-                ahead(call, groups, self.threads, lambda group: group.num_rows, room)
+                map_ahead(call, groups, self.threads, lambda group: group.num_rows, room)
             ) as results,
         ):
             return self._files.store(results, returned)
 
-    def in_order(self, blocks: DiskBlocks) -> Iterator[pa.Table]:
-        """Sort rows on disk by their content and bring them here, ``TABLE_ROWS`` at a time."""
+    def iter_sorted(self, blocks: DiskBlocks) -> Iterator[pa.Table]:
+        """Yield rows sorted by content (an external sort), ``TABLE_ROWS`` at a time."""
         from incrowd.tables.write import regroup
 
-        return regroup(self._ranges.in_order(blocks, BATCH_ROWS), TABLE_ROWS)
+        return regroup(self._ranges.iter_sorted(blocks, BATCH_ROWS), TABLE_ROWS)
 
     def write_folder(self, blocks: DiskBlocks, folder: str, stored: Format) -> None:
-        """Write rows in the order of their content, ``TABLE_ROWS`` to a part file."""
+        """Write rows, sorted by content, ``TABLE_ROWS`` per part file."""
         from incrowd.tables.write import write_tables
 
-        rows = _Queue(self._ranges.in_order(blocks, BATCH_ROWS))
+        rows = _RowQueue(self._ranges.iter_sorted(blocks, BATCH_ROWS))
         for number in count():
-            with disk_errors_told(Path(folder).parent):
-                path = new_file(Path(folder) / part_name(number, stored))
+            with translate_disk_errors(Path(folder).parent):
+                path = create_file(Path(folder) / part_name(number, stored))
                 write_tables(rows.next_rows(TABLE_ROWS), blocks.schema, path, stored)
             if rows.is_at_end():
                 return
 
     def new_folder(self, final: str, *, force: bool) -> AbstractContextManager[ReleaseFolder]:
-        """Return a folder beside the final name, which it gets when it is published."""
+        """Return a folder beside the final path, to which it is renamed when published."""
         return local_folder(Path(final), force=force)
 
-    def hash_of(self, location: str) -> str:
+    def hash_location(self, location: str) -> str:
         """Return the SHA-256 of a file, or of the names and hashes of a folder's part files."""
-        return hash_of_location(Path(location))
+        return hash_location(Path(location))
 
     def describe(self) -> dict[str, object]:
-        """Return the engine's name, threads and bound on memory, and the versions that computed."""
+        """Return the engine's name, threads, memory limit and the versions of its libraries."""
         packages = ("duckdb", "polars", "pyarrow", "numpy")
         return {
             "name": self.name,
@@ -263,15 +257,15 @@ class DiskEngine:
         self._files.close()
 
 
-class _Queue:
-    """Rows that are taken from the front of a stream of tables."""
+class _RowQueue:
+    """A stream of tables from which rows are taken at the front."""
 
     def __init__(self, tables: Iterator[pa.Table]) -> None:
         self._tables = tables
         self._front: pa.Table | None = None
 
     def is_at_end(self) -> bool:
-        """Tell whether there are no more rows."""
+        """Return whether there are no more rows."""
         while self._front is None or not self._front.num_rows:
             self._front = next(self._tables, None)
             if self._front is None:
@@ -279,7 +273,7 @@ class _Queue:
         return False
 
     def next_rows(self, n_rows: int) -> Iterator[pa.Table]:
-        """Yield the next ``n_rows`` rows, or what there is of them."""
+        """Yield up to ``n_rows`` of the next rows."""
         while n_rows and not self.is_at_end() and self._front is not None:
             some, self._front = self._front.slice(0, n_rows), self._front.slice(n_rows)
             n_rows -= some.num_rows

@@ -1,9 +1,9 @@
-"""Rows on disk, brought together by ranges of their order or of a key, a range at a time.
+"""External sorting and grouping of rows on disk, one range of the order or of a key at a time.
 
-A sample of the rows says where to cut, so that each range fits into memory; every file is cut
-there, and its pieces are put to those of the other files. Then one range after the other is
-sorted in memory. Where the sample cuts shows in nothing but the sizes of ranges. Equal rows of a
-file go on as one row with its number, so that no range is large for one value that many rows have.
+A sample of the rows determines where ranges begin, so that each fits into memory. Every file is
+split there, and its pieces are appended to those of the other files; then one range after the other
+is sorted in memory. The sample affects nothing but the sizes of ranges. Equal rows of a file
+become one row with a count, so that a frequent value does not make a range too large.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.codes import canonical_order, content_keys
-from incrowd.engines.disk.files import BlockFiles, DiskBlocks, ahead, blocks_of
+from incrowd.engines.disk.blocks import BlockFiles, DiskBlocks, make_blocks, map_ahead
 
 SAMPLED_FILES, SAMPLED_ROWS = 8, 8192
-"""How many files the sample is from, and how many rows of each."""
+"""How many files are sampled, and how many rows of each."""
 
 LEAST_PIECE_BYTES = 1 << 18
-"""Pieces of a range are held until they take so many bytes together, or more if there is room."""
+"""Pieces of a range are buffered up to this many bytes, or more if memory allows."""
 
 Pieces = Callable[[pa.Table], list[pa.Table]]
 
 
 class Ranges:
-    """Ways through the rows of files in which ``range_bytes`` of them are together."""
+    """Iterates over the rows of files in ranges of about ``range_bytes`` bytes."""
 
     def __init__(self, files: BlockFiles, range_bytes: int) -> None:
         self._files = files
         self._range_bytes = range_bytes
 
-    def in_order(self, blocks: DiskBlocks, n_rows: int) -> Generator[pa.Table, None, None]:
+    def iter_sorted(self, blocks: DiskBlocks, n_rows: int) -> Generator[pa.Table, None, None]:
         """Yield rows in the order of ``codes.canonical_order``, up to ``n_rows`` at a time."""
         self._files.require_open()
         sample, n_ranges = self._sample(blocks)
@@ -45,25 +45,25 @@ class Ranges:
         counted = pa.schema([*blocks.schema, pa.field("", pa.int64())])
 
         def pieces(rows: pa.Table) -> list[pa.Table]:
-            return _distinct_in_order(rows, cuts, counted)
+            return _sorted_distinct_rows(rows, cuts, counted)
 
         def in_order(files: list[Path]) -> pa.Table:
-            rows = self._taken(files, counted)
-            return rows.take(pa.array(canonical_order(_without_numbers(rows, blocks.schema))))
+            rows = self._take(files, counted)
+            return rows.take(pa.array(canonical_order(_drop_counts(rows, blocks.schema))))
 
         ranges = self._cut(blocks, pieces, cuts.num_rows + 1)
-        with closing(ahead(in_order, ranges, self._files.threads)) as sorted_ranges:
+        with closing(map_ahead(in_order, ranges, self._files.threads)) as sorted_ranges:
             for rows in sorted_ranges:
-                yield from _repeated(rows, blocks.schema, n_rows)
+                yield from _repeat_rows(rows, blocks.schema, n_rows)
                 del rows
 
     def groups(self, blocks: DiskBlocks, key: str) -> Generator[pa.Table, None, None]:
-        """Yield the rows of one integer key after the other, in ascending order, no key last."""
+        """Yield the rows of each integer key, in ascending order, nulls last."""
         self._files.require_open()
         place = blocks.schema.names.index(key)
         sample, n_ranges = self._sample(blocks)
         known = sample.column(place).drop_null().to_numpy()
-        cuts = np.unique(np.sort(known)[_places(len(known), n_ranges)])
+        cuts = np.unique(np.sort(known)[_cut_positions(len(known), n_ranges)])
 
         def pieces(rows: pa.Table) -> list[pa.Table]:
             numbers, is_null = _keys(rows, place)
@@ -71,10 +71,10 @@ class Ranges:
             range_of_row[is_null] = len(cuts) + 1
             order = np.argsort(range_of_row, kind="stable")
             edges = np.searchsorted(range_of_row[order], np.arange(len(cuts) + 3))
-            return _taken_apart(rows, order, edges)
+            return _split_rows(rows, order, edges)
 
         for files in self._cut(blocks, pieces, len(cuts) + 2):
-            rows = self._taken(files, blocks.schema)
+            rows = self._take(files, blocks.schema)
             numbers, is_null = _keys(rows, place)
             order = np.lexsort((numbers, is_null))
             rows = rows.take(pa.array(order))
@@ -87,7 +87,7 @@ class Ranges:
             del rows
 
     def _sample(self, blocks: DiskBlocks) -> tuple[pa.Table, int]:
-        """Return some rows from all over the files, and how many ranges all rows need."""
+        """Return rows from across the files, and how many ranges all rows need."""
         step = max(1, len(blocks.files) // SAMPLED_FILES)
         n_bytes = n_rows = 0
         sampled = [blocks.schema.empty_table()]
@@ -101,7 +101,7 @@ class Ranges:
         return pa.concat_tables(sampled), -(-total // self._range_bytes) or 1
 
     def _cut(self, blocks: DiskBlocks, pieces: Pieces, n_ranges: int) -> Iterator[list[Path]]:
-        """Cut every file into pieces and yield, range by range, the files with its pieces."""
+        """Split every file into pieces and yield, range by range, the files of its pieces."""
         held: list[list[pa.Table]] = [[] for _ in range(n_ranges)]
         n_held = [0] * n_ranges
         most = max(LEAST_PIECE_BYTES, self._range_bytes // (2 * n_ranges))
@@ -110,7 +110,7 @@ class Ranges:
         def cut(file: Path) -> list[pa.Table]:
             return pieces(self._files.rows_of(file, blocks))
 
-        with closing(ahead(cut, blocks.files, self._files.threads)) as cut_files:
+        with closing(map_ahead(cut, blocks.files, self._files.threads)) as cut_files:
             for some in cut_files:
                 for number, piece in enumerate(some):
                     if piece.num_rows:
@@ -126,46 +126,46 @@ class Ranges:
                 held[number] = []
         return (some for some in files if some)
 
-    def _taken(self, files: list[Path], schema: pa.Schema) -> pa.Table:
-        """Return the rows of a range, whose files are not needed any more."""
-        blocks = blocks_of(files, schema)
+    def _take(self, files: list[Path], schema: pa.Schema) -> pa.Table:
+        """Return the rows of a range and remove its files."""
+        blocks = make_blocks(files, schema)
         rows = pa.concat_tables(self._files.rows_of(file, blocks) for file in files)
         for file in files:
             file.unlink()
         return rows
 
 
-def _distinct_in_order(rows: pa.Table, cuts: pa.Table, counted: pa.Schema) -> list[pa.Table]:
-    """Return the distinct rows of each range, with their numbers in a last column."""
+def _sorted_distinct_rows(rows: pa.Table, cuts: pa.Table, counted: pa.Schema) -> list[pa.Table]:
+    """Return the distinct rows of each range, with their counts in a last column."""
     numbers = content_keys(pa.concat_tables([cuts, rows]))
     number_of_cut, number_of_row = numbers[: cuts.num_rows], numbers[cuts.num_rows :]
     order = np.argsort(number_of_row, kind="stable")
     in_order = number_of_row[order]
     starts = np.flatnonzero(np.append(True, in_order[1:] != in_order[:-1]))
     n_equal = np.diff(np.append(starts, rows.num_rows))
-    edges = np.searchsorted(in_order[starts], number_of_cut)  # rows like a cut come behind it
+    edges = np.searchsorted(in_order[starts], number_of_cut)  # rows equal to a cut come after it
     edges = np.concatenate([[0], edges, [len(starts)]])
-    pieces = _taken_apart(rows, order[starts], edges)
+    pieces = _split_rows(rows, order[starts], edges)
     return [
         pa.Table.from_arrays([*piece.columns, pa.array(n_equal[start:end])], schema=counted)
         for piece, start, end in zip(pieces, edges[:-1], edges[1:], strict=True)
     ]
 
 
-def _taken_apart(
+def _split_rows(
     rows: pa.Table, order: NDArray[np.int64], edges: NDArray[np.int64]
 ) -> list[pa.Table]:
-    """Return the rows of each stretch of an order, each as a copy of its own.
+    """Return the rows between each two edges of an order, each as a copy.
 
-    (A slice that waits for others of its range would keep all rows of its file in memory.)
+    (A buffered slice would keep all rows of its file in memory.)
     """
     return [rows.take(pa.array(order[start:end])) for start, end in pairwise(edges.tolist())]
 
 
-def _repeated(rows: pa.Table, schema: pa.Schema, n_rows: int) -> Iterator[pa.Table]:
-    """Yield each row as many times as its last column says, up to ``n_rows`` at a time."""
+def _repeat_rows(rows: pa.Table, schema: pa.Schema, n_rows: int) -> Iterator[pa.Table]:
+    """Yield each row as often as its last column says, up to ``n_rows`` at a time."""
     ends = np.cumsum(rows.column(len(schema)).to_numpy())
-    rows = _without_numbers(rows, schema)
+    rows = _drop_counts(rows, schema)
     if ends[-1] == len(ends):
         for start in range(0, rows.num_rows, n_rows):
             yield rows.slice(start, n_rows)
@@ -175,22 +175,22 @@ def _repeated(rows: pa.Table, schema: pa.Schema, n_rows: int) -> Iterator[pa.Tab
         yield rows.take(pa.array(np.searchsorted(ends, places, side="right")))
 
 
-def _without_numbers(counted: pa.Table, schema: pa.Schema) -> pa.Table:
+def _drop_counts(counted: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(counted.columns[: len(schema)], schema=schema)
 
 
 def _keys(rows: pa.Table, place: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return integer keys, 0 where there is none, and which rows have none."""
+    """Return integer keys, 0 for null, and which rows have null."""
     keys = rows.column(place)
     # Not to_numpy() of the column itself: nulls would turn large keys into floats.
     return pc.fill_null(keys, 0).to_numpy(), keys.is_null().to_numpy()
 
 
 def _quantiles(rows: pa.Table, n_parts: int) -> pa.Table:
-    return rows.take(pa.array(_places(rows.num_rows, n_parts)))
+    return rows.take(pa.array(_cut_positions(rows.num_rows, n_parts)))
 
 
-def _places(n_rows: int, n_parts: int) -> NDArray[np.int64]:
+def _cut_positions(n_rows: int, n_parts: int) -> NDArray[np.int64]:
     """Return where to cut rows into equal parts."""
     n_cuts = min(n_parts - 1, n_rows)
     return np.arange(1, n_cuts + 1, dtype=np.int64) * n_rows // (n_cuts + 1)

@@ -1,4 +1,4 @@
-"""The engine of one machine: blocks are Arrow tables in memory, work is spread over threads."""
+"""The in-memory engine: blocks are Arrow tables, processed by threads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from incrowd.engines.base import (
     N_ROWS,
     TABLE_ROWS,
     BlockFunction,
-    conformed,
+    conform_result,
     plain_schema,
     plain_table,
     require_columns,
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LocalBlocks:
-    """Rows in memory, as tables with one schema; a table may be empty, and there may be none.
+    """Rows in memory, as any number of tables with one schema, some perhaps empty.
 
-    ``whole`` is the table that they were cut from, where there is one.
+    ``whole`` is the table that they were cut from, if any.
     """
 
     tables: tuple[pa.Table, ...]
@@ -45,12 +45,12 @@ class LocalBlocks:
 
 
 class LocalEngine:
-    """Rows in this process's memory; blocks and groups are worked on by threads.
+    """Rows in this process's memory; blocks and groups are processed by threads.
 
     Results do not depend on the number of threads or on the size of blocks: work is split by
-    content, never by timing, and put together in a fixed order. Kernels release the GIL, so
-    threads do run side by side. ``threads`` of 0 means one per processor that this process may
-    use; counting is done by one.
+    content, never by timing, and combined in a fixed order. Kernels release the GIL, so threads
+    run in parallel. ``threads`` of 0 means one per processor that this process may use; counting
+    uses one.
     """
 
     name = "local"
@@ -60,9 +60,9 @@ class LocalEngine:
         self, threads: int = 0, block_rows: int = 1 << 20, memory: int = DEFAULT_MEMORY
     ) -> None:
         if threads < 0:
-            raise JobError("the number of threads is negative", remedy="0 means all processors.")
+            raise JobError("the number of threads is negative", remedy="0 means one per processor.")
         if block_rows < 1:
-            raise JobError("a block has no rows", remedy="Give blocks at least one row.")
+            raise JobError("block_rows must be at least 1")
         self.threads = threads or _processors()
         self.block_rows = block_rows
         self.memory_bytes = memory
@@ -80,14 +80,14 @@ class LocalEngine:
         return LocalBlocks(tables, table.schema, table)
 
     def collect(self, blocks: LocalBlocks) -> pa.Table:
-        """Put the blocks together."""
+        """Concatenate the blocks."""
         return pa.concat_tables(blocks.tables) if blocks.tables else blocks.schema.empty_table()
 
     def count(self, blocks: LocalBlocks, by: Sequence[str], people: str | None = None) -> pa.Table:
         """Count rows, and distinct people, per combination of ``by``, in the order of their codes.
 
-        Columns are numbered one at a time and rows sorted by one number, so that it takes some
-        28 bytes a row besides the blocks, whatever the columns hold.
+        Columns are coded one at a time and rows sorted by one integer each, so that it takes
+        about 28 bytes per row besides the blocks, whatever the columns hold.
         """
         import numpy as np
 
@@ -111,7 +111,7 @@ class LocalEngine:
         if people:
             numbers //= n_people
         starts = np.flatnonzero(_is_first(numbers))
-        if not by:  # one line, also where there are no rows
+        if not by:  # one line, even without rows
             starts = np.zeros(1, dtype=np.int64)
         first_rows = pa.array(order[starts] if by else starts[:0])
         edges = np.append(starts, rows.num_rows)
@@ -132,10 +132,10 @@ class LocalEngine:
     def map_groups(
         self, blocks: LocalBlocks, key: str, function: BlockFunction, schema: pa.Schema
     ) -> LocalBlocks:
-        """Apply a function to all rows of each key, keys in ascending order, no key last.
+        """Apply a function to all rows of each key, in ascending order of keys, nulls last.
 
-        The rows of a key are brought together when its turn comes: besides the blocks there are
-        never more of them than of the keys that are worked on.
+        The rows of a key are gathered when its turn comes: only the groups being processed are
+        held in memory besides the blocks.
         """
         import numpy as np
         import pyarrow.compute as pc
@@ -143,7 +143,7 @@ class LocalEngine:
         require_integer_key(blocks.schema, key)
         rows = self.collect(blocks) if blocks.whole is None else blocks.whole
         if any(column.num_chunks > 1 for column in rows.columns):
-            rows = rows.combine_chunks()  # or each taking of rows would do that
+            rows = rows.combine_chunks()  # or every take() would
         keys = rows.column(key)
         has_no_key = keys.is_null().to_numpy()
         # Not to_numpy() of the column itself: nulls would turn large keys into floats.
@@ -153,7 +153,7 @@ class LocalEngine:
         is_last_of_group = (numbers[1:] != numbers[:-1]) | (has_no_key[1:] != has_no_key[:-1])
         edges = [0, *(np.flatnonzero(is_last_of_group) + 1).tolist(), rows.num_rows]
         del keys, has_no_key, numbers, is_last_of_group
-        # runs: the places of each key's rows, in their loaded order
+        # runs: the row numbers of each key, in loaded order
         runs = [order[start:end] for start, end in pairwise(edges) if end > start]
         return self._in_threads(
             lambda place: function(rows.take(pa.array(runs[place]))), len(runs), schema
@@ -164,7 +164,7 @@ class LocalEngine:
         return blocks.schema
 
     def select(self, blocks: LocalBlocks, names: Sequence[str]) -> LocalBlocks:
-        """Return the same rows with these columns alone; nothing is copied."""
+        """Return the same rows with only these columns; nothing is copied."""
         require_columns(blocks.schema, names)
         return LocalBlocks(
             tuple(table.select(list(names)) for table in blocks.tables),
@@ -172,12 +172,12 @@ class LocalEngine:
             None if blocks.whole is None else blocks.whole.select(list(names)),
         )
 
-    def share(self, value: Any) -> Callable[[], Any]:
-        """Return a way to the value itself: threads see the memory of this process."""
+    def broadcast(self, value: Any) -> Callable[[], Any]:
+        """Return a getter of the value itself: threads share this process's memory."""
         return lambda: value
 
-    def in_order(self, blocks: LocalBlocks) -> Iterator[pa.Table]:
-        """Hand rows over in the order of their content, ``TABLE_ROWS`` at a time."""
+    def iter_sorted(self, blocks: LocalBlocks) -> Iterator[pa.Table]:
+        """Yield rows sorted by content, ``TABLE_ROWS`` at a time."""
         from incrowd.codes import canonical_order
 
         rows = self.collect(blocks)
@@ -186,32 +186,32 @@ class LocalEngine:
             yield rows.take(pa.array(order[start : start + TABLE_ROWS]))
 
     def describe(self) -> dict[str, object]:
-        """Return the engine's name, its threads and the versions that computed."""
+        """Return the engine's name, its threads and the versions of its libraries."""
         versions = {package: version(package) for package in ("polars", "pyarrow", "numpy")}
         return {"name": self.name, "threads": self.threads, "versions": versions}
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no resources are held."""
 
     def _in_threads(
         self, function: Callable[[int], pa.Table], n_calls: int, schema: pa.Schema
     ) -> LocalBlocks:
-        """Call a function with 0, 1 and so on; its tables are the blocks, in this order."""
+        """Call a function with 0, 1, 2, …; its results are the blocks, in this order."""
         schema = plain_schema(schema)
 
         def call(place: int) -> pa.Table:
-            return conformed(function(place), schema)
+            return conform_result(function(place), schema)
 
         if self.threads == 1 or n_calls < 2:
             return LocalBlocks(tuple(call(place) for place in range(n_calls)), schema)
-        # After an error or Ctrl-C ``map`` takes back the blocks that no thread has begun, and
-        # leaving ``with`` waits for those under way: a compiled loop cannot be stopped half-way.
+        # After an error or Ctrl-C ``map`` cancels the blocks that no thread has begun, and leaving
+        # ``with`` waits for the others: a compiled loop cannot be interrupted.
         with ThreadPoolExecutor(min(self.threads, n_calls)) as pool:
             return LocalBlocks(tuple(pool.map(call, range(n_calls))), schema)
 
 
 def _is_first(numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which of the sorted numbers differ from the one before."""
+    """Return which of the sorted numbers differ from their predecessor."""
     import numpy as np
 
     is_first = np.ones(len(numbers), dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""The engine of a Spark cluster, or of Spark on one machine: blocks are Spark's partitions."""
+"""The Spark engine, on a cluster or on one machine: blocks are Spark's partitions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from incrowd.engines.base import (
     N_ROWS,
     TABLE_ROWS,
     BlockFunction,
-    Reading,
+    ReadOptions,
     ReleaseFolder,
     plain_schema,
     plain_table,
@@ -31,9 +31,13 @@ from incrowd.engines.base import (
     require_countable,
     require_integer_key,
 )
-from incrowd.engines.columns import arriving, departing, travel_name, travel_schema
-from incrowd.engines.folders import hash_of_location, part_name, require_whole
-from incrowd.engines.spark.columns import at_home, ordering, schema_of_frame, travelling
+from incrowd.engines.folders import hash_location, part_name, require_complete
+from incrowd.engines.spark.columns import (
+    from_transfer_frame,
+    schema_of_frame,
+    sort_keys,
+    to_transfer_frame,
+)
 from incrowd.engines.spark.files import local_path, scheme_of
 from incrowd.engines.spark.links import SCHEME as CONNECT
 from incrowd.engines.spark.links import (
@@ -48,14 +52,20 @@ from incrowd.engines.spark.session import (
     SQL_SETTINGS,
     StartedSession,
     active_session,
+    copy_session,
     is_local,
     privacy_notes,
-    private_copy,
     start_session,
 )
 from incrowd.engines.spark.store import SparkStore
-from incrowd.engines.spark.travel import on_blocks, on_groups, spark_schema, told_error
-from incrowd.engines.spark.write import BLOB_SCHEMA, from_blob, to_blobs
+from incrowd.engines.spark.workers import (
+    spark_schema,
+    translate_error,
+    wrap_block_function,
+    wrap_group_function,
+)
+from incrowd.engines.spark.write import BLOB_SCHEMA, make_blob_packer, unpack_blob
+from incrowd.engines.transfer import from_transfer, to_transfer, transfer_name, transfer_schema
 from incrowd.errors import EngineError, IncrowdError
 from incrowd.tables.read import no_rows_error, open_location
 from incrowd.tables.table import Format
@@ -66,19 +76,18 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class SparkBlocks:
-    """Rows on Spark: a frame whose columns are called c0, c1, …, and what they are to us."""
+    """Rows on Spark: a frame in the transfer form (c0, c1, …), and its real schema."""
 
     frame: Any
     schema: pa.Schema
 
 
 class SparkEngine:
-    """Rows in a Spark session: one that we start, one that already runs, or one that is given.
+    """Rows in a Spark session: the given one, the active one, or a new one.
 
-    A session that we start is closed to others (see ``spark_session``) and is stopped by
-    ``close``; any other one is left as it was found, and ``describe`` says what it leaves open.
-    Loaded rows and results are kept by Spark until ``close``, so that each is computed once.
-    Ctrl-C cancels the work under way on Spark.
+    A new session is closed to others (see ``spark.session``) and stopped by ``close``; any other
+    is left unchanged, and ``describe`` reports what it does not protect. Spark caches loaded rows
+    and results until ``close``, so that each is computed once. Ctrl-C cancels Spark's running jobs.
     """
 
     name = "spark"
@@ -99,220 +108,215 @@ class SparkEngine:
         given = session or (None if master.startswith(CONNECT) else active_session())
         if given is not None and settings:
             raise EngineError(
-                "settings of Spark cannot be changed in a session that runs already",
-                remedy="Leave --spark-conf out, or make them where the session is started.",
+                "Spark settings cannot be changed in an active session",
+                remedy="Omit --spark-conf, or set them where the session is started.",
             )
         self._started: StartedSession | RemoteSession | None = None
         if given is None:
             self._started = _start(master, memory, directory, settings or {}, is_shipped)
-        self.session = self._started.session if self._started else private_copy(given)
+        self.session = self._started.session if self._started else copy_session(given)
         self._link = (
             ConnectLink(self.session) if is_remote(self.session) else DriverLink(self.session)
         )
         self._store = SparkStore(self.session, self._link.hadoop)
         self._is_on_this_machine = is_local(self._link.master)
-        self._kept: list[Any] = []
+        self._cached: list[Any] = []
         self._job_group = f"incrowd-{uuid4()}"
         self._is_closed = False
-        # Spark is asked from a thread of its own, so that Ctrl-C finds this one listening.
-        self._asking = ThreadPoolExecutor(1, "incrowd-spark", self._name_jobs)
+        # Spark is called from a separate thread, so that this one can handle Ctrl-C.
+        self._caller = ThreadPoolExecutor(1, "incrowd-spark", self._name_jobs)
         atexit.register(self.close)
 
     @property
     def n_workers(self) -> int:
-        """One worker per processor that Spark counts on."""
+        """One worker per processor that Spark uses."""
         return self._link.n_workers
 
     def load(self, table: pa.Table) -> SparkBlocks:
-        """Send a table to Spark, a part to each processor at least."""
+        """Send a table to Spark, in at least one partition per processor."""
         table = plain_table(table)
-        return SparkBlocks(self._keep(self._sent(table)), table.schema)
+        return SparkBlocks(self._cache(self._send(table)), table.schema)
 
-    def _sent(self, table: pa.Table) -> Any:
-        sent = departing(table)
+    def _send(self, table: pa.Table) -> Any:
+        sent = to_transfer(table)
         part_rows = max(1, min(BATCH_ROWS, -(-table.num_rows // self.n_workers)))
         # Spark makes a partition of each chunk.
         chunked = pa.Table.from_batches(
             sent.combine_chunks().to_batches(part_rows), schema=sent.schema
         )
-        return self._ask(lambda: self.session.createDataFrame(chunked))
+        return self._call(lambda: self.session.createDataFrame(chunked))
 
-    def _sent_in_pieces(self, tables: Iterable[pa.Table]) -> Any:
-        """Send tables one after the other; at no time are all of them held by this process."""
-        pieces = [self._sent(table) for table in regroup(tables, TABLE_ROWS)]
-        return self._ask(lambda: reduce(lambda one, other: one.union(other), pieces))
+    def _send_in_pieces(self, tables: Iterable[pa.Table]) -> Any:
+        """Send tables one after the other; this process never holds all of them."""
+        pieces = [self._send(table) for table in regroup(tables, TABLE_ROWS)]
+        return self._call(lambda: reduce(lambda one, other: one.union(other), pieces))
 
-    def read(self, location: str, reading: Reading) -> tuple[SparkBlocks, Format]:
-        """Take in files where they lie; a plain path is of this machine, an address Spark's.
+    def read(self, location: str, reading: ReadOptions) -> tuple[SparkBlocks, Format]:
+        """Read files in place; a plain path is on this machine, a URL is Spark's.
 
-        A text file of this machine, and anything of it that the cluster cannot see, is read here
+        A text file on this machine, and any file here that the cluster cannot see, is read here
         and sent.
         """
         path = local_path(location)
         if reading.is_release and path is not None and path.is_dir():
-            require_whole(path)
+            require_complete(path)
         is_text_file = path is not None and path.is_file() and not _is_parquet(path)
-        if path is not None and (is_text_file or not self._is_seen_by_workers(location)):
-            source = open_location(
-                path,
-                delimiter=reading.delimiter,
-                encoding=reading.encoding,
-                header=reading.header,
-                missing_values=reading.missing_values,
-            )
-            frame = self._sent_in_pieces(reading.taken(source.tables))
-            return SparkBlocks(self._keep(frame), source.schema), source.format
-        frame, schema, stored, is_kept = self._ask(lambda: self._store.read(location, reading))
-        if is_kept:
-            frame = self._keep(frame)
-            if not self._ask(frame.count):
+        if path is not None and (is_text_file or not self._is_visible_to_workers(location)):
+            source = open_location(path, **reading.text_options)
+            frame = self._send_in_pieces(reading.normalize(source.tables))
+            return SparkBlocks(self._cache(frame), source.schema), source.format
+        frame, schema, stored, must_cache = self._call(lambda: self._store.read(location, reading))
+        if must_cache:
+            frame = self._cache(frame)
+            if not self._call(frame.count):
                 raise no_rows_error(location, stored)
         return SparkBlocks(frame, schema), stored
 
     def from_frame(self, frame: Any, *, has_plain_zeros: bool = False) -> SparkBlocks:
-        """Take in a Spark frame of this session or of its kin; it stays as it is."""
+        """Load a Spark frame of this session, or of one on the same context."""
         schema = schema_of_frame(frame, "the frame")
-        rows = self._ask(lambda: travelling(frame, schema, has_plain_zeros=has_plain_zeros))
-        return SparkBlocks(self._keep(rows), schema)
+        rows = self._call(lambda: to_transfer_frame(frame, schema, has_plain_zeros=has_plain_zeros))
+        return SparkBlocks(self._cache(rows), schema)
 
     def to_frame(self, blocks: SparkBlocks) -> Any:
-        """Return rows as a Spark frame of their own names and types, in the order of content.
+        """Return rows, sorted by content, as a Spark frame with their own names and types.
 
-        It is computed and kept by Spark until whoever gets it says ``unpersist``.
+        It is computed and cached; the caller may ``unpersist`` it.
         """
 
-        def ask() -> Any:
-            frame = at_home(self._sorted(blocks), blocks.schema).persist()
+        def run() -> Any:
+            frame = from_transfer_frame(self._sort(blocks), blocks.schema).persist()
             frame.count()
             return frame
 
-        return self._ask(ask)
+        return self._call(run)
 
     def schema(self, blocks: SparkBlocks) -> pa.Schema:
         """Return the columns of loaded rows."""
         return blocks.schema
 
     def select(self, blocks: SparkBlocks, names: Sequence[str]) -> SparkBlocks:
-        """Return the same rows with these columns alone; nothing is computed."""
+        """Return the same rows with only these columns; nothing is computed."""
         require_columns(blocks.schema, names)
         columns = [
-            f"{travel_name(blocks.schema, name)} AS c{number}" for number, name in enumerate(names)
+            f"{transfer_name(blocks.schema, name)} AS c{number}"
+            for number, name in enumerate(names)
         ]
         schema = pa.schema([blocks.schema.field(name) for name in names])
-        return SparkBlocks(self._ask(lambda: blocks.frame.selectExpr(*columns)), schema)
+        return SparkBlocks(self._call(lambda: blocks.frame.selectExpr(*columns)), schema)
 
-    def share(self, value: Any) -> Callable[[], Any]:
-        """Return a way to a value, sent to each worker once; with each function on Connect."""
-        return self._link.share(value)
+    def broadcast(self, value: Any) -> Callable[[], Any]:
+        """Return a getter of a value, sent to each worker once; with each function on Connect."""
+        return self._link.broadcast(value)
 
-    def in_order(self, blocks: SparkBlocks) -> Iterator[pa.Table]:
-        """Bring rows here in the order of their content, partition after partition."""
+    def iter_sorted(self, blocks: SparkBlocks) -> Iterator[pa.Table]:
+        """Yield rows sorted by content, fetched partition by partition."""
 
-        def ask() -> Any:
-            packed = self._sorted(blocks).mapInArrow(to_blobs(blocks.schema), BLOB_SCHEMA)
+        def run() -> Any:
+            packed = self._sort(blocks).mapInArrow(make_blob_packer(blocks.schema), BLOB_SCHEMA)
             return packed.toLocalIterator(prefetchPartitions=True)
 
-        rows = self._ask(ask)
+        rows = self._call(run)
 
         def tables() -> Iterator[pa.Table]:
-            while (row := self._ask(lambda: next(rows, None))) is not None:
-                yield from_blob(row.rows)
+            while (row := self._call(lambda: next(rows, None))) is not None:
+                yield unpack_blob(row.rows)
 
         return regroup(tables(), TABLE_ROWS)
 
     def write_folder(self, blocks: SparkBlocks, folder: str, stored: Format) -> None:
-        """Write part files in the order of content: here, or in tasks at an address.
+        """Write rows, sorted by content, as part files: here, or in tasks at a URL.
 
-        A folder of this machine is cut after so many rows, as on every engine; what tasks write
-        is cut where Spark cuts, which depends on the cluster.
+        A folder on this machine has ``TABLE_ROWS`` rows per part file, as on every engine; the
+        part files of tasks are Spark's partitions, which depend on the cluster.
         """
         path = local_path(folder)
         if path is not None and not scheme_of(folder):
             number = 0
-            for number, table in enumerate(self.in_order(blocks), 1):
+            for number, table in enumerate(self.iter_sorted(blocks), 1):
                 write_table(table, path / part_name(number - 1, stored), stored)
             if not number:
                 write_table(blocks.schema.empty_table(), path / part_name(0, stored), stored)
             return
-        self._ask(lambda: self._store.write(self._sorted(blocks), blocks.schema, folder, stored))
+        self._call(lambda: self._store.write(self._sort(blocks), blocks.schema, folder, stored))
 
     def new_folder(self, final: str, *, force: bool) -> AbstractContextManager[ReleaseFolder]:
-        """Return a folder to write to, on this machine or at an address."""
+        """Return a folder to write to, on this machine or at a URL."""
         return self._store.folder(final, force=force)
 
-    def hash_of(self, location: str) -> str:
+    def hash_location(self, location: str) -> str:
         """Return the SHA-256 of a file, or of the names and hashes of a folder's part files."""
         path = local_path(location)
         if path is not None:
-            return hash_of_location(path)
-        return self._ask(lambda: self._store.hash_of(location))
+            return hash_location(path)
+        return self._call(lambda: self._store.hash_location(location))
 
     def collect(self, blocks: SparkBlocks) -> pa.Table:
-        """Bring all rows to this process."""
-        return arriving(self._ask(blocks.frame.toArrow), blocks.schema)
+        """Return all rows as one table in this process."""
+        return from_transfer(self._call(blocks.frame.toArrow), blocks.schema)
 
     def count(self, blocks: SparkBlocks, by: Sequence[str], people: str | None = None) -> pa.Table:
-        """Count rows, and distinct people, per combination of ``by`` (Spark's own aggregates)."""
+        """Count rows, and distinct people, per combination of ``by``, with Spark."""
         sql = self._link.functions
         require_countable(blocks.schema, by, people)
         fields = [blocks.schema.field(name) for name in by]
         fields.append(pa.field(N_ROWS, pa.int64()))
 
-        def ask() -> pa.Table:
+        def run() -> pa.Table:
             counts = [sql.count(sql.lit(1)).alias(N_ROWS)]
             if people:
-                person = sql.col(travel_name(blocks.schema, people))
+                person = sql.col(transfer_name(blocks.schema, people))
                 # SQL counts no null among distinct values; unknown people are one person.
                 unknown = sql.max(sql.when(person.isNull(), 1).otherwise(0))
                 known = sql.count_distinct(person)
                 counts.append((known + sql.coalesce(unknown, sql.lit(0))).alias(N_PEOPLE))
-            keys = [travel_name(blocks.schema, name) for name in by]
+            keys = [transfer_name(blocks.schema, name) for name in by]
             return blocks.frame.groupBy(*keys).agg(*counts).toArrow()
 
         if people:
             fields.append(pa.field(N_PEOPLE, pa.int64()))
-        return arriving(self._ask(ask), pa.schema(fields))
+        return from_transfer(self._call(run), pa.schema(fields))
 
-    def counted(self, blocks: SparkBlocks, by: Sequence[str]) -> SparkBlocks:
-        """Count rows per combination of ``by`` and leave the lines on Spark."""
+    def count_in_place(self, blocks: SparkBlocks, by: Sequence[str]) -> SparkBlocks:
+        """Count rows per combination of ``by``; the result stays on Spark."""
         sql = self._link.functions
         require_countable(blocks.schema, by, None)
         fields = [blocks.schema.field(name) for name in by]
         schema = pa.schema([*fields, pa.field(N_ROWS, pa.int64())])
 
-        def ask() -> Any:
-            keys = [travel_name(blocks.schema, name) for name in by]
+        def run() -> Any:
+            keys = [transfer_name(blocks.schema, name) for name in by]
             lines = blocks.frame.groupBy(*keys).agg(sql.count(sql.lit(1)))
-            return lines.toDF(*travel_schema(schema).names)
+            return lines.toDF(*transfer_schema(schema).names)
 
-        return SparkBlocks(self._keep(self._ask(ask)), schema)
+        return SparkBlocks(self._cache(self._call(run)), schema)
 
     def map_blocks(
         self, blocks: SparkBlocks, function: BlockFunction, schema: pa.Schema
     ) -> SparkBlocks:
-        """Apply a function to every partition, where it lies."""
+        """Apply a function to every partition, in place."""
         returned = plain_schema(schema)
-        shipped = on_blocks(function, blocks.schema, returned)
-        frame = self._ask(lambda: blocks.frame.mapInArrow(shipped, spark_schema(returned)))
-        return SparkBlocks(self._keep(frame), returned)
+        shipped = wrap_block_function(function, blocks.schema, returned)
+        frame = self._call(lambda: blocks.frame.mapInArrow(shipped, spark_schema(returned)))
+        return SparkBlocks(self._cache(frame), returned)
 
     def map_groups(
         self, blocks: SparkBlocks, key: str, function: BlockFunction, schema: pa.Schema
     ) -> SparkBlocks:
-        """Bring the rows of each key together (one shuffle) and apply a function to them."""
+        """Apply a function to all rows of each key (one shuffle)."""
         require_integer_key(blocks.schema, key)
         returned = plain_schema(schema)
-        shipped = on_groups(function, blocks.schema, returned)
-        column = travel_name(blocks.schema, key)
+        shipped = wrap_group_function(function, blocks.schema, returned)
+        column = transfer_name(blocks.schema, key)
 
-        def ask() -> Any:
-            groups = self._grouped(blocks.frame, column)
+        def run() -> Any:
+            groups = self._group(blocks.frame, column)
             return groups.applyInArrow(shipped, spark_schema(returned))
 
-        return SparkBlocks(self._keep(self._ask(ask)), returned)
+        return SparkBlocks(self._cache(self._call(run)), returned)
 
     def describe(self) -> dict[str, object]:
-        """Return the master, the versions, and what the session leaves open to others."""
+        """Return the master, the versions, and what the session does not protect."""
         return {
             "name": self.name,
             "master": self._link.master,
@@ -327,50 +331,50 @@ class SparkEngine:
         }
 
     def close(self) -> None:
-        """Let go of all rows; stop the session where we started it, and remove its files."""
+        """Free all rows; stop the session and remove its files if we started it."""
         if self._is_closed:
             return
         self._is_closed = True
         atexit.unregister(self.close)
         self._cancel()
-        # Stopping our own session ends what is still under way; another's session goes on.
-        self._asking.shutdown(wait=not self._started, cancel_futures=True)
+        # Stopping our own session ends its running jobs; another's session goes on.
+        self._caller.shutdown(wait=not self._started, cancel_futures=True)
         if self._started:
             self._started.stop()
         else:
-            for frame in self._kept:
-                # Whoever owns the session may have stopped it, and the rows are gone.
+            for frame in self._cached:
+                # The owner of the session may have stopped it already.
                 with contextlib.suppress(Exception):
                     frame.unpersist()
-        self._kept.clear()
+        self._cached.clear()
 
-    def _keep(self, frame: Any) -> Any:
-        """Have Spark keep what it computes for this frame, and remember to let go of it."""
-        kept = self._ask(frame.persist)
-        self._kept.append(kept)
+    def _cache(self, frame: Any) -> Any:
+        """Have Spark cache a frame until ``close``."""
+        kept = self._call(frame.persist)
+        self._cached.append(kept)
         return kept
 
-    def _sorted(self, blocks: SparkBlocks) -> Any:
-        """Return the rows in the order of their content, about ``TABLE_ROWS`` a partition."""
+    def _sort(self, blocks: SparkBlocks) -> Any:
+        """Return the rows sorted by content, about ``TABLE_ROWS`` per partition."""
         n_parts = max(1, -(-blocks.frame.count() // TABLE_ROWS))
-        keys = ordering(blocks.schema, self._link.functions)
+        keys = sort_keys(blocks.schema, self._link.functions)
         return blocks.frame.repartitionByRange(n_parts, *keys).sortWithinPartitions(*keys)
 
-    def _is_seen_by_workers(self, location: str) -> bool:
-        """Whether a plain path means the same file to them; an address always does."""
+    def _is_visible_to_workers(self, location: str) -> bool:
+        """Return whether a location is the same file to workers; a URL always is."""
         return self._is_on_this_machine or bool(scheme_of(location))
 
-    def _grouped(self, frame: Any, column: str) -> Any:
-        """Group by a key, key after key on processor after processor where Spark can (from 4.1).
+    def _group(self, frame: Any, column: str) -> Any:
+        """Group by a key, assigning keys to processors in turn if Spark can (from 4.1).
 
-        Without it keys go where their hashes fall, and some processors may get none.
+        Otherwise keys are assigned by hash, and some processors may get none.
         """
         if not hasattr(frame, "repartitionById"):
             return frame.groupBy(column)
         sql = self._link.functions
         n_parts = 4 * self.n_workers
         part = sql.coalesce(sql.pmod(sql.col(column), sql.lit(n_parts)), sql.lit(0))
-        # The last column, "part", is one more than the function's and is dropped on arrival.
+        # "part" comes after the function's own columns and is dropped by ``from_transfer``.
         placed = frame.withColumn("part", part.cast("int")).repartitionById(n_parts, "part")
         return placed.groupBy("part", column)
 
@@ -380,11 +384,11 @@ class SparkEngine:
     def _cancel(self) -> None:
         self._link.cancel(self._job_group)
 
-    def _ask(self, action: Callable[[], Answer]) -> Answer:
-        """Have Spark do something; its errors come back without values of the data."""
+    def _call(self, action: Callable[[], Answer]) -> Answer:
+        """Run an action of Spark; raise its errors without values of the data."""
         if self._is_closed:
-            raise EngineError("the Spark engine was closed")
-        answer = self._asking.submit(action)
+            raise EngineError("the Spark engine is closed")
+        answer = self._caller.submit(action)
         try:
             return answer.result()
         except KeyboardInterrupt:
@@ -393,7 +397,7 @@ class SparkEngine:
         except IncrowdError:
             raise
         except Exception as error:
-            raise told_error(error) from None
+            raise translate_error(error) from None
 
 
 def _start(

@@ -1,8 +1,8 @@
-"""Files that Spark reads: Parquet by itself, text and Arrow by our own readers in its tasks.
+"""Files that Spark reads: Parquet itself, text and Arrow with our own readers in its tasks.
 
-A location is a plain path of this machine, or an address (``file:``, ``hdfs:``, ``s3a:`` …) that
-is handed to Spark as it stands. What Spark does not look at, every part file's columns, is read
-from the files' ends.
+A location is a plain path on this machine, or a URL (``file:``, ``hdfs:``, ``s3a:`` …) that is
+passed to Spark unchanged. Spark does not compare the columns of Parquet part files, so they are
+read from the files' footers.
 """
 
 from __future__ import annotations
@@ -20,23 +20,30 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from incrowd.engines.base import Reading
-from incrowd.engines.columns import departing
-from incrowd.engines.spark.travel import told_without_values
+from incrowd.engines.base import ReadOptions
+from incrowd.engines.spark.workers import hide_values
+from incrowd.engines.transfer import to_transfer
 from incrowd.errors import DataError
-from incrowd.tables.read import RowSource, different_columns_error, open_rows
+from incrowd.tables.read import (
+    damaged_file_error,
+    different_columns_error,
+    nested_folder_error,
+    no_part_file_error,
+    open_rows,
+    require_one_format,
+)
 from incrowd.tables.table import Format, format_by_suffix
 
 LARGEST_CONTENT = 1 << 30
-"""The most bytes of a file that one task takes in as a whole."""
+"""The most bytes of a file that one task reads at once."""
 
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
-_FOOTER_BYTES = 1 << 16  # of a Parquet file that are read at first
+_FOOTER_BYTES = 1 << 16  # of a Parquet file that are read first
 
 
 @dataclass(frozen=True)
 class Part:
-    """A file as Spark names it, and its size."""
+    """A file by Spark's URL of it, and its size."""
 
     address: str
     n_bytes: int
@@ -48,19 +55,19 @@ class Part:
 
     @property
     def where(self) -> str:
-        """What messages call it: the path of a file of this machine, else its name."""
+        """How messages name it: by path if it is on this machine, else by name."""
         path = local_path(self.address)
         return self.name if path is None else str(path)
 
 
 def scheme_of(location: str) -> str:
-    """Return what an address begins with (``hdfs``), nothing for a plain path."""
+    """Return the scheme of a URL (``hdfs``), the empty string for a plain path."""
     found = _ADDRESS.match(location)
     return found[1].lower() if found else ""
 
 
 def local_path(location: str) -> Path | None:
-    """Return the path of a plain path or ``file:`` address, None for any other address."""
+    """Return the path of a plain path or ``file:`` URL, None for any other URL."""
     scheme = scheme_of(location)
     if not scheme:
         return Path(location).absolute()
@@ -69,16 +76,16 @@ def local_path(location: str) -> Path | None:
     return Path("/" + location[len("file:") :].lstrip("/"))
 
 
-def as_address(location: str) -> str:
-    """Return a location as Spark is told of it: a plain path as a file of this machine."""
+def to_address(location: str) -> str:
+    """Return a location as a URL: a plain path becomes a ``file:`` URL."""
     path = local_path(location)
     return location if path is None else f"file://{path}"
 
 
-def listed(session: Any, location: str) -> list[Part]:
-    """Return the file, or the part files of a folder, at an address; without hidden names.
+def list_parts(session: Any, location: str) -> list[Part]:
+    """Return the file, or the part files of a folder, at a URL; hidden files are ignored.
 
-    Raises DataError for a folder in the folder and for files of different kinds.
+    Raises DataError for nested folders and for files of different formats.
     """
     try:
         rows = binary_files(session, [location]).select("path", "length").collect()
@@ -89,39 +96,24 @@ def listed(session: Any, location: str) -> list[Part]:
     parts = sorted((Part(row.path, row.length) for row in rows), key=lambda part: part.address)
     top = PurePosixPath(location)
     if not parts:
-        raise DataError(f"{location}: contains no part files", remedy="Check the path.")
+        raise no_part_file_error(location)
     if len(parts) > 1 or PurePosixPath(parts[0].address).name != top.name:
-        n_levels = len(_levels(location))
-        names = [_levels(part.address)[n_levels:] for part in parts]
-        _refuse_names(location, names)
+        n_levels = len(_path_parts(location))
+        names = [_path_parts(part.address)[n_levels:] for part in parts]
+        inner = next((name for name in names if len(name) > 1), None)
+        if inner:
+            raise nested_folder_error(location, inner[0])
+        require_one_format(location, [Path(name) for (name,) in names])
     return parts
 
 
-def _refuse_names(location: str, names: list[tuple[str, ...]]) -> None:
-    """Raise for a folder in a folder, and for files of more than one kind."""
-    inner = next((name for name in names if len(name) > 1), None)
-    if inner:
-        raise DataError(
-            f"{location}: contains a folder, {inner[0]!r}",
-            remedy="Part files lie beside each other: folders by value (year=2020) are not "
-            "read, since the value is in no file.",
-        )
-    kinds = {format_by_suffix(Path(name)).kind: name for (name,) in reversed(names)}
-    if len(kinds) > 1:
-        first, second = sorted(kinds.values())[:2]
-        raise DataError(
-            f"{location}: its part files have different formats ({first}, {second})",
-            remedy="Read files of one kind: move the others away.",
-        )
-
-
-def _levels(address: str) -> tuple[str, ...]:
-    """Return the names on the way to a file below its scheme and host or bucket."""
+def _path_parts(address: str) -> tuple[str, ...]:
+    """Return the components of a URL's path, below its host or bucket."""
     return PurePosixPath(re.sub(r"^[A-Za-z0-9+.-]+:(//[^/]*)?", "", address)).parts
 
 
 def binary_files(session: Any, locations: Sequence[str]) -> Any:
-    """Return a frame of whole files: path, length and content, the latter read only if used."""
+    """Return a frame of whole files: path, length and content, which is read only if used."""
     return _reader(session).format("binaryFile").load([*locations])
 
 
@@ -131,23 +123,23 @@ def parquet_files(session: Any, parts: Sequence[Part]) -> Any:
 
 
 def _reader(session: Any) -> Any:
-    # Names are taken as they stand: neither a pattern nor a value is looked for in them.
+    # Names are literal: no glob patterns, no partition values.
     return session.read.option("__globPaths__", "false").option("recursiveFileLookup", "true")
 
 
-# ── what Parquet files say of their columns ─────────────────────────────────────────────────
+# ── Parquet footers ─────────────────────────────────────────────────────────────────────────
 
 
 def parquet_schemas(
     parts: Sequence[Part], tail_of: Callable[[Part, int], bytes]
 ) -> list[pa.Schema]:
-    """Return the columns of each Parquet file, from its last bytes."""
+    """Return the columns of each Parquet file, from its footer."""
     with ThreadPoolExecutor(16, "incrowd-footers") as threads:
         return list(threads.map(lambda part: parquet_schema(part, tail_of), parts))
 
 
 def parquet_schema(part: Part, tail_of: Callable[[Part, int], bytes]) -> pa.Schema:
-    """Return the columns of one, or raise naming it."""
+    """Return the columns of one Parquet file; raise, naming it, if it is damaged."""
     from pyarrow import parquet
 
     try:
@@ -157,15 +149,7 @@ def parquet_schema(part: Part, tail_of: Callable[[Part, int], bytes]) -> pa.Sche
             tail = tail_of(part, n_footer)
         return parquet.read_schema(pa.BufferReader(tail))
     except (pa.ArrowException, ValueError, OSError):
-        raise damaged(part.where) from None
-
-
-def damaged(where: str) -> DataError:
-    """Return the error for a Parquet file that cannot be read."""
-    return DataError(
-        f"{where}: not a valid Parquet file (corrupt or truncated)",
-        remedy="Write it again, or fetch it again.",
-    )
+        raise damaged_file_error(part.where, "parquet") from None
 
 
 def tail_of_path(part: Part, n_bytes: int) -> bytes:
@@ -175,11 +159,11 @@ def tail_of_path(part: Part, n_bytes: int) -> bytes:
         return file.read()
 
 
-# ── rows of files in tasks ──────────────────────────────────────────────────────────────────
+# ── Reading files in tasks ──────────────────────────────────────────────────────────────────
 
 
 class MemoryFile:
-    """Bytes with a name that are read like a file; they lie in memory alone."""
+    """Bytes that are read like a named file, but exist only in memory."""
 
     def __init__(self, name: str, content: bytes) -> None:
         self._name = PurePosixPath(name)
@@ -204,80 +188,69 @@ class MemoryFile:
         return cast("io.BufferedReader", open(self.__fspath__(), mode))  # noqa: PTH123
 
     def stat(self) -> os.stat_result:
-        """Return what the system says of it."""
+        """Return its status."""
         return os.stat(self.__fspath__())  # noqa: PTH116
 
     def close(self) -> None:
-        """Forget the bytes."""
+        """Free the bytes."""
         os.close(self._descriptor)
 
 
-TOLD_SCHEMA = "told string"
+INSPECTION_SCHEMA = "inspection string"
 
 
-def tell_columns(
-    reading: Reading,
+def make_inspector(
+    reading: ReadOptions,
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return a function for ``mapInArrow`` that says of each file how it is stored, as JSON."""
+    """Return a function for ``mapInArrow`` that describes files (columns, format) as JSON."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for name, path in _files(batches):
-            with told_without_values():
-                source = opened(path, reading)
-                told = {
+            with hide_values():
+                source = open_rows(path, **reading.text_options)
+                inspection = {
                     "name": name,
                     "schema": base64.b64encode(source.schema.serialize()).decode(),
                     "format": asdict(source.format),
                 }
-            yield pa.RecordBatch.from_pydict({"told": [json.dumps(told)]})
+            yield pa.RecordBatch.from_pydict({"inspection": [json.dumps(inspection)]})
 
     return run
 
 
-def opened(path: Path, reading: Reading) -> RowSource:
-    """Open a file to read it in blocks."""
-    return open_rows(
-        path,
-        delimiter=reading.delimiter,
-        encoding=reading.encoding,
-        header=reading.header,
-        missing_values=reading.missing_values,
-    )
-
-
-def understood(told: str) -> tuple[str, pa.Schema, Format]:
-    """Return a file's name, columns and format from what ``tell_columns`` said."""
-    fields = json.loads(told)
+def parse_inspection(inspection: str) -> tuple[str, pa.Schema, Format]:
+    """Return a file's name, columns and format as ``make_inspector`` described them."""
+    fields = json.loads(inspection)
     schema = pa.ipc.read_schema(pa.BufferReader(base64.b64decode(fields["schema"])))
     return fields["name"], schema, Format(**fields["format"])
 
 
-def like_the_first(reading: Reading, stored: Format) -> Reading:
-    """Return how the other part files are read, once the first is known."""
+def with_format_of_first(reading: ReadOptions, stored: Format) -> ReadOptions:
+    """Return how the other part files are read, given the format of the first."""
     if stored.kind != "csv":
         return reading
     return replace(reading, delimiter=stored.delimiter, header=stored.has_header)
 
 
-def read_parts(
-    reading: Reading, schema: pa.Schema, first: str
+def make_part_reader(
+    reading: ReadOptions, schema: pa.Schema, first: str
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return a function for ``mapInArrow`` that turns files into their rows, as they travel.
+    """Return a function for ``mapInArrow`` that reads files as rows in the transfer form.
 
-    Files come as rows of their address alone, to be opened, or of address and content.
+    Its input has a URL per row, to be opened, or a URL and the content.
     """
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _, path in _files(batches):
-            with told_without_values():
-                source = opened(path, reading)
+            with hide_values():
+                source = open_rows(path, **reading.text_options)
                 if source.schema != schema:
                     raise different_columns_error(str(path), source.schema, first, schema)
-            tables = iter(reading.taken(source.tables))
+            tables = iter(reading.normalize(source.tables))
             while True:
-                with told_without_values():
+                with hide_values():
                     table = next(tables, None)
-                    batches_of_table = [] if table is None else departing(table).to_batches()
+                    batches_of_table = [] if table is None else to_transfer(table).to_batches()
                 if table is None:
                     break
                 yield from batches_of_table
@@ -301,5 +274,5 @@ def _files(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, Path]]:
 
 
 def kind_of(parts: Sequence[Part]) -> str:
-    """Return the kind that the files' names tell."""
+    """Return the kind of files, by their names."""
     return format_by_suffix(Path(parts[0].name)).kind

@@ -1,7 +1,7 @@
-"""Files where they lie on a cluster or in an object store, through the file systems of Hadoop.
+"""Files on a cluster or in an object store, through Hadoop's file systems.
 
-They are those that Spark itself reads and writes with, so an address means the same to both. Only
-a session of the driver has them: through Spark Connect there is no Java to ask.
+Spark itself reads and writes through them, so a URL means the same to both. Only a session in this
+process has them: with Spark Connect there is no Java to call.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from typing import Any, TypeVar
 from incrowd.engines.base import PartFile
 from incrowd.engines.folders import part_name
 from incrowd.engines.spark.files import Part, scheme_of
-from incrowd.engines.spark.travel import told_error
+from incrowd.engines.spark.workers import translate_error
 from incrowd.errors import IncrowdError, InputError
 from incrowd.tables.table import MANIFEST, SUCCESS, Format
 
 Answer = TypeVar("Answer")
 
 WITH_RENAME = ("file", "hdfs", "viewfs", "webhdfs", "swebhdfs", "ofs", "o3fs", "maprfs")
-"""File systems whose folders get another name in one step; others are object stores."""
+"""File systems that rename folders atomically; others are object stores."""
 
-_NOT_WHOLE = b'{"is_whole": false}'
+_INCOMPLETE = b'{"is_whole": false}'
 
 
-def _told(method: Callable[..., Answer]) -> Callable[..., Answer]:
-    """Have errors of Java come without their text, which may say more than a path."""
+def _translate_java_errors(method: Callable[..., Answer]) -> Callable[..., Answer]:
+    """Replace Java's errors by our own, without their text, which may contain values."""
 
     @wraps(method)
     def run(*arguments: Any) -> Answer:
@@ -38,7 +38,7 @@ def _told(method: Callable[..., Answer]) -> Callable[..., Answer]:
         except IncrowdError:
             raise
         except Exception as error:
-            raise told_error(error) from None
+            raise translate_error(error) from None
 
     return run
 
@@ -50,22 +50,22 @@ class Hadoop:
         self._jvm = context._jvm
         self._settings = context._jsc.hadoopConfiguration()
 
-    @_told
+    @_translate_java_errors
     def names(self, folder: str) -> set[str]:
-        """Return the names in a folder, hidden ones too; none where it is no folder."""
+        """Return the names in a folder, including hidden ones; empty if it is not a folder."""
         path = self._path(folder)
         system = path.getFileSystem(self._settings)
         if not system.exists(path) or not system.getFileStatus(path).isDirectory():
             return set()
         return {entry.getPath().getName() for entry in system.listStatus(path)}
 
-    @_told
+    @_translate_java_errors
     def exists(self, address: str) -> bool:
-        """Whether there is a file or folder of this name."""
+        """Return whether there is such a file or folder."""
         path = self._path(address)
         return bool(path.getFileSystem(self._settings).exists(path))
 
-    @_told
+    @_translate_java_errors
     def tail_of(self, part: Part, n_bytes: int) -> bytes:
         """Return the last bytes of a file."""
         path = self._path(part.address)
@@ -76,9 +76,9 @@ class Hadoop:
         finally:
             stream.close()
 
-    @_told
+    @_translate_java_errors
     def sha256(self, address: str) -> str:
-        """Return the SHA-256 of a file, which passes through the driver."""
+        """Return the SHA-256 of a file, whose bytes pass through the driver."""
         path = self._path(address)
         stream = path.getFileSystem(self._settings).open(path)
         try:
@@ -86,9 +86,9 @@ class Hadoop:
         finally:
             stream.close()
 
-    @_told
+    @_translate_java_errors
     def write(self, address: str, content: bytes) -> None:
-        """Write a small file, over one of that name."""
+        """Write a small file, replacing any existing one."""
         path = self._path(address)
         stream = path.getFileSystem(self._settings).create(path, True)
         try:
@@ -96,28 +96,26 @@ class Hadoop:
         finally:
             stream.close()
 
-    @_told
+    @_translate_java_errors
     def rename(self, source: str, target: str) -> None:
-        """Give a file or folder another name, or raise."""
+        """Rename a file or folder, or raise."""
         path, to_be = self._path(source), self._path(target)
         if not path.getFileSystem(self._settings).rename(path, to_be):
-            raise InputError(
-                f"{target}: it could not be given its name", remedy="Choose another name with -o."
-            )
+            raise InputError(f"{target}: renaming failed", remedy="Choose another name with -o.")
 
-    @_told
+    @_translate_java_errors
     def make_folder(self, address: str) -> None:
-        """Make a folder, and those above it."""
+        """Create a folder and its parents."""
         path = self._path(address)
         path.getFileSystem(self._settings).mkdirs(path)
 
-    @_told
+    @_translate_java_errors
     def remove(self, address: str) -> None:
-        """Remove a file or folder with all that is in it; nothing where there is none."""
+        """Remove a file or folder with its contents, if it exists."""
         path = self._path(address)
         path.getFileSystem(self._settings).delete(path, True)
 
-    @_told
+    @_translate_java_errors
     def size(self, address: str) -> int:
         """Return a file's size in bytes."""
         path = self._path(address)
@@ -127,8 +125,8 @@ class Hadoop:
         return self._jvm.org.apache.hadoop.fs.Path(address)
 
 
-def settle_parts(hadoop: Hadoop, written: str, folder: str, stored: Format) -> int:
-    """Move the files that Spark wrote to ``written`` into a folder, under the names of parts."""
+def move_parts(hadoop: Hadoop, written: str, folder: str, stored: Format) -> int:
+    """Move the files that Spark wrote to ``written`` into a folder, named as parts; count them."""
     names = sorted(name for name in hadoop.names(written) if re.match(r"part-\d+", name))
     kept = [name for name in names if hadoop.size(f"{written}/{name}")]
     for number, name in enumerate(kept):
@@ -138,12 +136,12 @@ def settle_parts(hadoop: Hadoop, written: str, folder: str, stored: Format) -> i
 
 
 class HadoopFolder:
-    """A folder at an address that is whole only once it is published.
+    """A folder at a URL that is complete only once it is published.
 
-    Where the file system gives folders another name in one step, it lies beside its name until
-    then. An object store cannot: there it lies under its name, and a manifest that says so marks
-    it as not whole until the true manifest and, last, ``_SUCCESS`` are there. To replace a release
-    in an object store, the new one is written beside it and copied when the old one is gone.
+    If the file system renames folders atomically, the folder lies beside its final name until
+    then. In an object store it has its final name from the start, and its manifest marks it as
+    incomplete until the real manifest and, last, ``_SUCCESS`` are written. To replace a release in
+    an object store, the new one is written beside it and copied once the old one is removed.
     """
 
     def __init__(
@@ -167,30 +165,30 @@ class HadoopFolder:
         self.is_published = False
 
     def begin(self) -> None:
-        """Make the folder, marked as not whole where others may see it."""
+        """Create the folder, marked as incomplete if it has its final name."""
         self._hadoop.make_folder(self.where)
         if self._is_in_place:
-            self._hadoop.write(f"{self.where}/{MANIFEST}", _NOT_WHOLE)
+            self._hadoop.write(f"{self.where}/{MANIFEST}", _INCOMPLETE)
 
     def parts(self) -> list[PartFile]:
-        """List the part files that were written so far, by name."""
+        """Return the part files written so far, by name."""
         return self._hashes(self.where)
 
     def publish(self, manifest: str) -> None:
-        """Put the manifest beside the parts, then the mark; the folder has its name then."""
+        """Write the manifest beside the parts, then the marker, and move the folder into place."""
         if not self._has_rename and not self._is_in_place:
-            self._copy_over_the_old()
+            self._copy_over_old()
         self._hadoop.write(f"{self.where}/{MANIFEST}", manifest.encode())
         self._hadoop.write(f"{self.where}/{SUCCESS}", b"")
         if self._has_rename:
-            self._rename_over_the_old()
+            self._rename_over_old()
         self.is_published = True
 
-    def _rename_over_the_old(self) -> None:
+    def _rename_over_old(self) -> None:
         before = f"{self.where}-replaced"
         is_replacing = self._hadoop.exists(self._final)
         if is_replacing:
-            check_free(self._hadoop, self._final, force=self._force)
+            require_replaceable(self._hadoop, self._final, force=self._force)
             self._hadoop.rename(self._final, before)
         try:
             self._hadoop.rename(self.where, self._final)
@@ -200,9 +198,9 @@ class HadoopFolder:
             raise
         self._hadoop.remove(before)
 
-    def _copy_over_the_old(self) -> None:
+    def _copy_over_old(self) -> None:
         self._hadoop.remove(f"{self._final}/{SUCCESS}")
-        self._hadoop.write(f"{self._final}/{MANIFEST}", _NOT_WHOLE)
+        self._hadoop.write(f"{self._final}/{MANIFEST}", _INCOMPLETE)
         for name in self._hadoop.names(self._final) - {MANIFEST}:
             self._hadoop.remove(f"{self._final}/{name}")
         for name in sorted(self._hadoop.names(self.where)):
@@ -211,7 +209,7 @@ class HadoopFolder:
         self.where = self._final
 
     def abandon(self) -> None:
-        """Leave nothing behind."""
+        """Remove the folder."""
         with suppress(IncrowdError):
             self._hadoop.remove(self.where)
 
@@ -220,8 +218,8 @@ class HadoopFolder:
 def hadoop_folder(
     hadoop: Hadoop, final: str, hashes: Callable[[str], list[PartFile]], *, force: bool
 ) -> Iterator[HadoopFolder]:
-    """Yield a folder at an address to write to; left without ``publish``, nothing of it stays."""
-    check_free(hadoop, final, force=force)
+    """Yield a folder at a URL to write to; without ``publish`` it is removed on exit."""
+    require_replaceable(hadoop, final, force=force)
     folder = HadoopFolder(hadoop, final, hashes, force=force)
     try:
         folder.begin()
@@ -231,8 +229,8 @@ def hadoop_folder(
             folder.abandon()
 
 
-def check_free(hadoop: Hadoop, final: str, *, force: bool) -> None:
-    """Raise where something has the name; by force only a folder of part files is replaced."""
+def require_replaceable(hadoop: Hadoop, final: str, *, force: bool) -> None:
+    """Raise if the URL exists; with ``force``, only a folder of part files may be replaced."""
     if not hadoop.exists(final):
         return
     if not force:
@@ -243,6 +241,6 @@ def check_free(hadoop: Hadoop, final: str, *, force: bool) -> None:
     names = hadoop.names(final)
     if SUCCESS not in names and MANIFEST not in names:
         raise InputError(
-            f"{final}: it is no folder of part files, so it is not overwritten",
+            f"{final}: not a folder of part files, so it is not overwritten",
             remedy="Choose another name with -o, or remove it yourself.",
         )

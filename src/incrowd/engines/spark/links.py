@@ -1,4 +1,4 @@
-"""What differs between a session of the driver itself and one through Spark Connect."""
+"""The two kinds of Spark session: with the driver in this process, and through Spark Connect."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _ON_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True)
 class RemoteSession:
-    """A session of our own on a server, which ends with ``stop``."""
+    """A session that we started on a Spark Connect server; ``stop`` ends it."""
 
     session: Any
     directory: Path
 
     def stop(self) -> None:
-        """Have the server forget the session and all that it kept."""
-        # A server that is gone keeps nothing.
+        """End the session and free what the server keeps for it."""
+        # The server may be gone already.
         with contextlib.suppress(Exception):
             self.session.stop()
         shutil.rmtree(self.directory, ignore_errors=True)
@@ -46,7 +46,7 @@ def start_remote(
     *,
     is_shipped: bool = True,
 ) -> RemoteSession:
-    """Start a session on a server; the workers get this very version unless they have it."""
+    """Start a session on a server; with ``is_shipped``, send this package to its workers."""
     missing = missing_connect()
     if missing:
         raise missing
@@ -71,51 +71,49 @@ def start_remote(
         raise EngineError(
             f"Spark Connect did not start a session on {_without_token(address)!r}: "
             f"{type(error).__name__}",
-            remedy="Check the address and that its server runs; of settings, a server takes those "
-            "of spark.sql alone.",
+            remedy="Check the address and that the server is running; a server accepts only "
+            "settings of spark.sql.",
         ) from None
 
 
 def missing_connect() -> EngineError | None:
-    """Return what this Python lacks for Spark Connect."""
+    """Return the error if this Python lacks packages for Spark Connect, else None."""
     try:
         import pyspark.sql.connect.session  # noqa: F401
-    except ImportError:  # PySpark's own kind of it, too
-        return EngineError("Spark Connect needs further packages", remedy=INSTALL_CONNECT)
+    except ImportError:  # or PySpark's subclass of it
+        return EngineError("Spark Connect needs additional packages", remedy=INSTALL_CONNECT)
     return None
 
 
-def is_open_on_the_way(address: str) -> bool:
-    """Whether rows travel to the server without encryption."""
+def is_unencrypted(address: str) -> bool:
+    """Return whether rows are sent to the server without encryption."""
     parts = urlsplit(address)
     return "use_ssl=true" not in address and parts.hostname not in _ON_THIS_MACHINE
 
 
 def _without_token(address: str) -> str:
-    """Return an address without what is behind its host, where a token may stand."""
+    """Return an address without its parameters, which may contain a token."""
     return address.split(";")[0].rstrip("/")
 
 
-# What differs between a session of the driver itself and one through Spark Connect.
-
 LARGEST_CLOSURE = 64 << 20
-"""The most bytes of a shared value that travel with a function through Spark Connect."""
+"""The largest value (bytes) that may be sent with a function through Spark Connect."""
 
 
 def is_remote(session: Any) -> bool:
-    """Whether a session, or a frame of one, is of Spark Connect."""
+    """Return whether a session, or a frame of one, belongs to Spark Connect."""
     return ".connect." in type(session).__module__
 
 
 MOST_UNPACKED = 2
-"""How many values a worker keeps unpacked: what a search always looks at, and a round's own."""
+"""How many values a worker keeps unpacked: one for the whole search, and one per round."""
 
 _unpacked: dict[str, Any] = {}
-"""The values that a worker unpacked last, by their names."""
+"""The values that this worker unpacked last, by name."""
 
 
 @dataclass(frozen=True, eq=False)
-class Sent:
+class BroadcastValue:
     """A broadcast value, unpacked once by each process of a worker."""
 
     broadcast: Any
@@ -123,7 +121,7 @@ class Sent:
 
     def __call__(self) -> Any:
         """Return the value."""
-        value = _unpacked.pop(self.name, None)  # and in again, as the last that was looked at
+        value = _unpacked.pop(self.name, None)  # reinserted below as the last used
         if value is None:
             while len(_unpacked) >= MOST_UNPACKED:
                 del _unpacked[next(iter(_unpacked))]
@@ -133,7 +131,7 @@ class Sent:
 
 
 class DriverLink:
-    """A session whose driver is this process."""
+    """Access to a session whose driver is this process."""
 
     def __init__(self, session: Any) -> None:
         from pyspark.sql import functions
@@ -148,7 +146,7 @@ class DriverLink:
 
     @property
     def n_workers(self) -> int:
-        """One worker per processor that Spark counts on."""
+        """One worker per processor that Spark uses."""
         return int(self._context.defaultParallelism)
 
     @property
@@ -157,7 +155,7 @@ class DriverLink:
         return str(self._context.master)
 
     def privacy_notes(self) -> list[str]:
-        """Return what is open on the way to Spark: nothing."""
+        """Return no notes: nothing leaves Spark's own processes."""
         return []
 
     def versions(self) -> dict[str, str]:
@@ -166,22 +164,22 @@ class DriverLink:
         return {"spark": str(self._context.version), "java": str(java)}
 
     def name_jobs(self, group: str) -> None:
-        """Have what this thread asks for be known by a name."""
+        """Assign the jobs of this thread to a group."""
         self._context.setJobGroup(group, "incrowd", interruptOnCancel=True)
 
     def cancel(self, group: str) -> None:
-        """End what is under way by that name; a Java process that is gone has nothing."""
+        """Cancel the running jobs of a group; nothing if the Java process is gone."""
         with contextlib.suppress(Exception):
             self._context.cancelJobGroup(group)
 
-    def share(self, value: Any) -> Callable[[], Any]:
+    def broadcast(self, value: Any) -> Callable[[], Any]:
         """Send a value to each worker once."""
-        # As bytes: what Spark encrypts cannot take arrays apart from the rest, as pickle likes to.
-        return Sent(self._context.broadcast(pickle.dumps(value, protocol=5)), uuid4().hex)
+        # As bytes: Spark's encryption does not support pickle's out-of-band arrays.
+        return BroadcastValue(self._context.broadcast(pickle.dumps(value, protocol=5)), uuid4().hex)
 
 
 class ConnectLink:
-    """A session whose driver is a server elsewhere: there is no Java here, and no broadcast."""
+    """Access to a session on a server: no Java in this process, and no broadcast variables."""
 
     hadoop: Hadoop | None = None
 
@@ -194,14 +192,14 @@ class ConnectLink:
 
     @cached_property
     def n_workers(self) -> int:
-        """As many workers as Spark cuts a range into, unless it is told otherwise."""
+        """As many workers as Spark splits a range into by default."""
         cut = self._session.range(1 << 16).selectExpr("spark_partition_id() AS part")
         return int(cut.distinct().count())
 
     def privacy_notes(self) -> list[str]:
-        """Return what is open on the way to the server."""
-        if is_open_on_the_way(self.master):
-            return ["rows travel to the server without encryption (use_ssl is not true)"]
+        """Return what is not protected on the way to the server."""
+        if is_unencrypted(self.master):
+            return ["rows are sent to the server without encryption (use_ssl is not true)"]
         return []
 
     def versions(self) -> dict[str, str]:
@@ -209,22 +207,22 @@ class ConnectLink:
         return {"spark": str(self._session.version)}
 
     def name_jobs(self, group: str) -> None:
-        """Have what this thread asks for be known by a name."""
+        """Assign the jobs of this thread to a group."""
         self._session.addTag(group)
 
     def cancel(self, group: str) -> None:
-        """End what is under way by that name; a server that is gone has nothing."""
+        """Cancel the running jobs of a group; nothing if the server is gone."""
         with contextlib.suppress(Exception):
             self._session.interruptTag(group)
 
-    def share(self, value: Any) -> Callable[[], Any]:
-        """Have a value travel with every function that asks for it."""
+    def broadcast(self, value: Any) -> Callable[[], Any]:
+        """Send a value with every function that uses it."""
         n_bytes = len(pickle.dumps(value, protocol=5))
         if n_bytes > LARGEST_CLOSURE:
             raise EngineError(
-                f"a shared value of {n_bytes >> 20:,} MiB is too large for Spark Connect, which "
+                f"a value of {n_bytes >> 20:,} MiB is too large for Spark Connect, which "
                 f"takes {LARGEST_CLOSURE >> 20} MiB",
-                remedy="Run in a session of the driver itself (--spark-master spark://…, or "
-                "spark-submit), or choose fewer quasi-identifying columns.",
+                remedy="Run the driver in this process (--spark-master spark://…, or "
+                "spark-submit), or choose fewer quasi-identifiers.",
             )
         return lambda: value

@@ -74,7 +74,7 @@ _PRIVACY = (
         "spark.network.crypto.enabled",
         "true",
         "false",
-        "rows travel between Spark's processes without encryption",
+        "rows are sent between Spark's processes without encryption",
     ),
     ("spark.ui.enabled", "false", "true", "Spark's web page shows plans and errors"),
     ("spark.eventLog.enabled", "false", "false", "an event log keeps plans and errors"),
@@ -86,14 +86,14 @@ SQL_SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH_ROWS),
     # Rows as a value of the query plan would be shown with the plan, and are slow.
     "spark.sql.execution.arrow.localRelationThreshold": "0",
-    # Times to the nanosecond are numbers to Spark, as all times are that travel.
+    # Nanosecond timestamps are integers to Spark, as all times in the transfer form.
     "spark.sql.legacy.parquet.nanosAsLong": "true",
 }
 
 
 @dataclass(frozen=True)
 class StartedSession:
-    """A session of our own, with what must be given back when it ends."""
+    """A session that we started, with the resources to release when it ends."""
 
     session: Any
     gateway: Any
@@ -104,25 +104,25 @@ class StartedSession:
         from pyspark import SparkContext
 
         try:
-            # A Java process that has died already has nothing left to stop.
+            # The Java process may have died already.
             with contextlib.suppress(Exception):
                 self.session.stop()
             _stop_gateway(self.gateway)
         finally:
             SparkContext._gateway = None
             SparkContext._jvm = None
-            # Spark put a folder of the session on the path; a removed one must not stay there.
+            # Spark put a folder of the session on sys.path, which is removed below.
             sys.path[:] = [entry for entry in sys.path if not _is_inside(entry, self.directory)]
             shutil.rmtree(self.directory, ignore_errors=True)
 
 
-def unavailable() -> EngineError | None:
-    """Return why no session can be started on this machine, None where one can."""
+def why_unavailable() -> EngineError | None:
+    """Return the error if no session can be started on this machine, else None."""
     return _missing_pyspark() or _missing_java()
 
 
 def active_session() -> Any:
-    """Return the session that already runs in this process, or None."""
+    """Return the active session of this process, or None."""
     missing = _missing_pyspark()
     if missing:
         raise missing
@@ -145,29 +145,29 @@ def start_session(
 ) -> StartedSession:
     """Start a session whose files, messages and processes are closed to others.
 
-    ``memory`` is the Java heap in bytes, by default half of what the machine has; ``directory``
-    is where the session's private directory is made; ``further`` settings win over ours. Workers
-    of other masters than local ones get the package unless it is not ``is_shipped``.
+    ``memory`` is the Java heap in bytes, by default half of the machine's memory; ``directory`` is
+    where the session's private directory is created; ``further`` settings override ours. With
+    ``is_shipped``, this package is sent to the workers of a cluster.
     """
-    missing = unavailable()
+    missing = why_unavailable()
     if missing:
         raise missing
     private = Path(tempfile.mkdtemp(prefix="incrowd-spark-", dir=directory))
     try:
-        with _interrupt_handler_kept(), _environment(_environment_of(master, private)):
+        with _keep_interrupt_handler(), _environment(_environment_of(master, private)):
             return _start(master, memory, private, further or {}, is_shipped)
     except BaseException as error:
-        told = _tail_of_log(private)
+        reason = _tail_of_log(private)
         shutil.rmtree(private, ignore_errors=True)
         if isinstance(error, IncrowdError) or not isinstance(error, Exception):
             raise
-        raise _not_started(master, told or type(error).__name__) from None
+        raise _start_error(master, reason or type(error).__name__) from None
 
 
-def private_copy(session: Any) -> Any:
-    """Return a session on the same context whose settings are ours; the given one stays as is.
+def copy_session(session: Any) -> Any:
+    """Return a session on the same context with our settings; the given one is left unchanged.
 
-    One of Spark Connect is used as it is: frames of one session are not known to another there.
+    A session of Spark Connect is used itself: its frames are unknown to other sessions.
     """
     if ".connect." in type(session).__module__:
         return session
@@ -178,7 +178,7 @@ def private_copy(session: Any) -> Any:
 
 
 def privacy_notes(session: Any) -> list[str]:
-    """Return what this session leaves open to others, a sentence each; none is best."""
+    """Return what this session does not protect, one sentence each."""
     notes = []
     for key, safe, default, meaning in _PRIVACY:
         if str(session.conf.get(key, default)).lower() != safe:
@@ -194,8 +194,8 @@ def _start(
 
     if SparkContext._gateway is not None:
         raise EngineError(
-            "a Java process of an earlier Spark session is still part of this program",
-            remedy="Start a session in it again, or run incrowd in a new process.",
+            "a Java process of an earlier Spark session is still attached to this program",
+            remedy="Start a Spark session yourself, or run incrowd in a new process.",
         )
     settings = _settings(master, memory, private, is_shipped) | dict(further)
     visible = SparkConf(loadDefaults=False).setAll(list(settings.items()))
@@ -205,7 +205,7 @@ def _start(
     try:
         conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
         if master.startswith("local-cluster"):
-            # Set only now: what is launched with shows in the list of processes.
+            # Set only now: launch arguments are visible in the process list.
             conf.set("spark.authenticate.secret", secrets.token_hex(32))
         context = SparkContext(conf=conf, gateway=gateway)
         if is_shipped and not is_local(master):
@@ -213,20 +213,20 @@ def _start(
         return StartedSession(SparkSession(context), gateway, private)
     except BaseException as error:
         java = getattr(error, "java_exception", None)
-        told = java.getMessage() if java is not None else ""
+        reason = java.getMessage() if java is not None else ""
         _stop_gateway(gateway)
         SparkContext._gateway = None
         SparkContext._jvm = None
-        if told:
-            raise _not_started(master, told) from None
+        if reason:
+            raise _start_error(master, reason) from None
         raise
 
 
-def _not_started(master: str, told: str) -> EngineError:
-    """Return the error of a start; no data are loaded yet, so Java's own words can be shown."""
+def _start_error(master: str, reason: str) -> EngineError:
+    """Return the error of a failed start; no data are loaded yet, so Java's message is safe."""
     return EngineError(
-        f"Spark did not start on {master!r}: {told.splitlines()[0][:300]}",
-        remedy="Check the master's address, or use incrowd in a program that has a session.",
+        f"Spark did not start on {master!r}: {reason.splitlines()[0][:300]}",
+        remedy="Check the master's URL, or use incrowd in a program with an active session.",
     )
 
 
@@ -239,12 +239,12 @@ def _settings(master: str, memory: int | None, private: Path, is_shipped: bool) 
         "spark.log.level": "ERROR",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": f"{(memory or _half_of_memory()) >> 20}m",
-        # The whole result comes to this process in any case.
+        # The whole result is fetched in any case.
         "spark.driver.maxResultSize": "0",
         "spark.driver.extraJavaOptions": f'{java_options} "-XX:ErrorFile={private}/crash.log"',
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": str(private / "warehouse"),
-        **{key: safe for key, safe, _, _ in _PRIVACY if not _is_the_clusters(key, master)},
+        **{key: safe for key, safe, _, _ in _PRIVACY if not _is_set_by_cluster(key, master)},
         **SQL_SETTINGS,
     }
     if is_on_this_machine(master):
@@ -257,7 +257,7 @@ def _settings(master: str, memory: int | None, private: Path, is_shipped: bool) 
         settings["spark.sql.shuffle.partitions"] = str(4 * (os.cpu_count() or 1))
     numba_cache = os.environ.get("NUMBA_CACHE_DIR", "")
     if not numba_cache and is_shipped and not is_local(master):
-        # Below an executor's own working directory: a worker may have no home to cache in.
+        # In the executor's working directory: a worker may have no home directory.
         numba_cache = "numba-cache"
     if numba_cache:
         settings["spark.executorEnv.NUMBA_CACHE_DIR"] = numba_cache
@@ -265,26 +265,26 @@ def _settings(master: str, memory: int | None, private: Path, is_shipped: bool) 
 
 
 def is_local(master: str) -> bool:
-    """Whether Spark's processes are started by this one and see its files."""
+    """Return whether Spark's processes are started by this one and see its files."""
     return master.startswith("local")
 
 
 def is_on_this_machine(master: str) -> bool:
-    """Whether the cluster can be reached from this machine only."""
+    """Return whether the cluster is reachable from this machine only."""
     return is_local(master) or re.match(r"spark://(localhost|127\.0\.0\.1):", master) is not None
 
 
-def _is_the_clusters(key: str, master: str) -> bool:
-    """Whether a setting is for the cluster to make: a standalone one has a secret or none."""
+def _is_set_by_cluster(key: str, master: str) -> bool:
+    """Return whether the cluster decides a setting, as a standalone one does on its secret."""
     shared = ("spark.authenticate", "spark.network.crypto.enabled")
     return master.startswith("spark://") and key in shared
 
 
 def _environment_of(master: str, private: Path) -> dict[str, str]:
-    # Where it is set, it wins over spark.local.dir; the workers of a cluster have their own.
+    # SPARK_LOCAL_DIRS overrides spark.local.dir; the workers of a cluster have their own.
     variables = {"SPARK_LOCAL_DIRS": str(private), "PYSPARK_PYTHON": sys.executable}
     if not is_local(master):
-        # On a cluster the path of Python may be another one; whoever set it knows.
+        # On a cluster Python may have another path, which the user has set.
         variables["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
     if is_on_this_machine(master):
         variables["SPARK_LOCAL_IP"] = "127.0.0.1"
@@ -292,7 +292,7 @@ def _environment_of(master: str, private: Path) -> dict[str, str]:
 
 
 def _write_log_settings(private: Path) -> Path:
-    """Log errors only, and none of tasks: those come back as exceptions, without values."""
+    """Configure the log: errors only, none of tasks, which come back as exceptions."""
     quiet = ("executor.Executor", "scheduler.TaskSetManager")
     lines = [
         "rootLogger.level = error",
@@ -320,17 +320,19 @@ def _log_path(private: Path) -> Path:
 
 
 def _tail_of_log(private: Path) -> str:
-    """Return the last line of Java's messages that tells of an error."""
+    """Return the last line of Java's log that reports an error."""
     try:
         lines = (private / "java.log").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return ""
-    telling = [line.strip() for line in lines if re.search(r"Exception|ERROR|[Ee]rror:", line)]
-    return telling[-1] if telling else ""
+    lines_of_errors = [
+        line.strip() for line in lines if re.search(r"Exception|ERROR|[Ee]rror:", line)
+    ]
+    return lines_of_errors[-1] if lines_of_errors else ""
 
 
 def _stop_gateway(gateway: Any) -> None:
-    """End the Java process that we launched; it ends by itself when its input is closed."""
+    """Stop the Java process that we launched; it ends when its input is closed."""
     with contextlib.suppress(Exception):
         gateway.shutdown()
     process = gateway.proc
@@ -344,7 +346,7 @@ def _stop_gateway(gateway: Any) -> None:
 
 @contextlib.contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables while a session starts, and put back what was there."""
+    """Set environment variables while a session starts, and restore them."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
@@ -358,8 +360,8 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _interrupt_handler_kept() -> Iterator[None]:
-    """Keep the program's own answer to Ctrl-C: starting a session would replace it."""
+def _keep_interrupt_handler() -> Iterator[None]:
+    """Restore the program's Ctrl-C handler, which starting a session replaces."""
     handler = signal.getsignal(signal.SIGINT)
     try:
         yield
@@ -395,14 +397,14 @@ def _missing_java() -> EngineError | None:
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if not java:
-        return EngineError("the Spark engine needs Java, and there is none", remedy=INSTALL_JAVA)
+        return EngineError("the Spark engine needs Java, which was not found", remedy=INSTALL_JAVA)
     try:
-        told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+        answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
     except OSError:
-        return EngineError("JAVA_HOME names a folder without bin/java", remedy=INSTALL_JAVA)
-    found = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
+        return EngineError("JAVA_HOME has no bin/java", remedy=INSTALL_JAVA)
+    found = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
     if not found or int(found[1]) < OLDEST_JAVA:
-        has = f"this is Java {found[1]}" if found else "this Java does not tell its version"
+        has = f"this is Java {found[1]}" if found else "the version of this Java is unknown"
         return EngineError(
             f"the Spark engine needs Java {OLDEST_JAVA} or newer, {has}", remedy=INSTALL_JAVA
         )

@@ -1,11 +1,11 @@
-"""Rows that leave Spark in the order of their content: to this process, or as part files.
+"""Sorted rows that leave Spark: to this process, or as part files.
 
-Part files are made by our own writer within the tasks, so they are the files that a release on one
-machine would have: no metadata of Spark, nothing but the rows. Spark has no way to store bytes as
-they are except one: its text files are a string's bytes and a line end. So the bytes go there as
-strings, and the line end is a byte that the file ends in anyway: the ``1`` of Parquet's ``PAR1``
-and of Arrow's ``ARROW1``, or a line end. Spark's own commit protocol sees to it that a task which
-ran twice, or died halfway, leaves one file.
+Part files are made by our own writer within the tasks, so they equal those of a release made on one
+machine: no Spark metadata, nothing but the rows. Spark can store raw bytes in one way only: its
+text files are a string's bytes followed by a line separator. So the bytes are passed as strings,
+and the separator is the byte that the file ends with anyway: the ``1`` of Parquet's ``PAR1`` and of
+Arrow's ``ARROW1``, or a newline. Spark's commit protocol ensures that a task which ran twice, or
+failed halfway, leaves one file.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from incrowd.engines.columns import arriving
-from incrowd.engines.spark.travel import told_without_values
+from incrowd.engines.spark.workers import hide_values
+from incrowd.engines.transfer import from_transfer
 from incrowd.tables.table import Format
 from incrowd.tables.write import write_tables
 
 BLOB_SCHEMA = "rows binary"
 FILE_SCHEMA = "value string"
 
-_PIECE_BYTES = 1 << 26  # of a file that travel to Spark as one string
+_PIECE_BYTES = 1 << 26  # of a file that are passed to Spark as one string
 
 
-def to_blobs(
+def make_blob_packer(
     schema: pa.Schema,
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return a function for ``mapInArrow`` that packs travelling rows for ``from_blob``."""
+    """Return a function for ``mapInArrow`` that packs rows for ``unpack_blob``."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             if batch.num_rows:
-                with told_without_values():
-                    table = arriving(pa.Table.from_batches([batch]), schema)
+                with hide_values():
+                    table = from_transfer(pa.Table.from_batches([batch]), schema)
                     sink = pa.BufferOutputStream()
                     with pa.ipc.new_stream(sink, table.schema) as writer:
                         writer.write_table(table)
@@ -47,32 +47,32 @@ def to_blobs(
     return run
 
 
-def from_blob(blob: bytes | bytearray) -> pa.Table:
-    """Return the rows that ``to_blobs`` packed."""
+def unpack_blob(blob: bytes | bytearray) -> pa.Table:
+    """Return the rows that ``make_blob_packer`` packed."""
     return pa.ipc.open_stream(pa.py_buffer(blob)).read_all()
 
 
 def last_byte(stored: Format) -> str:
-    """Return what every file of this format ends in, as Spark's line end."""
+    """Return the last character of every file of this format, for Spark's line separator."""
     if stored.kind == "csv":
         return stored.newline[-1]
     return "\0" if stored.is_stream else "1"
 
 
-def packing(stored: Format) -> str:
-    """Return Spark's word for how files of text are packed."""
+def compression_name(stored: Format) -> str:
+    """Return Spark's name of the compression of text files."""
     return {"": "none", "gz": "gzip", "zst": "zstd"}[stored.compression]
 
 
-def to_files(
+def make_file_writer(
     schema: pa.Schema, stored: Format
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return a function for ``mapInArrow`` that makes a file of a partition's travelling rows.
+    """Return a function for ``mapInArrow`` that makes a file of a partition's rows.
 
-    A partition without rows makes none. Spark packs the file where it is to be packed.
+    A partition without rows makes none. Spark does the compression.
     """
     end = last_byte(stored).encode()
-    unpacked = replace(stored, compression="")
+    uncompressed = replace(stored, compression="")
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         first = next((batch for batch in batches if batch.num_rows), None)
@@ -80,20 +80,20 @@ def to_files(
             return
 
         def tables() -> Iterator[pa.Table]:
-            yield arriving(pa.Table.from_batches([first]), schema)
+            yield from_transfer(pa.Table.from_batches([first]), schema)
             for batch in batches:
                 if batch.num_rows:
-                    yield arriving(pa.Table.from_batches([batch]), schema)
+                    yield from_transfer(pa.Table.from_batches([batch]), schema)
 
-        with told_without_values():
-            content = file_of(tables(), schema, unpacked)
+        with hide_values():
+            content = make_file(tables(), schema, uncompressed)
         yield from _pieces(content, end)
 
     return run
 
 
-def file_of(tables: Iterator[pa.Table], schema: pa.Schema, stored: Format) -> bytes:
-    """Return the bytes of a file; they lie in memory alone."""
+def make_file(tables: Iterator[pa.Table], schema: pa.Schema, stored: Format) -> bytes:
+    """Return the bytes of a file, which is written in memory."""
     descriptor = os.memfd_create("part")
     try:
         path = Path(f"/proc/self/fd/{descriptor}")
@@ -104,14 +104,14 @@ def file_of(tables: Iterator[pa.Table], schema: pa.Schema, stored: Format) -> by
 
 
 def _pieces(content: bytes, end: bytes) -> Iterator[pa.RecordBatch]:
-    """Yield a file's bytes cut behind bytes that Spark will write, without these."""
+    """Yield a file's bytes, split after separators, which Spark adds again."""
     if not content.endswith(end):
-        raise ValueError("a file ends in another byte than its format says")
+        raise ValueError("the file does not end with the last byte of its format")
     start = 0
     while start < len(content):
         cut = content.find(end, min(start + _PIECE_BYTES, len(content) - 1))
         piece = pa.array([content[start:cut]], pa.binary())
-        # Not all of it is text: Spark hands on a string's bytes without looking at them.
+        # Not all of it is text: Spark passes a string's bytes on without validating them.
         text = pa.Array.from_buffers(pa.string(), 1, piece.buffers())
         yield pa.RecordBatch.from_arrays([text], names=["value"])
         start = cut + 1

@@ -214,20 +214,20 @@ class EngineCounts:
             by_value = self.groups.select([name, N_ROWS]).group_by(name)
             counted = by_value.aggregate([(N_ROWS, "sum")]).select([name, f"{N_ROWS}_sum"])
             return _sum_of_facts(_facts_of_values(counted))
-        lines = self.engine.counted(self.blocks, [name])
+        lines = self.engine.count_in_place(self.blocks, [name])
         of_blocks = self.engine.map_blocks(lines, _facts_of_values, _FACTS)
         return _sum_of_facts(self.engine.collect(of_blocks))
 
     def alone(self, names: Sequence[str]) -> Counted:
         """Count the rows that no other row equals on these columns together."""
-        lines = self.engine.counted(self.blocks, list(names))
+        lines = self.engine.count_in_place(self.blocks, list(names))
         of_blocks = self.engine.collect(self.engine.map_blocks(lines, _count_alone, _ONE))
         return Counted(sum(of_blocks.column("n").to_pylist()))
 
     def guess(self, given: Sequence[str], quasi: str) -> Guess | None:
         """Return how well given columns tell another; None where it shows nothing."""
         engine = self.engine
-        lines = engine.counted(self.blocks, [*given, quasi])
+        lines = engine.count_in_place(self.blocks, [*given, quasi])
         keyed = engine.map_blocks(
             lines, _with_keys(len(given)), engine.schema(lines).append(pa.field("key", pa.int64()))
         )

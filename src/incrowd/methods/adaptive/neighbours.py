@@ -186,7 +186,7 @@ def by_differences(ranked: Ranked, length: NDArray[np.int32], workshop: Workshop
         len(profiles), len(groups.profile), 24 * int(lengths.max()) + 8 * n_attributes + 1024
     )
     search = HammingSlice(
-        workshop.engine.share(Profiles(groups, group_of_profile[profiles], lengths)),
+        workshop.engine.broadcast(Profiles(groups, group_of_profile[profiles], lengths)),
         workshop.heard(slice_of_query),
     )
     queries = pa.table({"query": np.arange(len(profiles), dtype=np.int32), "slice": slice_of_query})
@@ -207,7 +207,7 @@ def standing(
     """Send out what ``by_weight`` needs of the rows in every iteration, once for all of them."""
     no_counts = np.zeros((0, ranked.problem.n_cells), dtype=np.uint8)
     cells = ranked.cells(no_counts, weights)
-    return engine.share(Standing(cells, ranked.tiles, length, bound_shift(ranked, weights)))
+    return engine.broadcast(Standing(cells, ranked.tiles, length, bound_shift(ranked, weights)))
 
 
 def by_weight(
@@ -231,7 +231,9 @@ def by_weight(
     slice_of_query = workshop.slices(
         len(ranks), ranked.n_rows, 2 * len(ranked.tiles.value_start) + 40 * int(length.max()) + 512
     )
-    search = WeightedSlice(shared, workshop.engine.share(counts), workshop.heard(slice_of_query))
+    search = WeightedSlice(
+        shared, workshop.engine.broadcast(counts), workshop.heard(slice_of_query)
+    )
     ordered = starts_of(length[ranks])
     given = np.empty(len(previous.neighbour), dtype=np.int32)
     _collect_lists(ranks, previous, given)

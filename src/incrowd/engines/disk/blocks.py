@@ -1,4 +1,4 @@
-"""Blocks of rows as Parquet files in one private folder, read and written ahead on threads."""
+"""Blocks of rows as Parquet files in one private folder, and a parallel map over them."""
 
 from __future__ import annotations
 
@@ -14,62 +14,59 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from incrowd.engines.columns import arriving, departing, travel_schema
-from incrowd.engines.disk.counts import disk_errors_told
-from incrowd.engines.folders import new_file
+from incrowd.engines.disk.counts import translate_disk_errors
+from incrowd.engines.folders import create_file
+from incrowd.engines.transfer import from_transfer, to_transfer, transfer_schema
 from incrowd.errors import EngineError
 
 Given = TypeVar("Given")
 Result = TypeVar("Result")
 
-MOST_UNDER_WAY = 1024
-"""How many calls may wait for a thread, however small they are."""
+MOST_PENDING = 1024
+"""How many calls may be pending, however small they are."""
 
 
-def ahead(
+def map_ahead(
     call: Callable[[Given], Result],
     work: Iterable[Given],
     threads: int,
     size_of: Callable[[Given], int] = lambda _: 1,
     room: int = 0,
 ) -> Generator[Result, None, None]:
-    """Call a function with each piece of work on threads, and yield what it returns, in order.
+    """Call a function with each piece of work on threads, and yield the results in order.
 
-    As many pieces are under way as there are threads, or more while their sizes together are
-    within ``room``. After an error, Ctrl-C or ``close`` no further one begins; those under way
-    are waited for, since a compiled loop cannot be stopped half-way.
+    As many pieces are pending as there are threads, or more while their total size is within
+    ``room``. After an error, Ctrl-C or ``close`` no further call begins; running ones are waited
+    for, since a compiled loop cannot be interrupted.
     """
     if threads == 1:
         yield from map(call, work)
         return
-    under_way: deque[tuple[Future[Result], int]] = deque()
+    pending: deque[tuple[Future[Result], int]] = deque()
     total = 0
     with ThreadPoolExecutor(threads) as pool:
         try:
             for piece in work:
                 size = size_of(piece)
-                while len(under_way) >= threads and (
-                    total + size > room or len(under_way) >= MOST_UNDER_WAY
+                while len(pending) >= threads and (
+                    total + size > room or len(pending) >= MOST_PENDING
                 ):
-                    future, size_before = under_way.popleft()
+                    future, size_before = pending.popleft()
                     total -= size_before
                     yield future.result()
                     del future
-                under_way.append((pool.submit(call, piece), size))
+                pending.append((pool.submit(call, piece), size))
                 total += size
                 del piece
-            while under_way:
-                yield under_way.popleft()[0].result()
+            while pending:
+                yield pending.popleft()[0].result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-# Blocks of rows as Parquet files in one private folder.
-
-
 @dataclass(frozen=True)
 class DiskBlocks:
-    """Rows in files of one schema; ``columns`` are what its fields are called in the files."""
+    """Rows in files of one schema; ``columns`` are the names of its fields in the files."""
 
     files: tuple[Path, ...]
     schema: pa.Schema
@@ -78,7 +75,7 @@ class DiskBlocks:
     @property
     def types(self) -> list[pa.DataType]:
         """The types that the columns have in the files."""
-        return list(travel_schema(self.schema).types)
+        return list(transfer_schema(self.schema).types)
 
 
 class BlockFiles:
@@ -96,23 +93,23 @@ class BlockFiles:
         self.spilled = self.folder / "spilled"
         self._numbers = count()
         self._is_closed = False
-        with disk_errors_told(where):
+        with translate_disk_errors(where):
             self.folder.mkdir(mode=0o700)
             self.spilled.mkdir(mode=0o700)
 
     def store(self, tables: Iterable[pa.Table], schema: pa.Schema) -> DiskBlocks:
         """Write tables of one schema to files of about a block each, in their order."""
         self.require_open()
-        travel_schema(schema)
-        return blocks_of(ahead(self.write, self.cut(tables), self.threads), schema)
+        transfer_schema(schema)
+        return make_blocks(map_ahead(self.write, self.cut(tables), self.threads), schema)
 
     def write(self, table: pa.Table) -> Path:
         """Write rows to a file."""
         from pyarrow import parquet
 
-        with disk_errors_told(self.where):
-            path = new_file(self.folder / f"{next(self._numbers):08d}.parquet")
-            parquet.write_table(departing(table), path, compression="lz4")
+        with translate_disk_errors(self.where):
+            path = create_file(self.folder / f"{next(self._numbers):08d}.parquet")
+            parquet.write_table(to_transfer(table), path, compression="lz4")
         return path
 
     def rows_of(self, file: Path, blocks: DiskBlocks) -> pa.Table:
@@ -122,7 +119,7 @@ class BlockFiles:
         self.require_open()
         names = list(blocks.columns)
         table = parquet.read_table(file, columns=names, use_threads=False)
-        return arriving(table.select(names), blocks.schema)
+        return from_transfer(table.select(names), blocks.schema)
 
     def n_rows(self, blocks: DiskBlocks) -> int:
         """Count the rows of all files."""
@@ -131,7 +128,7 @@ class BlockFiles:
         return sum(parquet.read_metadata(file).num_rows for file in blocks.files)
 
     def cut(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-        """Cut large tables and join small ones to blocks with rows; nothing is copied."""
+        """Split large tables and combine small ones into blocks; nothing is copied."""
         held: list[pa.Table] = []
         n_rows = n_bytes = 0
         for table in tables:
@@ -154,9 +151,9 @@ class BlockFiles:
             yield pa.concat_tables(held)
 
     def require_open(self) -> None:
-        """Raise where the files were removed."""
+        """Raise if the files were removed."""
         if self._is_closed:
-            raise EngineError("the engine was closed, and its rows are gone")
+            raise EngineError("the engine is closed, and its rows were removed")
 
     def close(self) -> None:
         """Remove all files."""
@@ -165,6 +162,6 @@ class BlockFiles:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def blocks_of(files: Iterable[Path], schema: pa.Schema) -> DiskBlocks:
-    """Return the blocks that files with these columns are."""
+def make_blocks(files: Iterable[Path], schema: pa.Schema) -> DiskBlocks:
+    """Return files with these columns as blocks."""
     return DiskBlocks(tuple(files), schema, tuple(f"c{place}" for place in range(len(schema))))

@@ -1,9 +1,9 @@
-"""Columns as they travel to Spark and DuckDB and back.
+"""The transfer form of columns: how they are sent to Spark and DuckDB and back.
 
-They are called ``c0``, ``c1``, … there and have types that all read alike (times as numbers,
-unsigned numbers as wider ones), and are turned back wherever they arrive: names with dots, names
-that differ in case only and time zones meet no other rules than ours, and no column name stands
-in a plan or a log.
+There they are named ``c0``, ``c1``, … and have types that every system reads alike (times as
+numbers, unsigned integers as wider ones); the receiver restores names and types. So names with
+dots, names that differ only in case, and time zones are never subject to a system's own rules, and
+no column name appears in a query plan or a log.
 """
 
 from __future__ import annotations
@@ -16,43 +16,46 @@ import pyarrow as pa
 from incrowd.errors import EngineError
 
 
-def travel_name(schema: pa.Schema, name: str) -> str:
-    """Return what a column is called where it travels."""
+def transfer_name(schema: pa.Schema, name: str) -> str:
+    """Return the name of a column in the transfer form."""
     return f"c{schema.names.index(name)}"
 
 
-def travel_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the schema in which these columns travel, or raise naming one that cannot go."""
+def transfer_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the schema of the transfer form; raise, naming the column, if a type has none."""
     fields = []
     for number, field in enumerate(schema):
-        travelling = _travel_type(field.type)
-        if travelling is None:
+        transfer_type = _transfer_type(field.type)
+        if transfer_type is None:
             raise EngineError(
-                f"column {field.name!r}: the engine does not take {field.type}",
+                f"column {field.name!r}: the engine does not support {field.type}",
                 remedy="Leave the column out, or turn it into text or numbers.",
             )
-        fields.append(pa.field(f"c{number}", travelling))
+        fields.append(pa.field(f"c{number}", transfer_type))
     return pa.schema(fields)
 
 
-def departing(table: pa.Table) -> pa.Table:
-    """Return a table of plain columns as it travels."""
-    schema = travel_schema(table.schema)
+def to_transfer(table: pa.Table) -> pa.Table:
+    """Return a table of plain columns in the transfer form."""
+    schema = transfer_schema(table.schema)
     columns = [
         _cast(column, field.type) for column, field in zip(table.columns, schema, strict=True)
     ]
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def arriving(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return a travelled table with its names and types back; columns after them are dropped."""
+def from_transfer(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return a table in the transfer form with its names and types restored.
+
+    Columns beyond those of ``schema`` are dropped.
+    """
     columns = [
         _cast(column, field.type) for column, field in zip(table.columns, schema, strict=False)
     ]
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _travel_type(arrow_type: pa.DataType) -> pa.DataType | None:
+def _transfer_type(arrow_type: pa.DataType) -> pa.DataType | None:
     types = pa.types
     as_they_are: Iterable[Callable[[Any], bool]] = (
         types.is_boolean,
