@@ -113,3 +113,21 @@ def test_a_folder_that_is_not_ours_is_never_replaced(tmp_path):
         )
     assert [path.name for path in (tmp_path / "folder").iterdir()] == ["mine"]
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_an_interrupt_right_after_a_file_got_its_name_undoes_it_too(tmp_path, monkeypatch):
+    from incrowd.flow import publication
+
+    real = publication.publish
+
+    def interrupted(*arguments, **more):
+        real(*arguments, **more)
+        raise KeyboardInterrupt
+
+    (tmp_path / "mine").write_text("mine")
+    monkeypatch.setattr(publication, "publish", interrupted)
+    for name, force in (("new", False), ("mine", True)):
+        publishing = Publication(force=force)
+        with pytest.raises(KeyboardInterrupt), publishing:
+            publishing.write(tmp_path / name, "yours")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"mine": "mine"}

@@ -74,10 +74,17 @@ class Publication:
         old = self._beside(final).folder / f"old-{len(self._undo)}"
         if self.force and final.exists():
             _link_or_copy(final, old)
+        new = temporary.stat().st_ino
+
+        def undo() -> None:
+            if old.exists():
+                old.replace(final)
+            elif final.exists() and final.stat().st_ino == new:
+                final.unlink()
+
+        # before the file gets its name: Ctrl-C may come at any moment
+        self._undo.append(undo)
         publish(temporary, final, force=self.force, private=private)
-        self._undo.append(
-            lambda: old.replace(final) if old.exists() else final.unlink(missing_ok=True)
-        )
 
     def place_folder(
         self, make: Callable[[Path], object], final: Path, is_replaceable: Callable[[Path], bool]
