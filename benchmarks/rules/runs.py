@@ -22,7 +22,7 @@ from benchmarks.shared.processes import Case, forked, measure_cases, measure_for
 from incrowd.transactions.samples import generate_rules
 
 if TYPE_CHECKING:
-    from incrowd.methods.shared.item_parts import KmPromise, RulePromise
+    from incrowd.methods.shared.item_parts import KmConditions, RuleConditions
 
 FEW = 2_000
 """Loops are compiled on this many rows, …"""
@@ -65,15 +65,15 @@ def measured(data: RuleData, cases: Sequence[Case]) -> Task:
     return task
 
 
-def promise_of(transactions: Transactions, case: Case) -> RulePromise | KmPromise:
+def conditions_of(transactions: Transactions, case: Case) -> RuleConditions | KmConditions:
     """Return what a case promises, in the numbers of the search."""
-    from incrowd.methods.shared.item_parts import KmPromise, RulePromise
+    from incrowd.methods.shared.item_parts import KmConditions, RuleConditions
 
     weight = np.ones(transactions.sets.n_items)
     if "m" in case:
-        return KmPromise(case["k"], case["m"], transactions.is_sensitive, weight)
+        return KmConditions(case["k"], case["m"], transactions.is_sensitive, weight)
     rules = transactions.rules.take(np.arange(case["n_rules"]))
-    return RulePromise(case["k"], case["confidence"], rules, transactions.is_sensitive, weight)
+    return RuleConditions(case["k"], case["confidence"], rules, transactions.is_sensitive, weight)
 
 
 def search(transactions: Transactions, case: Case, target: Path | None = None) -> Measured:
@@ -83,9 +83,9 @@ def search(transactions: Transactions, case: Case, target: Path | None = None) -
     from incrowd.progress import silent
 
     method = Rbat(**case["settings"])
-    promise = promise_of(transactions, case)
+    conditions = conditions_of(transactions, case)
     started = time.perf_counter()
-    found = method.search(transactions.sets, promise, LocalEngine(threads=1), 0, silent)
+    found = method.search(transactions.sets, conditions, LocalEngine(threads=1), 0, silent)
     seconds = time.perf_counter() - started
     if target is not None:
         np.save(target, found.part_of_item)

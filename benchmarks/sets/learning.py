@@ -141,24 +141,24 @@ def _by_k(
     def measure(learner: Learner) -> list[Measured]:
         from incrowd.engines.local.engine import LocalEngine
         from incrowd.measures.losses.sets import set_losses
-        from incrowd.methods.shared.of_sets.vote import SetPromise, shown
+        from incrowd.methods.shared.set_groups.vote import SetConditions, shown
         from incrowd.methods.table import METHODS
         from incrowd.progress import silent
 
         method: Any = METHODS[name](**settings)
         results = []
         for k in learner.sizes.learning_k:
-            promise = SetPromise(guarantee, k)
+            conditions = SetConditions(guarantee, k)
             similarities: list[float] = []
 
             def anonymize(
                 sets: Sets,
                 seed: int,
-                promise: SetPromise = promise,
+                conditions: SetConditions = conditions,
                 kept: list[float] = similarities,
             ) -> Sets:
-                found = method.search(sets, promise, LocalEngine(threads=1), seed, silent)
-                released = shown(sets, found.group_of_row, promise)
+                found = method.search(sets, conditions, LocalEngine(threads=1), seed, silent)
+                released = shown(sets, found.group_of_row, conditions)
                 kept.append(set_losses(sets, released).jaccard)
                 return released
 

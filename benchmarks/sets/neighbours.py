@@ -24,7 +24,7 @@ from benchmarks.shared.cases import Measured, Task
 from benchmarks.shared.processes import ONE_THREAD, call_apart, least_cpu_time
 from incrowd.compiling import compiled
 from incrowd.methods.cluster.sets.kernels.near import LONGEST_LOOK, Found, Index, find_near
-from incrowd.methods.cluster.sets.kernels.state import Kinds
+from incrowd.methods.cluster.sets.kernels.state import DistinctSets
 from incrowd.sets.sets import Sets
 
 JACCARD, HAMMING = "jaccard", "hamming"
@@ -100,7 +100,7 @@ def different_rows(sets: Sets) -> Sets:
 
 @compiled
 def near_of_all(
-    kinds: Kinds,
+    distinct_sets: DistinctSets,
     index: Index,
     found: Found,
     n_left: NDArray[np.int32],
@@ -109,20 +109,20 @@ def near_of_all(
 ) -> None:
     """Fill ``likeness[row]`` with those of its nearest, in no order; 0 where there are fewer."""
     for row in range(len(likeness)):
-        find_near(kinds, index, found, n_left, row, kinds.need[row], random)
+        find_near(distinct_sets, index, found, n_left, row, distinct_sets.need[row], random)
         for place in range(found.n[0]):
             likeness[row, place] = found.likeness[place]
 
 
 def most_alike(rows: Sets, n_nearest: int) -> Floats:
     """Return how alike each row's most alike other rows are, falling, by cluster's loops."""
-    from incrowd.methods.cluster.sets.start import Part, index_of, kinds_of
+    from incrowd.methods.cluster.sets.start import Part, collapse_part, index_of
 
     needs = np.full(rows.n_rows, 2, dtype=np.int32)
     part = Part(rows.starts, rows.items, rows.n_items, needs).compact()
-    kinds, kind_of_row = kinds_of(part)
-    index = index_of(kinds)
-    if not len(index.bits) and np.diff(kinds.list_starts).max(initial=0) > LONGEST_LOOK:
+    distinct_sets, distinct_of_row = collapse_part(part)
+    index = index_of(distinct_sets)
+    if not len(index.bits) and np.diff(distinct_sets.list_starts).max(initial=0) > LONGEST_LOOK:
         raise RuntimeError("an item has more holders than cluster looks at: its nearest are some")
     found = Found(
         np.empty(n_nearest, dtype=np.int32),
@@ -131,17 +131,24 @@ def most_alike(rows: Sets, n_nearest: int) -> Floats:
         np.zeros(1, dtype=np.int64),
     )
     likeness = np.zeros((rows.n_rows, n_nearest))
-    near_of_all(kinds, index, found, kinds.n_units.copy(), np.array([1], dtype=np.int64), likeness)
-    return -np.sort(-likeness, axis=1)[kind_of_row]
+    near_of_all(
+        distinct_sets,
+        index,
+        found,
+        distinct_sets.n_units.copy(),
+        np.array([1], dtype=np.int64),
+        likeness,
+    )
+    return -np.sort(-likeness, axis=1)[distinct_of_row]
 
 
 def nearest_summed(rows: Sets, n_nearest: int) -> Floats:
     """Return the sum of each row's distances to its nearest others, by facility's loops."""
     from incrowd.methods.facility.location import Work, collapse_sets, nearest_sums
-    from incrowd.methods.shared.of_sets.vote import SetPromise
+    from incrowd.methods.shared.set_groups.vote import SetConditions
     from incrowd.progress import silent
 
-    distinct = collapse_sets(rows, SetPromise("smooth", 2))
+    distinct = collapse_sets(rows, SetConditions("smooth", 2))
     wanted = np.full(distinct.n_distinct, n_nearest + 1, dtype=np.int64)  # itself is one of them
     work = Work(np.random.default_rng(0), 1, silent)
     summed = nearest_sums(distinct, wanted, work)

@@ -78,14 +78,14 @@ def search(
 ) -> Measured:
     """Search for groups in this process; they are written to ``target``."""
     from incrowd.engines.local.engine import LocalEngine
-    from incrowd.methods.shared.of_sets.vote import SetPromise
+    from incrowd.methods.shared.set_groups.vote import SetConditions
     from incrowd.methods.table import METHODS
     from incrowd.progress import silent
 
     method: Any = METHODS[case["method"]](**case["settings"])
     engine = LocalEngine(threads=1)
     started = time.perf_counter()
-    found = method.search(sets, SetPromise(guarantee, case["k"]), engine, seed, silent)
+    found = method.search(sets, SetConditions(guarantee, case["k"]), engine, seed, silent)
     seconds = time.perf_counter() - started
     if target is not None:
         np.save(target, found.group_of_row)
@@ -97,16 +97,16 @@ def look_at(sets: Sets, case: Case, guarantee: str, target: Path) -> Measured:
     from incrowd.guarantees.sets.promises import SetEvidence
     from incrowd.guarantees.table import GUARANTEES
     from incrowd.measures.losses.sets import set_losses
-    from incrowd.methods.shared.of_sets.vote import SetPromise, shown
+    from incrowd.methods.shared.set_groups.vote import SetConditions, shown
     from incrowd.sets.order import canonical_order
 
     k = case["k"]
-    released = shown(sets, np.load(target), SetPromise(guarantee, k))
+    released = shown(sets, np.load(target), SetConditions(guarantee, k))
     order = canonical_order(released, None)
     evidence = SetEvidence(released.take(order), sets, order)
     vote = {} if guarantee == "suppression" else {"vote": "half"}
-    promise: Any = GUARANTEES[guarantee]
-    findings = promise(k, **vote).check(evidence)
+    conditions: Any = GUARANTEES[guarantee]
+    findings = conditions(k, **vote).check(evidence)
     broken = [finding.summary for finding in findings if finding.holds is False]
     if broken or not any(finding.holds for finding in findings):
         raise RuntimeError(f"the audit refused a measured release: {broken}")

@@ -16,7 +16,7 @@ from incrowd.checking.material import appraise
 from incrowd.figures.pages import owner_page, public_page
 from incrowd.job.documents import ReleaseOptions
 from incrowd.methods.shared.item_parts import FoundParts, SplitTree
-from incrowd.methods.shared.of_sets.vote import Found
+from incrowd.methods.shared.set_groups.vote import Found
 
 
 def release_of(data, job):

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from incrowd.methods.shared.item_parts import RulePromise
+from incrowd.methods.shared.item_parts import RuleConditions
 from incrowd.transactions.rules import Rules
 
 
@@ -21,9 +21,9 @@ def rules_of(pairs, n_items):
     )
 
 
-def promise_of(rules, k, confidence, n_items, n_public, weight=None):
+def conditions_of(rules, k, confidence, n_items, n_public, weight=None):
     """Return the promise; items from ``n_public`` on are sensitive."""
-    return RulePromise(
+    return RuleConditions(
         k,
         confidence,
         rules_of(rules, n_items),

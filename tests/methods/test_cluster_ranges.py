@@ -159,7 +159,7 @@ def test_near_rows_of_ranges_are_the_nearest():
 
     from incrowd.methods.shared.recreate.kernels import near as kernel_near
     from incrowd.methods.shared.recreate.search import Plan, begin
-    from incrowd.methods.shared.recreate.start import Lines
+    from incrowd.methods.shared.recreate.start import CountedRows
 
     list_near = kernel_near.list_near
 
@@ -176,7 +176,7 @@ def test_near_rows_of_ranges_are_the_nearest():
     limits = Conditions(3).packed(rows.n_rows)
     plan = Plan.of(rows, "ncp", limits, 0)
     each = np.ones(rows.n_rows, dtype=np.int64)
-    space = begin(Lines.of_rows(rows.nodes, each, limits), plan).space
+    space = begin(CountedRows.of_rows(rows.nodes, each, limits), plan).space
     near = kernel_near.no_lists(space, 10)
     draws = np.asarray([99])
     costs = fixed_point_costs(rows.hierarchies, "ncp")

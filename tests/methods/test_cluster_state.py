@@ -11,7 +11,7 @@ from incrowd.methods.shared.conditions import Conditions
 from incrowd.methods.shared.cuts.search import cut_rows
 from incrowd.methods.shared.options import METRICS
 from incrowd.methods.shared.recreate import search
-from incrowd.methods.shared.recreate.start import Lines
+from incrowd.methods.shared.recreate.start import CountedRows
 from incrowd.progress import silent
 from oracles.generated import as_trees, grid, tables
 from oracles.methods import box as box_of
@@ -22,7 +22,9 @@ def begun(rows, k, metric, seed, start=None, **asked):
     limits = Conditions(k).packed(rows.n_rows)
     plan = search.Plan.of(rows, metric, limits, seed, **asked)
     each = np.ones(rows.n_rows, dtype=np.int64)
-    return plan, search.begin(Lines(np.arange(rows.n_rows), rows.nodes, each, limits, start), plan)
+    return plan, search.begin(
+        CountedRows(np.arange(rows.n_rows), rows.nodes, each, limits, start), plan
+    )
 
 
 def run_slices(rows, k, metric, n_slices, n_iterations, heat, seed=3, start=None, **asked):
@@ -90,8 +92,8 @@ def recount(rows, k, metric, space, state, plan, trees):
         size = sum(count for _, count in pairs)
         assert size >= k
         assert state.groups[names.SIZE, group] == size
-        lines = [nodes_of[distinct] for distinct, _ in pairs]
-        expected = box_of(oracle, lines, list(range(len(lines))))
+        counted = [nodes_of[distinct] for distinct, _ in pairs]
+        expected = box_of(oracle, counted, list(range(len(counted))))
         shown = [0] * rows.n_columns
         price = 0
         for place, column in enumerate(plan.columns):
@@ -111,7 +113,7 @@ def recount(rows, k, metric, space, state, plan, trees):
             walked.append(tuple(state.fragments[:2, fragment].tolist()))
             fragment = state.fragments[names.NEXT_IN_GROUP, fragment]
         assert sorted(walked) == sorted(pairs)
-        # the index knows the box in exactly the lines that it covers
+        # the index knows the box in exactly the counted rows that it covers
         entered = np.flatnonzero(state.entries[:, group >> 6] & (np.int64(1) << (group & 63)))
         covered = set()
         for place in range(rows.n_columns):

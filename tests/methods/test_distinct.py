@@ -23,8 +23,8 @@ from incrowd.methods.shared.conditions import Conditions
 from incrowd.methods.shared.cuts.search import cut_rows
 from incrowd.methods.shared.fragments import Collapsed, Fragments
 from incrowd.methods.shared.recreate import search as cluster_search
-from incrowd.methods.shared.recreate.blocks import block_of_line, search_table
-from incrowd.methods.shared.recreate.start import Lines
+from incrowd.methods.shared.recreate.blocks import block_of_counted, search_table
+from incrowd.methods.shared.recreate.start import CountedRows
 from incrowd.methods.shared.reorganize import cut, part_runs
 from incrowd.progress import silent
 from oracles.generated import as_tuples, grid, tables
@@ -175,11 +175,11 @@ def test_searches_count_numbers_as_they_count_rows(table, k, seed, small_blocks)
     plan = replace(cluster_search.Plan.of(rows, "ncp", limits, seed), effort=20.0)
     ones = np.ones(each.n_rows, dtype=np.int64)
     for starts in ((None, None), (np.repeat(cut, n_of_row, axis=1), cut)):
-        one_by_one = cluster_search.search_lines(
-            Lines(np.arange(each.n_rows), each.nodes, ones, limits_of_each, starts[0]), plan
+        one_by_one = cluster_search.search_counted_rows(
+            CountedRows(np.arange(each.n_rows), each.nodes, ones, limits_of_each, starts[0]), plan
         )
-        found = cluster_search.search_lines(
-            Lines(np.arange(rows.n_rows), rows.nodes, n_of_row, limits, starts[1]), plan
+        found = cluster_search.search_counted_rows(
+            CountedRows(np.arange(rows.n_rows), rows.nodes, n_of_row, limits, starts[1]), plan
         )
         assert np.array_equal(one_by_one.row, first[found.row])
         assert np.array_equal(one_by_one.nodes, found.nodes)
@@ -194,13 +194,13 @@ def test_lines_in_blocks_count_as_rows_do(table, k, seed, small_blocks):  # noqa
     each = expanded(rows, n_of_row)
     limits = Conditions(k).packed(rows.n_rows)
     plan = replace(cluster_search.Plan.of(rows, "ncp", limits, seed), effort=20.0)
-    lines = Lines.of_rows(rows.nodes, n_of_row, limits)
-    one_by_one = Lines(
-        np.repeat(lines.row, n_of_row), each.nodes, np.ones(each.n_rows, dtype=np.int64), limits
+    counted = CountedRows.of_rows(rows.nodes, n_of_row, limits)
+    one_by_one = CountedRows(
+        np.repeat(counted.row, n_of_row), each.nodes, np.ones(each.n_rows, dtype=np.int64), limits
     )
-    blocks = block_of_line(lines, plan)
-    assert np.array_equal(np.repeat(blocks, n_of_row), block_of_line(one_by_one, plan))
-    found = search_table(lines, plan, LocalEngine(1), silent)
+    blocks = block_of_counted(counted, plan)
+    assert np.array_equal(np.repeat(blocks, n_of_row), block_of_counted(one_by_one, plan))
+    found = search_table(counted, plan, LocalEngine(1), silent)
     expected = search_table(one_by_one, plan, LocalEngine(1), silent)
     for name in ("row", "nodes", "count"):
         assert np.array_equal(getattr(found, name), getattr(expected, name))

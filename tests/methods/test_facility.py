@@ -28,7 +28,7 @@ from incrowd.methods.facility.location import (
 )
 from incrowd.methods.facility.method import Facility
 from incrowd.methods.facility.search import merge_small, search
-from incrowd.methods.shared.of_sets.vote import SetPromise
+from incrowd.methods.shared.set_groups.vote import SetConditions
 from incrowd.progress import silent
 from incrowd.sets.sets import Sets
 from methods.small_releases import shown_by
@@ -61,12 +61,12 @@ def test_every_group_has_what_its_rows_ask_for(rows, variant, k, cut, data):
         st.none() | st.lists(st.integers(1, len(rows)), min_size=len(rows), max_size=len(rows))
     )
     k_of_row = None if wishes is None else np.asarray(wishes, dtype=np.int32)
-    promise = SetPromise("smooth", k, k_of_row=k_of_row)
+    conditions = SetConditions("smooth", k, k_of_row=k_of_row)
     alpha = data.draw(st.sampled_from([0.125, 0.5, 0.9]))
     sets = to_sets(rows, N_ITEMS)
-    found = search(sets, promise, variant=variant, alpha=alpha, orders=2, cut=cut, seed=3)
-    assert_groups(found.group_of_row, promise.needs(len(rows)).tolist())
-    again = search(sets, promise, variant=variant, alpha=alpha, orders=2, cut=cut, seed=3)
+    found = search(sets, conditions, variant=variant, alpha=alpha, orders=2, cut=cut, seed=3)
+    assert_groups(found.group_of_row, conditions.needs(len(rows)).tolist())
+    again = search(sets, conditions, variant=variant, alpha=alpha, orders=2, cut=cut, seed=3)
     assert again.group_of_row.tolist() == found.group_of_row.tolist()
     if not cut:
         group_of_set = {}
@@ -87,18 +87,18 @@ def test_every_group_has_what_its_rows_ask_for(rows, variant, k, cut, data):
     ids=["empty", "equal", "n = k", "n < 2k", "half empty"],
 )
 def test_narrow_cases(variant, rows):
-    promise = SetPromise("smooth", 3)
-    found = search(to_sets(rows, N_ITEMS), promise, variant=variant)
+    conditions = SetConditions("smooth", 3)
+    found = search(to_sets(rows, N_ITEMS), conditions, variant=variant)
     assert_groups(found.group_of_row, [3] * len(rows))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_too_few_rows_are_infeasible(variant):
     with pytest.raises(InfeasibleError):
-        search(to_sets([{0}, {1}]), SetPromise("smooth", 3), variant=variant)
+        search(to_sets([{0}, {1}]), SetConditions("smooth", 3), variant=variant)
     own = np.asarray([1, 4, 1], dtype=np.int32)
     with pytest.raises(InfeasibleError):
-        search(to_sets([{0}, {1}, {2}]), SetPromise("smooth", 2, k_of_row=own), variant=variant)
+        search(to_sets([{0}, {1}, {2}]), SetConditions("smooth", 2, k_of_row=own), variant=variant)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -112,13 +112,13 @@ def test_too_few_rows_are_infeasible(variant):
     ],
 )
 def test_stars_meet_demands_of_newcomers(rows, wishes, seed):
-    promise = SetPromise("smooth", 2, k_of_row=np.asarray(wishes, dtype=np.int32))
-    found = search(to_sets(rows, 10), promise, variant="alg1", cut=False, seed=seed)
+    conditions = SetConditions("smooth", 2, k_of_row=np.asarray(wishes, dtype=np.int32))
+    found = search(to_sets(rows, 10), conditions, variant="alg1", cut=False, seed=seed)
     assert found.group_of_row.tolist() == [0] * 5
 
 
 def merged(rows, number_of_distinct, facility, k=4):
-    distinct = collapse_sets(to_sets(rows, N_ITEMS), SetPromise("smooth", k))
+    distinct = collapse_sets(to_sets(rows, N_ITEMS), SetConditions("smooth", k))
     group_of_distinct = merge_small(
         distinct,
         np.asarray(number_of_distinct, dtype=np.int32),
@@ -150,7 +150,7 @@ def test_small_clusters_are_merged_to_under_2k():
 @given(lists, st.integers(1, 30))
 def test_opening_costs_are_exact(rows, n_nearest):
     """Histograms of touched and untouched rows give what sorting all distances gives."""
-    distinct = collapse_sets(to_sets(rows, N_ITEMS), SetPromise("smooth", 2))
+    distinct = collapse_sets(to_sets(rows, N_ITEMS), SetConditions("smooth", 2))
     wanted = np.full(distinct.n_distinct, n_nearest, dtype=np.int64)
     summed = nearest_sums(distinct, wanted, working())
     for row, items in enumerate(rows):
@@ -160,7 +160,7 @@ def test_opening_costs_are_exact(rows, n_nearest):
 
 @given(lists, st.integers(0, 5))
 def test_location_costs_what_it_says_and_everybody_is_at_the_nearest(rows, seed):
-    distinct = collapse_sets(to_sets(rows, N_ITEMS), SetPromise("smooth", 2))
+    distinct = collapse_sets(to_sets(rows, N_ITEMS), SetConditions("smooth", 2))
     different = [
         next(r for r, a in zip(rows, distinct.distinct_of_row, strict=True) if a == number)
         for number in range(distinct.n_distinct)
@@ -178,14 +178,16 @@ def test_location_costs_what_it_says_and_everybody_is_at_the_nearest(rows, seed)
 
 
 def test_free_facilities_open_wherever_a_row_is_not_at_one():
-    distinct = collapse_sets(to_sets([{0}, {1}, {0}, {2}, set()]), SetPromise("smooth", 2))
+    distinct = collapse_sets(to_sets([{0}, {1}, {0}, {2}, set()]), SetConditions("smooth", 2))
     location = best_of_orders(distinct, np.zeros(distinct.n_distinct), 1, working())
     assert location.facility.tolist() == [0, 1, 2, 3]
     assert location.cost == 0.0
 
 
 def test_nearest_is_among_those_without_a_common_item_too():
-    distinct = collapse_sets(to_sets([{0}, {1, 2, 3, 4}, {0, 1, 2, 3, 4}]), SetPromise("smooth", 2))
+    distinct = collapse_sets(
+        to_sets([{0}, {1, 2, 3, 4}, {0, 1, 2, 3, 4}]), SetConditions("smooth", 2)
+    )
     nearest, distance = nearest_facilities(
         distinct, facilities_at(distinct, np.asarray([0, 1], dtype=np.int32)), working()
     )
@@ -206,7 +208,7 @@ GUARANTEES = {"smooth": Smooth, "majority": Majority, "suppression": Suppression
 
 
 def jaccard(sets, kind, k, **options):
-    found = search(sets, SetPromise(kind, k), **options)
+    found = search(sets, SetConditions(kind, k), **options)
     released = shown_by(sets, found.group_of_row, kind, k)
     evidence = SetEvidence(released, sets, np.arange(sets.n_rows), keeps_order=True)
     assert all(finding.holds is not False for finding in GUARANTEES[kind](k).check(evidence))
@@ -222,8 +224,8 @@ def test_block_model_is_kept_as_well_as_in_the_paper(variant):
 
 def test_cutting_keeps_more_and_makes_groups_under_2k():
     sets = stochastic(1, n=256, s=32)
-    whole = search(sets, SetPromise("smooth", 4), cut=False).group_of_row
-    cut = search(sets, SetPromise("smooth", 4), cut=True).group_of_row
+    whole = search(sets, SetConditions("smooth", 4), cut=False).group_of_row
+    cut = search(sets, SetConditions("smooth", 4), cut=True).group_of_row
     assert np.bincount(whole).max() >= 8 > np.bincount(cut).max()
     for group in np.unique(cut):
         assert len(set(whole[cut == group].tolist())) == 1
@@ -234,7 +236,7 @@ def test_cutting_keeps_more_and_makes_groups_under_2k():
 def test_large_groups_are_cut_in_spans(monkeypatch):
     monkeypatch.setattr(cutting, "MOST_MEMBERS", 40)
     sets = stochastic(1, n=256, s=64)
-    group_of_row = search(sets, SetPromise("smooth", 4)).group_of_row
+    group_of_row = search(sets, SetConditions("smooth", 4)).group_of_row
     assert_groups(group_of_row, [4] * 256)
     assert np.bincount(group_of_row).max() < 8
 
@@ -244,9 +246,9 @@ def test_threads_change_nothing_and_the_seed_does():
         n_workers = 2
 
     sets = stochastic(2, n=2048, s=32)
-    one = search(sets, SetPromise("smooth", 8), orders=2, seed=1)
-    two = search(sets, SetPromise("smooth", 8), orders=2, seed=1, engine=Engine())
-    other = search(sets, SetPromise("smooth", 8), orders=2, seed=2)
+    one = search(sets, SetConditions("smooth", 8), orders=2, seed=1)
+    two = search(sets, SetConditions("smooth", 8), orders=2, seed=1, engine=Engine())
+    other = search(sets, SetConditions("smooth", 8), orders=2, seed=2)
     assert (one.group_of_row == two.group_of_row).all()
     assert one.figures == two.figures
     assert (one.group_of_row != other.group_of_row).any()
@@ -254,7 +256,7 @@ def test_threads_change_nothing_and_the_seed_does():
 
 def test_more_orders_never_cost_more():
     sets = stochastic(3, n=256, s=32)
-    distinct = collapse_sets(sets, SetPromise("smooth", 4))
+    distinct = collapse_sets(sets, SetConditions("smooth", 4))
     cost = 2.0 * nearest_sums(distinct, np.full(distinct.n_distinct, 8), working())
     costs = [best_of_orders(distinct, cost, n, working(7)).cost for n in (1, 3, 10)]
     assert costs == sorted(costs, reverse=True)
@@ -282,9 +284,9 @@ def test_adult_is_kept_as_well_as_in_the_paper():
 def test_method_passes_its_settings_on():
     sets = stochastic(4, n=128, s=16)
     method = Facility(variant="alg2", alpha=0.25, orders=2, cut=False)
-    found = method.search(sets, SetPromise("smooth", 4), None, 5, silent)
+    found = method.search(sets, SetConditions("smooth", 4), None, 5, silent)
     direct = search(
-        sets, SetPromise("smooth", 4), variant="alg2", alpha=0.25, orders=2, cut=False, seed=5
+        sets, SetConditions("smooth", 4), variant="alg2", alpha=0.25, orders=2, cut=False, seed=5
     )
     assert found.figures == direct.figures
     assert (found.group_of_row == direct.group_of_row).all()
@@ -328,7 +330,7 @@ def test_suppression_keeps_next_to_nothing_of_dense_blocks():
     most = (2 * math.log(1024) + 10) / math.log(1 / q)
     assert sets.sizes.mean() > 1.9 * most  # the bound says something here
     for variant in VARIANTS:
-        found = search(sets, SetPromise("suppression", k), variant=variant, orders=2)
+        found = search(sets, SetConditions("suppression", k), variant=variant, orders=2)
         released = shown_by(sets, found.group_of_row, "suppression", k)
         assert released.sizes.max() <= most
         assert jaccard(sets, "smooth", k, variant=variant, orders=2) > 0.7

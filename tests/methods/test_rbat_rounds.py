@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.methods.rule_instances import instances, promise_of, random_rows
+from tests.methods.rule_instances import conditions_of, instances, random_rows
 
 import incrowd as ic
 from guarantees.small_sets import to_sets
@@ -15,7 +15,7 @@ from incrowd.methods.rbat.rounds import search as level
 from incrowd.methods.rbat.rounds import search as rounds
 from incrowd.methods.rbat.rounds import sides
 from incrowd.methods.rbat.rounds import sides as side_rounds
-from incrowd.methods.shared.item_parts import KmPromise
+from incrowd.methods.shared.item_parts import KmConditions
 from incrowd.methods.shared.parts import packed, packed_in_chunks, unpacked
 from incrowd.progress import silent
 
@@ -23,10 +23,10 @@ SMALL_BLOCKS = LocalEngine(threads=2, block_rows=7)
 BLOCKS = LocalEngine(threads=2, block_rows=150)
 
 
-def found_by(method, sets, promise, engine):
+def found_by(method, sets, conditions, engine):
     """Return all that a search found, or why it found nothing."""
     try:
-        found = method.search(sets, promise, engine, 0, silent)
+        found = method.search(sets, conditions, engine, 0, silent)
     except InfeasibleError as error:
         return str(error)
     tree = found.tree
@@ -40,10 +40,10 @@ def found_by(method, sets, promise, engine):
     )
 
 
-def require_the_same(sets, promise, engine, **stated):
+def require_the_same(sets, conditions, engine, **stated):
     """Compare rounds on an engine with the search of one process; return what both found."""
-    alone = found_by(Rbat(**stated, improve=0, rounds="driver"), sets, promise, None)
-    spread = found_by(Rbat(**stated, rounds="engine"), sets, promise, engine)
+    alone = found_by(Rbat(**stated, improve=0, rounds="driver"), sets, conditions, None)
+    spread = found_by(Rbat(**stated, rounds="engine"), sets, conditions, engine)
     assert spread == alone
     return alone
 
@@ -66,10 +66,10 @@ def test_rounds_find_what_one_process_finds(weighted, data):
     rows, rules, k, confidence, n_items, n_public, weight, alpha, gamma = data.draw(
         instances(weighted, most_public=7)
     )
-    promise = promise_of(rules, k, confidence, n_items, n_public, weight)
+    conditions = conditions_of(rules, k, confidence, n_items, n_public, weight)
     order = data.draw(st.sampled_from(["paper", "together"]))
     sets = to_sets(rows, n_items)
-    require_the_same(sets, promise, SMALL_BLOCKS, alpha=alpha, gamma=gamma, order=order)
+    require_the_same(sets, conditions, SMALL_BLOCKS, alpha=alpha, gamma=gamma, order=order)
 
 
 def larger(n_rules, sizes, n_items=60, n_rows=500, k=4, confidence=0.8, weighted=False):
@@ -86,22 +86,22 @@ def larger(n_rules, sizes, n_items=60, n_rows=500, k=4, confidence=0.8, weighted
             chosen = frozenset(random.choice(public, size, replace=False).tolist())
             rules.append((chosen, frozenset([int(random.integers(n_public, n_items))])))
     weight = random.integers(1, 4, n_items) / 10 if weighted else None
-    return to_sets(rows, n_items), promise_of(rules, k, confidence, n_items, n_public, weight)
+    return to_sets(rows, n_items), conditions_of(rules, k, confidence, n_items, n_public, weight)
 
 
 @pytest.mark.parametrize("alpha", [1, 2, 4, 20, "full"])
 @pytest.mark.usefixtures("pace")
 def test_larger_baskets(alpha):
-    sets, promise = larger(60, (1, 4))
-    parts, *_ = require_the_same(sets, promise, BLOCKS, alpha=alpha, gamma=3)
+    sets, conditions = larger(60, (1, 4))
+    parts, *_ = require_the_same(sets, conditions, BLOCKS, alpha=alpha, gamma=3)
     assert 8 < max(parts) < 54
-    sets, promise = larger(60, (1, 4), weighted=True)
-    require_the_same(sets, promise, BLOCKS, alpha=alpha, gamma=1, order="paper")
+    sets, conditions = larger(60, (1, 4), weighted=True)
+    require_the_same(sets, conditions, BLOCKS, alpha=alpha, gamma=1, order="paper")
 
 
 def test_rules_that_touch_many_splits_are_counted_again(monkeypatch):
     """Not every case of a long rule is counted: what is missing is, in further rounds."""
-    sets, promise = larger(10, (7, 9), n_rows=6000, k=6, confidence=1.0)
+    sets, conditions = larger(10, (7, 9), n_rows=6000, k=6, confidence=1.0)
     widest, again = [], []
     taken, following = level.Level.take, level.Level._next
 
@@ -116,7 +116,7 @@ def test_rules_that_touch_many_splits_are_counted_again(monkeypatch):
 
     monkeypatch.setattr(level.Level, "take", take)
     monkeypatch.setattr(level.Level, "_next", next_rules)
-    parts, *_ = require_the_same(sets, promise, BLOCKS)
+    parts, *_ = require_the_same(sets, conditions, BLOCKS)
     assert max(parts) > 3
     assert max(widest) > level.MOST_CASES
     assert any(again)
@@ -124,25 +124,25 @@ def test_rules_that_touch_many_splits_are_counted_again(monkeypatch):
 
 def test_rounds_are_few():
     """A round per bucket and one per level of checks at most, both shared; recorded as such."""
-    sets, promise = larger(60, (1, 4))
-    found = Rbat(alpha=4, rounds="engine").search(sets, promise, BLOCKS, 0, silent)
+    sets, conditions = larger(60, (1, 4))
+    found = Rbat(alpha=4, rounds="engine").search(sets, conditions, BLOCKS, 0, silent)
     depth = {0: 0}
     for node, (left, right) in enumerate(zip(found.tree.left, found.tree.right, strict=True)):
         if left >= 0:
             depth[left] = depth[right] = depth[node] + 1
     assert found.figures["n_rounds"] <= 1 + 4 * (1 + max(depth.values()))
     assert found.figures["splits_tried"] > 2 * found.figures["n_rounds"]
-    full = Rbat(alpha="full", rounds="engine").search(sets, promise, BLOCKS, 0, silent)
+    full = Rbat(alpha="full", rounds="engine").search(sets, conditions, BLOCKS, 0, silent)
     assert full.figures["n_rounds"] < 55
     assert (full.figures["improve"], full.figures["rounds"]) == ("none", "engine")
 
 
 def test_an_end_that_is_wished_for_leaves_valid_parts(monkeypatch):
-    sets, promise = larger(60, (1, 4))
+    sets, conditions = larger(60, (1, 4))
     answers = iter([False] * 14 + [True] * 99)
     monkeypatch.setattr(rounds, "is_stop_requested", lambda: next(answers))
-    found = Rbat(rounds="engine").search(sets, promise, BLOCKS, 0, silent)
-    whole = Rbat(rounds="driver", improve=0).search(sets, promise, None, 0, silent)
+    found = Rbat(rounds="engine").search(sets, conditions, BLOCKS, 0, silent)
+    whole = Rbat(rounds="driver", improve=0).search(sets, conditions, None, 0, silent)
     assert 1 < found.part_of_item.max() < whole.part_of_item.max()
     n_nodes = len(found.tree.left)
     assert found.tree.left.tolist()[: n_nodes // 2] == whole.tree.left.tolist()[: n_nodes // 2]
@@ -161,28 +161,28 @@ class Forgetful(LocalEngine):
 
 
 def test_rows_that_an_engine_lost_are_an_error():
-    sets, promise = larger(60, (1, 4))
+    sets, conditions = larger(60, (1, 4))
     with pytest.raises(EngineError, match="lost or doubled"):
-        Rbat(rounds="engine").search(sets, promise, Forgetful(block_rows=100), 0, silent)
+        Rbat(rounds="engine").search(sets, conditions, Forgetful(block_rows=100), 0, silent)
 
 
 def test_auto_counts_on_spark_only_what_does_not_fit(monkeypatch):
-    sets, promise = larger(20, (1, 3))
+    sets, conditions = larger(20, (1, 3))
     small = LocalEngine(memory=1)
-    assert "n_rounds" not in Rbat().search(sets, promise, small, 0, silent).figures
+    assert "n_rounds" not in Rbat().search(sets, conditions, small, 0, silent).figures
     monkeypatch.setattr(LocalEngine, "name", "spark")
-    assert "n_rounds" not in Rbat().search(sets, promise, LocalEngine(), 0, silent).figures
-    found = Rbat().search(sets, promise, small, 0, silent)
+    assert "n_rounds" not in Rbat().search(sets, conditions, LocalEngine(), 0, silent).figures
+    found = Rbat().search(sets, conditions, small, 0, silent)
     assert found.figures["n_rounds"] > 1
-    again = Rbat(**found.settings).search(sets, promise, LocalEngine(), 0, silent)
+    again = Rbat(**found.settings).search(sets, conditions, LocalEngine(), 0, silent)
     assert again.part_of_item.tolist() == found.part_of_item.tolist()
-    km = KmPromise(3, 2, promise.is_sensitive, promise.weight)
+    km = KmConditions(3, 2, conditions.is_sensitive, conditions.weight)
     assert "n_rounds" not in Rbat().search(sets, km, small, 0, silent).figures
 
 
 def test_km_is_not_counted_in_rounds():
-    sets, promise = larger(20, (1, 3))
-    km = KmPromise(3, 2, promise.is_sensitive, promise.weight)
+    sets, conditions = larger(20, (1, 3))
+    km = KmConditions(3, 2, conditions.is_sensitive, conditions.weight)
     with pytest.raises(JobError, match="not every set"):
         Rbat(rounds="engine").search(sets, km, BLOCKS, 0, silent)
     with pytest.raises(JobError, match="not every set"):
@@ -205,5 +205,5 @@ def test_packed_rows_come_back(monkeypatch):
 
 @pytest.mark.spark
 def test_spark_finds_what_one_process_finds(spark_engine):
-    sets, promise = larger(60, (1, 4), n_items=40)
-    require_the_same(sets, promise, spark_engine, alpha=4)
+    sets, conditions = larger(60, (1, 4), n_items=40)
+    require_the_same(sets, conditions, spark_engine, alpha=4)

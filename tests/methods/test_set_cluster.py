@@ -17,12 +17,12 @@ from incrowd.methods.cluster.sets import part_search, start
 from incrowd.methods.cluster.sets.part_search import PartSearch
 from incrowd.methods.cluster.sets.search import rounds_of, search
 from incrowd.methods.cluster.sets.start import Part
-from incrowd.methods.shared.of_sets.vote import (
+from incrowd.methods.shared.set_groups.vote import (
     KINDS,
     MAJORITY,
     SMOOTH,
     SUPPRESSION,
-    SetPromise,
+    SetConditions,
     shown,
     utility,
 )
@@ -50,22 +50,24 @@ def random_rows(seed, n_rows, n_items, n_types, flip=0.15):
     return [frozenset(np.flatnonzero(row).tolist()) for row in rows]
 
 
-def require_valid(rows, found, promise):
+def require_valid(rows, found, conditions):
     """Check groups, their numbering, the release and the figures against the definitions."""
-    needs = promise.needs(len(rows)).tolist()
+    needs = conditions.needs(len(rows)).tolist()
     groups = found.group_of_row.tolist()
     assert found.group_of_row.dtype == np.int32
     assert list(dict.fromkeys(groups)) == list(range(max(groups) + 1))
     for group in set_groups.members(groups).values():
         assert len(group) >= max(needs[row] for row in group)
     sets = to_sets(rows)
-    released = rows_of(shown(sets, found.group_of_row, promise))
-    assert set_groups.problems(rows, released, promise.kind, promise.vote, needs) == []
-    best, kept, created = set_groups.best_utility(rows, groups, promise.kind, promise.vote, needs)
+    released = rows_of(shown(sets, found.group_of_row, conditions))
+    assert set_groups.problems(rows, released, conditions.kind, conditions.vote, needs) == []
+    best, kept, created = set_groups.best_utility(
+        rows, groups, conditions.kind, conditions.vote, needs
+    )
     assert set_groups.jaccard(rows, released) == best
-    assert found.utility == utility(sets, found.group_of_row, promise)
+    assert found.utility == utility(sets, found.group_of_row, conditions)
     assert found.utility.jaccard == pytest.approx(float(best))
-    if promise.kind != MAJORITY:
+    if conditions.kind != MAJORITY:
         assert (found.utility.kept, found.utility.created) == (kept, created)
     assert found.utility.suppressed == sum(map(len, rows)) - found.utility.kept
 
@@ -87,45 +89,47 @@ def problems(draw):
         largest = draw(st.integers(1, n_rows))
         some = st.lists(st.integers(1, largest), min_size=n_rows, max_size=n_rows)
         personal = np.array(draw(some), dtype=np.int32)
-    promise = SetPromise(
+    conditions = SetConditions(
         draw(st.sampled_from(KINDS)), k, draw(st.sampled_from(["half", "strict"])), personal
     )
-    return rows, promise, draw(st.integers(0, 1000))
+    return rows, conditions, draw(st.integers(0, 1000))
 
 
 @examples(150)
 @given(problems())
 def test_groups_release_and_figures_are_right(problem):
-    rows, promise, seed = problem
-    require_valid(rows, search(to_sets(rows), promise, engine=ONE, seed=seed, effort=4), promise)
+    rows, conditions, seed = problem
+    require_valid(
+        rows, search(to_sets(rows), conditions, engine=ONE, seed=seed, effort=4), conditions
+    )
 
 
 @given(problems(), st.integers(2, 6))
 def test_chunks_are_valid_whatever_their_number_and_the_threads(problem, n_chunks):
-    rows, promise, seed = problem
+    rows, conditions, seed = problem
     sets = to_sets(rows)
     chunk_rows = max(1, len(rows) // n_chunks)
-    found = search(sets, promise, engine=ONE, seed=seed, effort=4, chunk_rows=chunk_rows)
-    require_valid(rows, found, promise)
+    found = search(sets, conditions, engine=ONE, seed=seed, effort=4, chunk_rows=chunk_rows)
+    require_valid(rows, found, conditions)
     threads = LocalEngine(threads=3, block_rows=7)
-    again = search(sets, promise, engine=threads, seed=seed, effort=4, chunk_rows=chunk_rows)
+    again = search(sets, conditions, engine=threads, seed=seed, effort=4, chunk_rows=chunk_rows)
     assert np.array_equal(found.group_of_row, again.group_of_row)
 
 
 def test_every_engine_finds_the_same_groups(engine):
     rows = random_rows(11, 90, 15, 8)
     personal = np.random.default_rng(2).integers(2, 9, 90).astype(np.int32)
-    promise = SetPromise(SMOOTH, 3, k_of_row=personal)
-    found = search(to_sets(rows), promise, engine=engine, effort=3, chunk_rows=30)
+    conditions = SetConditions(SMOOTH, 3, k_of_row=personal)
+    found = search(to_sets(rows), conditions, engine=engine, effort=3, chunk_rows=30)
     assert found.n_chunks == 3
-    require_valid(rows, found, promise)
-    expected = search(to_sets(rows), promise, engine=ONE, effort=3, chunk_rows=30)
+    require_valid(rows, found, conditions)
+    expected = search(to_sets(rows), conditions, engine=ONE, effort=3, chunk_rows=30)
     assert np.array_equal(found.group_of_row, expected.group_of_row)
 
 
 @given(problems())
 def test_no_pass_lowers_the_similarity(problem):
-    rows, promise, seed = problem
+    rows, conditions, seed = problem
     sets = to_sets(rows)
     seen = []
 
@@ -133,21 +137,21 @@ def test_no_pass_lowers_the_similarity(problem):
         seen.append(told.utility.jaccard)
         return True
 
-    part = Part(sets.starts, sets.items, sets.n_items, promise.needs(len(rows)))
-    group_of_row = PartSearch(promise, 6, seed)(part, tell=tell)
+    part = Part(sets.starts, sets.items, sets.n_items, conditions.needs(len(rows)))
+    group_of_row = PartSearch(conditions, 6, seed)(part, tell=tell)
     assert seen == sorted(seen)
-    assert utility(sets, group_of_row, promise).jaccard >= seen[-1] - 1e-12
+    assert utility(sets, group_of_row, conditions).jaccard >= seen[-1] - 1e-12
 
 
 @given(problems())
 def test_given_groups_only_get_better_at_a_common_price(problem):
-    rows, promise, seed = problem
+    rows, conditions, seed = problem
     sets = to_sets(rows)
-    part = Part(sets.starts, sets.items, sets.n_items, promise.needs(len(rows)))
-    first = PartSearch(promise, 0, seed)(part)
-    before = utility(sets, first, promise).jaccard
-    better = PartSearch(promise, 3, seed, price=before)(part, 1, first)
-    assert utility(sets, better, promise).jaccard >= before - 1e-12
+    part = Part(sets.starts, sets.items, sets.n_items, conditions.needs(len(rows)))
+    first = PartSearch(conditions, 0, seed)(part)
+    before = utility(sets, first, conditions).jaccard
+    better = PartSearch(conditions, 3, seed, price=before)(part, 1, first)
+    assert utility(sets, better, conditions).jaccard >= before - 1e-12
 
 
 @given(
@@ -159,8 +163,8 @@ def test_given_groups_only_get_better_at_a_common_price(problem):
 )
 def test_no_result_exceeds_the_optimum(seed, n_rows, k, kind, vote):
     rows = random_rows(seed, n_rows, 5, 3)
-    promise = SetPromise(kind, k, vote)
-    found = search(to_sets(rows), promise, engine=ONE, seed=seed)
+    conditions = SetConditions(kind, k, vote)
+    found = search(to_sets(rows), conditions, engine=ONE, seed=seed)
     assert (
         found.utility.jaccard <= float(set_groups.optimum(rows, kind, vote, [k] * n_rows)) + 1e-12
     )
@@ -171,7 +175,7 @@ def test_the_optimum_is_found_often(kind):
     n_found = 0
     for seed in range(30):
         rows = random_rows(seed, 7, 6, 3, 0.1)
-        found = search(to_sets(rows), SetPromise(kind, 2), engine=ONE, seed=seed)
+        found = search(to_sets(rows), SetConditions(kind, 2), engine=ONE, seed=seed)
         best = float(set_groups.optimum(rows, kind, "half", [2] * 7))
         n_found += found.utility.jaccard >= best - 1e-12
     assert n_found >= 24
@@ -193,35 +197,35 @@ def test_the_optimum_is_found_often(kind):
     ],
 )
 def test_edges(rows, k, kind):
-    promise = SetPromise(kind, k)
-    require_valid(rows, search(to_sets(rows), promise, engine=ONE), promise)
-    in_chunks = search(to_sets(rows), promise, engine=ONE, chunk_rows=2)
-    require_valid(rows, in_chunks, promise)
+    conditions = SetConditions(kind, k)
+    require_valid(rows, search(to_sets(rows), conditions, engine=ONE), conditions)
+    in_chunks = search(to_sets(rows), conditions, engine=ONE, chunk_rows=2)
+    require_valid(rows, in_chunks, conditions)
 
 
 def test_equal_rows_lose_nothing():
     rows = [frozenset({group, group + 1, 9}) for group in (0, 3, 6) for _ in range(4 + group)]
     for kind in KINDS:
-        found = search(to_sets(rows), SetPromise(kind, 4), engine=ONE)
+        found = search(to_sets(rows), SetConditions(kind, 4), engine=ONE)
         assert found.utility.jaccard == 1.0
 
 
 def test_too_few_rows_are_the_callers_error():
     rows = [frozenset({0}), frozenset({1})]
     with pytest.raises(ValueError, match="fewer rows"):
-        search(to_sets(rows), SetPromise(SMOOTH, 3), engine=ONE)
+        search(to_sets(rows), SetConditions(SMOOTH, 3), engine=ONE)
     personal = np.array([1, 3], dtype=np.int32)
     with pytest.raises(ValueError, match="fewer rows"):
-        search(to_sets(rows), SetPromise(SMOOTH, 1, k_of_row=personal), engine=ONE)
+        search(to_sets(rows), SetConditions(SMOOTH, 1, k_of_row=personal), engine=ONE)
 
 
 def test_one_row_of_a_large_need_gathers_a_crowd():
     rows = random_rows(3, 60, 10, 5)
     personal = np.full(60, 2, dtype=np.int32)
     personal[17] = 50
-    promise = SetPromise(SUPPRESSION, 2, k_of_row=personal)
-    found = search(to_sets(rows), promise, engine=ONE)
-    require_valid(rows, found, promise)
+    conditions = SetConditions(SUPPRESSION, 2, k_of_row=personal)
+    found = search(to_sets(rows), conditions, engine=ONE)
+    require_valid(rows, found, conditions)
     assert Counter(found.group_of_row.tolist())[found.group_of_row[17]] >= 50
 
 
@@ -239,17 +243,17 @@ def test_a_wished_end_returns_valid_groups(monkeypatch, n_calls, chunk_rows):
     monkeypatch.setattr(part_search, "GROUPS_PER_SLICE", 3)
     monkeypatch.setattr(start, "SEEDS_PER_SLICE", 5)
     rows = random_rows(n_calls, 120, 20, 9)
-    promise = SetPromise(SMOOTH, 4)
-    found = search(to_sets(rows), promise, engine=ONE, chunk_rows=chunk_rows)
-    require_valid(rows, found, promise)
+    conditions = SetConditions(SMOOTH, 4)
+    found = search(to_sets(rows), conditions, engine=ONE, chunk_rows=chunk_rows)
+    require_valid(rows, found, conditions)
 
 
 @pytest.mark.parametrize("chunk_rows", [1000, 40])
 def test_a_time_settles_a_number_of_passes(chunk_rows):
     sets = to_sets(random_rows(5, 200, 20, 9))
-    promise = SetPromise(SMOOTH, 4)
-    found = search(sets, promise, engine=ONE, effort="0.05s", chunk_rows=chunk_rows)
-    again = search(sets, promise, engine=ONE, effort=found.n_passes, chunk_rows=chunk_rows)
+    conditions = SetConditions(SMOOTH, 4)
+    found = search(sets, conditions, engine=ONE, effort="0.05s", chunk_rows=chunk_rows)
+    again = search(sets, conditions, engine=ONE, effort=found.n_passes, chunk_rows=chunk_rows)
     assert np.array_equal(found.group_of_row, again.group_of_row)
 
 
@@ -263,12 +267,12 @@ def test_rounds_spend_all_passes():
 def test_wide_rows_and_narrow_ones_go_through_lists_and_bitsets(monkeypatch):
     """Both ways to near rows lead to valid groups of like worth."""
     rows = random_rows(8, 400, 40, 20, 0.05)
-    promise = SetPromise(SMOOTH, 5)
-    by_bits = search(to_sets(rows), promise, engine=ONE)
+    conditions = SetConditions(SMOOTH, 5)
+    by_bits = search(to_sets(rows), conditions, engine=ONE)
     monkeypatch.setattr(start, "WIDEST_IN_BITS", 0)
-    by_lists = search(to_sets(rows), promise, engine=ONE)
-    require_valid(rows, by_bits, promise)
-    require_valid(rows, by_lists, promise)
+    by_lists = search(to_sets(rows), conditions, engine=ONE)
+    require_valid(rows, by_bits, conditions)
+    require_valid(rows, by_lists, conditions)
     assert abs(by_bits.utility.jaccard - by_lists.utility.jaccard) < 0.02
 
 
@@ -280,9 +284,9 @@ def test_chunks_cost_little():
     for _ in range(3000):
         kept = types[random.integers(150)]
         rows.append(frozenset(kept[random.random(10) < 0.8].tolist()))
-    sets, promise = to_sets(rows), SetPromise(SMOOTH, 8)
-    whole = search(sets, promise, engine=ONE, effort=8)
-    parts = search(sets, promise, engine=ONE, effort=8, chunk_rows=500)
+    sets, conditions = to_sets(rows), SetConditions(SMOOTH, 8)
+    whole = search(sets, conditions, engine=ONE, effort=8)
+    parts = search(sets, conditions, engine=ONE, effort=8, chunk_rows=500)
     assert parts.n_chunks == 6
     assert parts.utility.jaccard > whole.utility.jaccard - 0.02
 
@@ -299,7 +303,7 @@ def test_progress_only_goes_on(chunk_rows):
     rows, engine = random_rows(1, 200, 20, 9), LocalEngine(threads=2)
     search(
         to_sets(rows),
-        SetPromise(SMOOTH, 4),
+        SetConditions(SMOOTH, 4),
         engine=engine,
         progress=progress,
         chunk_rows=chunk_rows,
@@ -326,6 +330,6 @@ def test_adult_is_kept_better_than_in_the_papers():
     sets = to_sets(rows)
     assert (sets.n_rows, sets.n_items, sets.n_entries) == (32_561, 102, 260_488)
     for kind, least in ((SMOOTH, 0.910), (SUPPRESSION, 0.875)):
-        found = search(sets, SetPromise(kind, 8), engine=ONE, effort="quick")
+        found = search(sets, SetConditions(kind, 8), engine=ONE, effort="quick")
         assert found.utility.jaccard >= least
         assert np.bincount(found.group_of_row).min() >= 8

@@ -11,9 +11,9 @@ from guarantees.small_sets import N_ITEMS, rows_of_items, to_sets
 from incrowd.errors import InfeasibleError
 from incrowd.guarantees.sets.promises import SetEvidence, Suppression
 from incrowd.methods.mondrian.method import Mondrian
-from incrowd.methods.shared.of_sets import cut as searching
-from incrowd.methods.shared.of_sets.cut import cut_rows
-from incrowd.methods.shared.of_sets.vote import SetPromise
+from incrowd.methods.shared.set_groups import cut as searching
+from incrowd.methods.shared.set_groups.cut import cut_rows
+from incrowd.methods.shared.set_groups.vote import SetConditions
 from incrowd.progress import silent
 from methods.small_releases import shown_by
 from tiers import examples
@@ -53,9 +53,9 @@ def test_groups_are_those_of_the_recursion(rows, k, data):
         st.none() | st.lists(st.integers(1, len(rows)), min_size=len(rows), max_size=len(rows))
     )
     k_of_row = None if wishes is None else np.asarray(wishes, dtype=np.int32)
-    promise = SetPromise("suppression", k, k_of_row=k_of_row)
-    found = cut_rows(to_sets(rows, N_ITEMS), promise)
-    needs = promise.needs(len(rows)).tolist()
+    conditions = SetConditions("suppression", k, k_of_row=k_of_row)
+    found = cut_rows(to_sets(rows, N_ITEMS), conditions)
+    needs = conditions.needs(len(rows)).tolist()
     assert as_groups(found.group_of_row) == sorted(
         sorted(group) for group in cut_by_hand(rows, list(range(len(rows))), needs, k)
     )
@@ -69,11 +69,11 @@ def test_groups_are_those_of_the_recursion(rows, k, data):
 def test_order_of_rows_and_slices_change_nothing(rows, random):
     order = list(range(len(rows)))
     random.shuffle(order)
-    promise = SetPromise("suppression", 2)
-    groups = as_groups(cut_rows(to_sets(rows, N_ITEMS), promise).group_of_row)
+    conditions = SetConditions("suppression", 2)
+    groups = as_groups(cut_rows(to_sets(rows, N_ITEMS), conditions).group_of_row)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(searching, "LOOKS_PER_SLICE", 1)
-        shuffled = cut_rows(to_sets([rows[row] for row in order], N_ITEMS), promise)
+        shuffled = cut_rows(to_sets([rows[row] for row in order], N_ITEMS), conditions)
     assert (
         sorted(sorted(order[row] for row in group) for group in as_groups(shuffled.group_of_row))
         == groups
@@ -83,10 +83,10 @@ def test_order_of_rows_and_slices_change_nothing(rows, random):
 def test_release_holds_and_too_few_rows_are_infeasible():
     rng = np.random.default_rng(0)
     sets = to_sets([set(rng.integers(0, 40, 5).tolist()) for _ in range(500)], 40)
-    found = Mondrian().search(sets, SetPromise("suppression", 5), None, 0, silent)
+    found = Mondrian().search(sets, SetConditions("suppression", 5), None, 0, silent)
     released = shown_by(sets, found.group_of_row, "suppression", 5)
     evidence = SetEvidence(released, sets, np.arange(500), keeps_order=True)
     assert all(finding.holds is not False for finding in Suppression(5).check(evidence))
     assert found.figures["n_groups"] > 20
     with pytest.raises(InfeasibleError):
-        cut_rows(to_sets([{0}, {1}]), SetPromise("suppression", 3))
+        cut_rows(to_sets([{0}, {1}]), SetConditions("suppression", 3))

@@ -32,7 +32,7 @@ from incrowd.guarantees.sets.promises import Majority, SetEvidence, Smooth, Supp
 from incrowd.job.job import Job
 from incrowd.measures.losses.sets import set_losses
 from incrowd.methods.base import NoiseMethod, SetMethod
-from incrowd.methods.shared.of_sets.vote import SetPromise, shown_by_groups
+from incrowd.methods.shared.set_groups.vote import SetConditions, shown_by_groups
 from incrowd.progress import Progress
 from incrowd.sets.files import read_set_file, read_sets, write_sets
 from incrowd.sets.format import (
@@ -131,10 +131,12 @@ class SetAdapter:
         if isinstance(guarantee, EdgeDp | NodeDp):
             return self._with_noise(guarantee, encoded.original, progress)
         promised = cast("Smooth | Majority | Suppression", guarantee)
-        promise = SetPromise(promised.name, promised.k, promised.settled_vote, encoded.k_of_row)
+        conditions = SetConditions(
+            promised.name, promised.k, promised.settled_vote, encoded.k_of_row
+        )
         method = cast(SetMethod, self.job.method)
-        found = method.search(encoded.original, promise, self.engine, self.job.seed, progress)
-        shown = shown_by_groups(encoded.original, found.group_of_row, promise, self.shelf)
+        found = method.search(encoded.original, conditions, self.engine, self.job.seed, progress)
+        shown = shown_by_groups(encoded.original, found.group_of_row, conditions, self.shelf)
         return FoundSets(shown, found.group_of_row, dict(found.figures), dict(found.settings), [])
 
     def _with_noise(

@@ -26,7 +26,7 @@ from incrowd.guarantees.transactions.promises import KmAnonymity, RuleEvidence, 
 from incrowd.job.job import Job
 from incrowd.measures.losses.transactions import rule_losses
 from incrowd.methods.base import TransactionMethod
-from incrowd.methods.shared.item_parts import FoundParts, KmPromise, RulePromise
+from incrowd.methods.shared.item_parts import FoundParts, KmConditions, RuleConditions
 from incrowd.progress import Progress
 from incrowd.sets.files import write_sets
 from incrowd.sets.format import SetFile as ReadSets
@@ -106,14 +106,16 @@ class TransactionAdapter:
         return EncodedTransactions(sets, rules, is_sensitive, weight, notes)
 
     def search(self, encoded: EncodedTransactions, progress: Progress) -> FoundParts:
-        """Split the public items into parts while the promise holds."""
+        """Split the public items into parts while the conditions hold."""
         guarantee = self.guarantee
-        promise: RulePromise | KmPromise
+        conditions: RuleConditions | KmConditions
         if isinstance(guarantee, KmAnonymity):
-            promise = KmPromise(guarantee.k, guarantee.m, encoded.is_sensitive, encoded.weight)
+            conditions = KmConditions(
+                guarantee.k, guarantee.m, encoded.is_sensitive, encoded.weight
+            )
         else:
             assert encoded.rules is not None
-            promise = RulePromise(
+            conditions = RuleConditions(
                 guarantee.k,
                 guarantee.confidence,
                 encoded.rules,
@@ -121,7 +123,7 @@ class TransactionAdapter:
                 encoded.weight,
             )
         method = cast(TransactionMethod, self.job.method)
-        return method.search(encoded.original, promise, self.engine, self.job.seed, progress)
+        return method.search(encoded.original, conditions, self.engine, self.job.seed, progress)
 
     def decode(
         self, encoded: EncodedTransactions, found: FoundParts

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from incrowd.methods.randomized_response.search import Noisy, Outlook
     from incrowd.methods.shared.conditions import Conditions
     from incrowd.methods.shared.fragments import Fragments
-    from incrowd.methods.shared.item_parts import FoundParts, KmPromise, RulePromise
-    from incrowd.methods.shared.of_sets.vote import Found, SetPromise
+    from incrowd.methods.shared.item_parts import FoundParts, KmConditions, RuleConditions
+    from incrowd.methods.shared.set_groups.vote import Found, SetConditions
     from incrowd.progress import Progress
     from incrowd.sets.sets import Sets
 
@@ -105,7 +105,7 @@ class SetMethod(Method):
     """Whether rows are searched in chunks, so that entries may lie on disk."""
 
     def search(
-        self, sets: Sets, promise: SetPromise, engine: Engine, seed: int, progress: Progress
+        self, sets: Sets, conditions: SetConditions, engine: Engine, seed: int, progress: Progress
     ) -> Found:
         """Return groups of rows, each with as many as the most demanding of them asks for."""
         raise NotImplementedError
@@ -148,10 +148,10 @@ class TransactionMethod(Method):
     def search(
         self,
         sets: Sets,
-        promise: RulePromise | KmPromise,
+        conditions: RuleConditions | KmConditions,
         engine: Engine,
         seed: int,
         progress: Progress,
     ) -> FoundParts:
-        """Return parts of the public items under which the promise holds."""
+        """Return parts of the public items under which the conditions hold."""
         raise NotImplementedError

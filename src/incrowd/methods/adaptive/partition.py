@@ -21,7 +21,7 @@ from incrowd.methods.shared.fragments import Fragments, sort_key
 from incrowd.methods.shared.options import FULL, QUICK, seconds_of
 from incrowd.methods.shared.recreate.blocks import Budget
 from incrowd.methods.shared.recreate.search import Plan
-from incrowd.methods.shared.recreate.start import Lines
+from incrowd.methods.shared.recreate.start import CountedRows
 from incrowd.progress import Progress, silent
 
 
@@ -548,8 +548,8 @@ def _polish(
     limits = conditions.packed(len(rows))
     plan = Plan.of(table, "loss", limits, seed, is_size_only=False)
     each = np.ones(len(rows), dtype=np.int64)
-    lines = Lines.continued(table.nodes, Fragments.of_each(start, each), limits)
-    found = budget.search(lines, plan, engine, progress)
+    counted = CountedRows.continued(table.nodes, Fragments.of_each(start, each), limits)
+    found = budget.search(counted, plan, engine, progress)
     key = sort_key(
         list(found.nodes), [hierarchy.n_nodes for hierarchy in table.hierarchies], len(rows)
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from incrowd.errors import JobError
 from incrowd.guarantees.shapes import SETS, TABLES
 from incrowd.methods.base import SetMethod
-from incrowd.methods.shared.line_method import LineMethod
+from incrowd.methods.shared.distinct_row_method import DistinctRowMethod
 from incrowd.methods.shared.options import (
     AUTO,
     KEEPS,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from incrowd.engines.base import Engine
     from incrowd.methods.shared.conditions import Conditions, PackedConditions
     from incrowd.methods.shared.fragments import Fragments
-    from incrowd.methods.shared.of_sets.vote import Found, SetPromise
+    from incrowd.methods.shared.set_groups.vote import Found, SetConditions
     from incrowd.progress import Progress
     from incrowd.sets.sets import Sets
 
@@ -35,7 +35,7 @@ LEAST_CHUNK = 1_000
 
 
 @dataclass(frozen=True)
-class Cluster(LineMethod, SetMethod):
+class Cluster(DistinctRowMethod, SetMethod):
     """Gather near rows in groups, then change a few groups at a time while less is lost.
 
     Searches of incrowd's own. Tables are split top down, then a few near groups at a time are torn
@@ -122,15 +122,15 @@ class Cluster(LineMethod, SetMethod):
         )
 
     def search(
-        self, sets: Sets, promise: SetPromise, engine: Engine, seed: int, progress: Progress
+        self, sets: Sets, conditions: SetConditions, engine: Engine, seed: int, progress: Progress
     ) -> Found:
         """Return groups of rows, each with as many as the most demanding of them asks for."""
         from incrowd.methods.cluster.sets.search import search
-        from incrowd.methods.shared.of_sets.vote import Found
+        from incrowd.methods.shared.set_groups.vote import Found
 
         found = search(
             sets,
-            promise,
+            conditions,
             engine=engine,
             effort=self.effort,
             seed=seed,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.interrupts import is_abort_requested, is_stop_requested
-from incrowd.methods.shared.of_sets.vote import SetPromise
+from incrowd.methods.shared.set_groups.vote import SetConditions
 from incrowd.progress import Progress
 from incrowd.sets.sets import Sets
 
@@ -62,7 +62,7 @@ class DistinctSets:
         return n_rows, asked
 
 
-def collapse_sets(sets: Sets, promise: SetPromise) -> DistinctSets:
+def collapse_sets(sets: Sets, conditions: SetConditions) -> DistinctSets:
     """Return the different sets of rows with what they weigh and ask for. O(entries)."""
     from incrowd.kernels.item_rows import turned_around
     from incrowd.methods.facility.kernels.location import first_equal_rows, row_hashes
@@ -73,8 +73,8 @@ def collapse_sets(sets: Sets, promise: SetPromise) -> DistinctSets:
     firsts, distinct_of_row, weight = np.unique(
         first_of_row, return_inverse=True, return_counts=True
     )
-    need = np.full(len(firsts), promise.k, dtype=np.int64)
-    np.maximum.at(need, distinct_of_row, promise.needs(sets.n_rows))
+    need = np.full(len(firsts), conditions.k, dtype=np.int64)
+    np.maximum.at(need, distinct_of_row, conditions.needs(sets.n_rows))
     different = sets.take(firsts)
     holder_starts, holders = turned_around(different.starts, different.items, sets.n_items)
     return DistinctSets(

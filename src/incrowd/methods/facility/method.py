@@ -11,7 +11,7 @@ from incrowd.options import option
 
 if TYPE_CHECKING:
     from incrowd.engines.base import Engine
-    from incrowd.methods.shared.of_sets.vote import Found, SetPromise
+    from incrowd.methods.shared.set_groups.vote import Found, SetConditions
     from incrowd.progress import Progress
     from incrowd.sets.sets import Sets
 
@@ -76,7 +76,7 @@ class Facility(SetMethod):
     def search(
         self,
         sets: Sets,
-        promise: SetPromise,
+        conditions: SetConditions,
         engine: Engine | None,
         seed: int,
         progress: Progress,
@@ -89,7 +89,7 @@ class Facility(SetMethod):
 
         return search(
             sets,
-            promise,
+            conditions,
             variant=self.variant,
             alpha=self.alpha,
             beta=self.beta,

@@ -22,7 +22,7 @@ from incrowd.methods.facility.location import (
     nearest_sums,
 )
 from incrowd.methods.facility.median import medians
-from incrowd.methods.shared.of_sets.vote import Found, SetPromise, numbered_by_first_row
+from incrowd.methods.shared.set_groups.vote import Found, SetConditions, numbered_by_first_row
 from incrowd.progress import Progress, silent
 from incrowd.sets.sets import Sets
 
@@ -38,7 +38,7 @@ itself looks at every member once per part."""
 
 def search(
     sets: Sets,
-    promise: SetPromise,
+    conditions: SetConditions,
     *,
     variant: str = PRACTICAL,
     alpha: float = 0.5,
@@ -57,7 +57,7 @@ def search(
     equal sets always stay together; with ``cut`` groups of 2k rows and more are cut.
     The seed decides; threads do not.
     """
-    largest = max(promise.k, int(promise.needs(sets.n_rows).max(initial=0)))
+    largest = max(conditions.k, int(conditions.needs(sets.n_rows).max(initial=0)))
     if largest > sets.n_rows:
         raise InfeasibleError(
             f"a group of {largest} is asked for, and there are {sets.n_rows} rows",
@@ -65,7 +65,7 @@ def search(
         )
     n_threads = 1 if engine is None else max(1, min(engine.n_workers, os.cpu_count() or 1))
     work = Work(np.random.default_rng([seed, 0x0FAC]), n_threads, progress)
-    distinct = collapse_sets(sets, promise)
+    distinct = collapse_sets(sets, conditions)
     figures: dict[str, object] = {"variant": variant, "n_distinct_rows": distinct.n_distinct}
     if variant == ALG1:
         tightness = nearest_sums(distinct, distinct.need, work).astype(np.float64)

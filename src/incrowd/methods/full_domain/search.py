@@ -1,4 +1,4 @@
-"""The search of the lattice of levels: the cheapest levels on which the promise holds."""
+"""The search of the lattice of levels: the cheapest levels on which the conditions hold."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Found:
 def search_levels(
     table: LeveledTable, lowest: Levels, highest: Levels, progress: Progress
 ) -> Found:
-    """Return the cheapest levels between ``lowest`` and ``highest`` on which the promise holds.
+    """Return the cheapest levels between ``lowest`` and ``highest`` on which the conditions hold.
 
     Exact. Of equally cheap choices the one with the least sum of levels is taken, then the
     lexicographically first. Raises InfeasibleError where none holds.

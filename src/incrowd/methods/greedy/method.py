@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from incrowd.errors import JobError, unknown
-from incrowd.methods.shared.line_method import LineMethod
+from incrowd.methods.shared.distinct_row_method import DistinctRowMethod
 from incrowd.methods.shared.options import (
     KEEPS,
     METRICS,
@@ -42,7 +42,7 @@ NEEDS_PROCESSORS = ("pgpkaa", "h-pgpkaa")
 
 
 @dataclass(frozen=True)
-class Greedy(LineMethod):
+class Greedy(DistinctRowMethod):
     """Merge the smallest group that is not valid with its cheapest partner until all are valid.
 
     Follows GkAA and, in partitions, PGPkAA (Djeufack Nanfack et al. 2024, Algorithms 1, 2 and 5).

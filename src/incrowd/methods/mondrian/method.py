@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from incrowd.errors import JobError
 from incrowd.guarantees.shapes import TABLES
 from incrowd.methods.base import SetMethod
-from incrowd.methods.shared.line_method import LineMethod
+from incrowd.methods.shared.distinct_row_method import DistinctRowMethod
 from incrowd.methods.shared.options import (
     KEEPS,
     METRICS,
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from incrowd.engines.base import Engine
     from incrowd.methods.shared.conditions import Conditions, PackedConditions
     from incrowd.methods.shared.fragments import Fragments
-    from incrowd.methods.shared.of_sets.vote import Found, SetPromise
+    from incrowd.methods.shared.set_groups.vote import Found, SetConditions
     from incrowd.progress import Progress
     from incrowd.sets.sets import Sets
 
 
 @dataclass(frozen=True)
-class Mondrian(LineMethod, SetMethod):
+class Mondrian(DistinctRowMethod, SetMethod):
     """Cut the rows in two, and each part again, while both parts stay valid.
 
     Follows multidimensional partitioning (LeFevre, DeWitt and Ramakrishnan 2006), strict and
@@ -134,7 +134,7 @@ class Mondrian(LineMethod, SetMethod):
     def search(
         self,
         sets: Sets,
-        promise: SetPromise,
+        conditions: SetConditions,
         engine: Engine,
         seed: int,
         progress: Progress,
@@ -143,7 +143,7 @@ class Mondrian(LineMethod, SetMethod):
 
         There is no chance in it, and it runs in this process: engine and seed play no part.
         """
-        from incrowd.methods.shared.of_sets.cut import cut_rows
+        from incrowd.methods.shared.set_groups.cut import cut_rows
 
         del engine, seed
-        return cut_rows(sets, promise, progress)
+        return cut_rows(sets, conditions, progress)

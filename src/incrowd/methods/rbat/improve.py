@@ -64,7 +64,7 @@ def improve(parts: Parts, keeper: Keeper, effort: int | str, progress: Progress)
     """Split and move items for so many passes, or for so long, while something changes.
 
     The first pass looks at all parts, the others at those that the pass before has changed. The
-    promise is kept after every step, and no step raises the utility loss.
+    conditions hold after every step, and no step raises the utility loss.
     """
     seconds = seconds_of(effort)
     if isinstance(effort, int):
@@ -189,7 +189,7 @@ def _move_item(
     sizes: NDArray[np.int64],
     steps: _Steps,
 ) -> int:
-    """Move an item to the first of some parts that keeps the promise and loses less.
+    """Move an item to the first of some parts that meets the conditions and loses less.
 
     Returns that part, or −1. Items that stand alone are let be: they are what an analyst can
     count exactly.

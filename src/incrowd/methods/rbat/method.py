@@ -13,7 +13,7 @@ from incrowd.options import option
 if TYPE_CHECKING:
     from incrowd.engines.base import Engine
     from incrowd.guarantees.table import Guarantee
-    from incrowd.methods.shared.item_parts import FoundParts, KmPromise, RulePromise
+    from incrowd.methods.shared.item_parts import FoundParts, KmConditions, RuleConditions
     from incrowd.progress import Progress
     from incrowd.sets.sets import Sets
 
@@ -34,7 +34,7 @@ class Rbat(TransactionMethod):
 
     Follows RBAT and MR-RBAT (Memon and Shao 2015, Algorithms 1 to 5). Deviation: an item goes to
     the side on which it loses less (line 11 of Algorithm 4 prints the opposite). Then, beyond the
-    paper, parts are split further and items moved while the promise is kept and less is lost.
+    paper, parts are split further and items moved while the conditions hold and less is lost.
     About O(entries · depth of the splits), and linear memory.
     """
 
@@ -107,26 +107,26 @@ class Rbat(TransactionMethod):
     def search(
         self,
         sets: Sets,
-        promise: RulePromise | KmPromise,
+        conditions: RuleConditions | KmConditions,
         engine: Engine | None,
         seed: int,  # noqa: ARG002
         progress: Progress,
     ) -> FoundParts:
-        """Return a partition of the public items that keeps the promise.
+        """Return a partition of the public items that meets the conditions.
 
         Threads, blocks and seed change nothing. Raises InfeasibleError where not even one part of
         all items keeps it.
         """
-        from incrowd.methods.shared.item_parts import KmPromise
+        from incrowd.methods.shared.item_parts import KmConditions
 
-        if isinstance(promise, KmPromise):
+        if isinstance(conditions, KmConditions):
             self._refuse_rounds_of_km()
         elif engine is not None and self._is_by_rounds(sets, engine):
             from incrowd.methods.rbat.rounds.search import search_by_rounds
 
             return search_by_rounds(
                 sets,
-                promise,
+                conditions,
                 engine,
                 alpha=self.alpha,
                 gamma=self.gamma,
@@ -138,7 +138,7 @@ class Rbat(TransactionMethod):
 
         return search(
             sets,
-            promise,
+            conditions,
             alpha=self.alpha,
             gamma=self.gamma,
             order=self.order,

@@ -42,10 +42,10 @@ class Split:
 
 
 class Keeper(Protocol):
-    """Says of a split whether the promise is kept, and follows what was made of it."""
+    """Says of a split whether the conditions hold, and follows what was made of it."""
 
     def keeps(self, split: Split) -> bool:
-        """Whether the promise is kept once this split is made."""
+        """Whether the conditions hold once this split is made."""
 
     def steps(self, split: Split) -> int:
         """About how many steps it takes to say so."""

@@ -14,7 +14,7 @@ from incrowd.kernels.item_rows import turned_around
 from incrowd.methods.rbat.kernels import rows as rows_kernels
 from incrowd.methods.rbat.kernels.check import BILLION, RuleTable
 from incrowd.methods.rbat.kernels.split import Baskets
-from incrowd.methods.shared.item_parts import KmPromise, RulePromise
+from incrowd.methods.shared.item_parts import KmConditions, RuleConditions
 from incrowd.sets.sets import Sets
 from incrowd.transactions.rules import Rules
 
@@ -54,7 +54,7 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Numbering:
-    """What a promise is about in the numbers of the search; small beside the transactions.
+    """What the conditions are about in the numbers of the search; small beside the transactions.
 
     ``public_of_item`` is -1 for items that are sensitive or that no transaction holds; the others
     are ``items``, numbered without gaps. ``told`` are the sensitive sets of rules.
@@ -96,20 +96,20 @@ class DistinctRows(NamedTuple):
     tells: NDArray[np.int32]
 
 
-def numbering_of(sets: Sets, promise: RulePromise | KmPromise) -> Numbering:
+def numbering_of(sets: Sets, conditions: RuleConditions | KmConditions) -> Numbering:
     """Return items and rules in the numbers of the search. O(entries)."""
     if sets.n_rows > MOST_ROWS:
         raise ValueError("there are too many rows for one search")
-    is_public = ~promise.is_sensitive
+    is_public = ~conditions.is_sensitive
     is_held = np.zeros(sets.n_items, dtype=np.bool_)
     is_held[sets.items] = True
     items = np.flatnonzero(is_public & is_held).astype(np.int32)
     public_of_item = np.full(sets.n_items, -1, dtype=np.int32)
     public_of_item[items] = np.arange(len(items), dtype=np.int32)
-    rules = promise.rules if isinstance(promise, RulePromise) else None
+    rules = conditions.rules if isinstance(conditions, RuleConditions) else None
     told = _sensitive_sets(rules, sets)
     table, rule_numbers = _rule_table(rules, told, public_of_item)
-    weight = promise.weight[items].astype(np.float64)
+    weight = conditions.weight[items].astype(np.float64)
     return Numbering(
         items=items,
         public_of_item=public_of_item,
@@ -121,9 +121,9 @@ def numbering_of(sets: Sets, promise: RulePromise | KmPromise) -> Numbering:
     )
 
 
-def problem_of(sets: Sets, promise: RulePromise | KmPromise) -> Problem:
-    """Return transactions and promise in the numbers of the search. O(entries)."""
-    numbering = numbering_of(sets, promise)
+def problem_of(sets: Sets, conditions: RuleConditions | KmConditions) -> Problem:
+    """Return transactions and conditions in the numbers of the search. O(entries)."""
+    numbering = numbering_of(sets, conditions)
     rows = numbering.laid_out(sets.starts, sets.items)
     n_public = len(numbering.items)
     list_starts, holders = turned_around(rows.starts, rows.items, n_public)

@@ -13,8 +13,8 @@ from incrowd.methods.rbat.problem import problem_of
 from incrowd.methods.rbat.validity import KmKeeper, RuleKeeper, refuse_infeasible
 from incrowd.methods.shared.item_parts import (
     FoundParts,
-    KmPromise,
-    RulePromise,
+    KmConditions,
+    RuleConditions,
     SplitTree,
     numbered_parts,
 )
@@ -27,7 +27,7 @@ STAGE = "splitting items"
 
 def search(
     sets: Sets,
-    promise: RulePromise | KmPromise,
+    conditions: RuleConditions | KmConditions,
     *,
     alpha: int | str,
     gamma: int,
@@ -35,22 +35,22 @@ def search(
     effort: int | str,
     progress: Progress,
 ) -> FoundParts:
-    """Return a partition of the public items that keeps the promise.
+    """Return a partition of the public items that meets the conditions.
 
     Raises InfeasibleError where not even one part of all items does. An end that is wished for
     returns the parts as they are, which keep it too.
     """
-    problem = problem_of(sets, promise)
+    problem = problem_of(sets, conditions)
     if not problem.n_public:
         part_of_item = np.full(sets.n_items, -1, dtype=np.int32)
         none = np.empty(0, dtype=np.int32)
         return FoundParts(part_of_item, SplitTree(none, none, none))
-    refuse_infeasible(problem, promise)
+    refuse_infeasible(problem, conditions)
     parts = Parts(problem)
     keeper: Keeper = (
-        KmKeeper(parts, promise)
-        if isinstance(promise, KmPromise)
-        else RuleKeeper(parts, promise, gamma)
+        KmKeeper(parts, conditions)
+        if isinstance(conditions, KmConditions)
+        else RuleKeeper(parts, conditions, gamma)
     )
     n_tried = split_down(parts, keeper, alpha, order, progress)
     more = improve(parts, keeper, effort, progress)

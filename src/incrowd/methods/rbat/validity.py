@@ -15,19 +15,19 @@ from incrowd.methods.rbat.kernels import km as km_kernels
 from incrowd.methods.rbat.kernels.check import BILLION, RuleTable
 from incrowd.methods.rbat.parts import Parts, Split
 from incrowd.methods.rbat.problem import billionths
-from incrowd.methods.shared.item_parts import KmPromise, RulePromise
+from incrowd.methods.shared.item_parts import KmConditions, RuleConditions
 
 
 class KmKeeper:
     """Counts the sets of parts that a split makes; all others are as they were."""
 
-    def __init__(self, parts: Parts, promise: KmPromise) -> None:
+    def __init__(self, parts: Parts, conditions: KmConditions) -> None:
         self._parts = parts
-        self._promise = promise
+        self._conditions = conditions
         self._counts = np.zeros(2 * parts.problem.n_public, dtype=np.int64)
         baskets = parts.problem.baskets
         per_row = len(baskets.items) / max(1, len(baskets.n_equal))
-        self._steps_per_row = max(1, round(per_row * per_row)) if promise.m > 2 else 1
+        self._steps_per_row = max(1, round(per_row * per_row)) if conditions.m > 2 else 1
 
     def keeps(self, split: Split) -> bool:
         """Whether every set of up to m parts that a row shows is shown by k rows."""
@@ -38,8 +38,8 @@ class KmKeeper:
             parts.flags,
             split.part,
             split.other_part,
-            self._promise.m,
-            self._promise.k,
+            self._conditions.m,
+            self._conditions.k,
             split.n_left > split.n_right,
             self._counts,
             parts.support,
@@ -59,9 +59,9 @@ class KmKeeper:
 class RuleKeeper:
     """Looks again at the rules that a split touches; all others hold as they did."""
 
-    def __init__(self, parts: Parts, promise: RulePromise, gamma: int) -> None:
+    def __init__(self, parts: Parts, conditions: RuleConditions, gamma: int) -> None:
         self._parts = parts
-        self._promise = promise
+        self._conditions = conditions
         self._gamma = gamma
         table = parts.problem.rules
         self._rules_of_part: dict[int, NDArray[np.int32]] = {
@@ -88,8 +88,8 @@ class RuleKeeper:
                 self._local_of_part,
                 self._local_of_told,
                 self._gamma,
-                self._promise.k,
-                billionths(self._promise.confidence),
+                self._conditions.k,
+                billionths(self._conditions.confidence),
             )
         )
 
@@ -114,7 +114,7 @@ class RuleKeeper:
         return np.union1d(rules, self._rules_of_part[split.other_part])
 
 
-# Whether even one part of all public items keeps a promise, and what would do if not.
+# Whether even one part of all public items meets the conditions, and what would do if not.
 
 MOST_NAMED = 20
 """How many rules an error names; it counts all of them."""
@@ -144,19 +144,19 @@ class Counted(Protocol):
         """Which of the stated rules these are."""
 
 
-def refuse_infeasible(problem: Counted, promise: RulePromise | KmPromise) -> None:
-    """Raise InfeasibleError unless all public items as one part keep the promise.
+def refuse_infeasible(problem: Counted, conditions: RuleConditions | KmConditions) -> None:
+    """Raise InfeasibleError unless all public items as one part meet the conditions.
 
     Where all public parts have become one, every rule has as many rows as hold any public item,
     and no split raises that. The remedy names the largest k and the least confidence that do.
     """
     if not problem.n_public:
         return
-    if isinstance(promise, KmPromise):
-        if problem.n_rows < promise.k:
+    if isinstance(conditions, KmConditions):
+        if problem.n_rows < conditions.k:
             raise InfeasibleError(
                 f"only {problem.n_rows} transactions hold a public item, fewer than "
-                f"k = {promise.k}",
+                f"k = {conditions.k}",
                 remedy=f"Ask for k of {problem.n_rows} at most.",
             )
         return
@@ -164,8 +164,8 @@ def refuse_infeasible(problem: Counted, promise: RulePromise | KmPromise) -> Non
     if not len(table.told):
         return
     telling = problem.n_telling[table.told]
-    is_rare = problem.n_rows < promise.k
-    most = billionths(promise.confidence) * problem.n_rows
+    is_rare = problem.n_rows < conditions.k
+    most = billionths(conditions.confidence) * problem.n_rows
     sure = problem.rule_numbers[telling * BILLION > most]
     n_sure = len(sure)
     if not is_rare and not n_sure:
@@ -176,12 +176,12 @@ def refuse_infeasible(problem: Counted, promise: RulePromise | KmPromise) -> Non
     remedies = []
     if is_rare:
         reasons.append(
-            f"only {problem.n_rows} transactions hold a public item, fewer than k = {promise.k}"
+            f"only {problem.n_rows} transactions hold a public item, fewer than k = {conditions.k}"
         )
         remedies.append(f"k of {problem.n_rows} at most")
     if n_sure:
         reasons.append(
-            f"{n_sure} of {n_rules} rules have a confidence above {promise.confidence:g} where "
+            f"{n_sure} of {n_rules} rules have a confidence above {conditions.confidence:g} where "
             f"all public items are one ({_listed(sure)})"
         )
         remedies.append(f"a confidence of {least} at least")

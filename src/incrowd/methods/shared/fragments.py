@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,43 +12,7 @@ from numpy.typing import NDArray
 from incrowd.encoding.rows import Rows, Trace
 from incrowd.methods.shared.conditions import Conditions, PackedConditions, kept_rows, put_back
 
-if TYPE_CHECKING:
-    from incrowd.engines.base import Engine
-    from incrowd.progress import Progress
-
-
 _ROOM = 1 << 62
-
-
-def sort_key(
-    columns: Sequence[NDArray[np.integer[Any]]], n_values: Sequence[int], n_rows: int
-) -> NDArray[np.int64]:
-    """Return one number per row that orders rows as the columns do, the first column first.
-
-    ``columns[c]`` holds numbers from 0 to ``n_values[c] − 1``. Equal numbers mean equal rows.
-    """
-    key = np.zeros(n_rows, dtype=np.int64)
-    used = 1
-    for column, count in zip(columns, n_values, strict=True):
-        if used * count >= _ROOM:  # number the combinations that do occur, and go on from there
-            distinct, key = np.unique(key, return_inverse=True)
-            used = len(distinct)
-        key *= count
-        key += column
-        used *= count
-    return key
-
-
-def sorted_runs(key: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows sorted by their key, where each run of equal keys starts, and the end."""
-    rows = np.argsort(key, kind="stable")
-    ordered = key[rows]
-    changes = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
-    starts = np.concatenate([[0], changes, [len(key)]]) if len(key) else np.zeros(1)
-    return rows, starts.astype(np.int64)
-
-
-# Distinct rows and how many there are of each: what a search needs where k alone counts.
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,30 +59,7 @@ class Fragments:
         return cls(np.arange(len(count), dtype=np.int64), nodes, count, trace or Trace())
 
 
-class DistinctMethod(Protocol):
-    """A method of tables that can search distinct rows with their numbers."""
-
-    @property
-    def spreads(self) -> bool:
-        """Whether it can as it is set."""
-
-    def run_distinct(
-        self,
-        rows: Rows,
-        n_of_row: NDArray[np.int64],
-        k: int,
-        engine: Engine,
-        seed: int,
-        progress: Progress,
-    ) -> Fragments:
-        """Return the distinct rows generalized so that equal released rows number k or more.
-
-        ``rows`` are distinct leaves in any order, ``n_of_row[row]`` of each. The result depends
-        on their content alone: not on their order, the engine, or its threads.
-        """
-
-
-LineSearch = Callable[[Rows, NDArray[np.int64], PackedConditions], Fragments]
+DistinctRowSearch = Callable[[Rows, NDArray[np.int64], PackedConditions], Fragments]
 """Searches rows with their numbers under conditions that speak of these rows."""
 
 
@@ -156,7 +97,7 @@ class Collapsed:
 
 
 def search_rows(
-    rows: Rows, conditions: Conditions, search: LineSearch, *, is_collapsed: bool
+    rows: Rows, conditions: Conditions, search: DistinctRowSearch, *, is_collapsed: bool
 ) -> Rows:
     """Return all rows as a search releases them, those that it leaves out suppressed.
 
@@ -174,7 +115,7 @@ def search_rows(
 
 
 def search_distinct(
-    rows: Rows, n_of_row: NDArray[np.int64], k: int, search: LineSearch
+    rows: Rows, n_of_row: NDArray[np.int64], k: int, search: DistinctRowSearch
 ) -> Fragments:
     """Search distinct rows with their numbers, in an order that their content decides."""
     if rows.n_rows == 0:
@@ -199,3 +140,34 @@ def search_distinct(
 def _key_of_row(rows: Rows) -> NDArray[np.int64]:
     n_nodes = [hierarchy.n_nodes for hierarchy in rows.hierarchies]
     return sort_key(list(rows.nodes), n_nodes, rows.n_rows)
+
+
+# ── rows sorted by content ──────────────────────────────────────────────────────────────────────
+
+
+def sort_key(
+    columns: Sequence[NDArray[np.integer[Any]]], n_values: Sequence[int], n_rows: int
+) -> NDArray[np.int64]:
+    """Return one number per row that orders rows as the columns do, the first column first.
+
+    ``columns[c]`` holds numbers from 0 to ``n_values[c] − 1``. Equal numbers mean equal rows.
+    """
+    key = np.zeros(n_rows, dtype=np.int64)
+    used = 1
+    for column, count in zip(columns, n_values, strict=True):
+        if used * count >= _ROOM:  # number the combinations that do occur, and go on from there
+            distinct, key = np.unique(key, return_inverse=True)
+            used = len(distinct)
+        key *= count
+        key += column
+        used *= count
+    return key
+
+
+def sorted_runs(key: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows sorted by their key, where each run of equal keys starts, and the end."""
+    rows = np.argsort(key, kind="stable")
+    ordered = key[rows]
+    changes = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    starts = np.concatenate([[0], changes, [len(key)]]) if len(key) else np.zeros(1)
+    return rows, starts.astype(np.int64)

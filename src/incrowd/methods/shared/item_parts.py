@@ -11,7 +11,7 @@ from incrowd.transactions.rules import Rules
 
 
 @dataclass(frozen=True, eq=False)
-class RulePromise:
+class RuleConditions:
     """Every rule's public part has support of at least k and tells its sensitive part rarely.
 
     ``is_sensitive`` says of every item of the transactions whether it is published intact;
@@ -28,7 +28,7 @@ class RulePromise:
 
 
 @dataclass(frozen=True, eq=False)
-class KmPromise:
+class KmConditions:
     """Every set of up to m parts that a released transaction shows has support of at least k."""
 
     k: int

@@ -17,13 +17,13 @@ from incrowd.engines.base import Engine
 from incrowd.errors import EngineError
 from incrowd.methods.cluster.sets.part_search import PartSearch, Told
 from incrowd.methods.cluster.sets.start import Part
-from incrowd.methods.shared.of_sets.vote import (
+from incrowd.methods.shared.parts import PartProgress, SilentParts, packed, unpacked
+from incrowd.methods.shared.set_groups.vote import (
     SUPPRESSION,
-    SetPromise,
+    SetConditions,
     numbered_by_first_row,
     rule_of,
 )
-from incrowd.methods.shared.parts import PartProgress, SilentParts, packed, unpacked
 from incrowd.sets.sets import Sets, item_counts
 
 N_HASHES = 8
@@ -33,7 +33,7 @@ _SCHEMA = pa.schema([("row", pa.int64()), ("group", pa.int32())])
 
 
 def chunks_of_rows(
-    sets: Sets, promise: SetPromise, chunk_rows: int, seed: int
+    sets: Sets, conditions: SetConditions, chunk_rows: int, seed: int
 ) -> NDArray[np.int32]:
     """Return every row's chunk, of about ``chunk_rows`` near rows and no fewer than any row needs.
 
@@ -42,11 +42,11 @@ def chunks_of_rows(
     from incrowd.methods.cluster.sets.kernels.near import least_keys
 
     hashes = np.empty((N_HASHES, sets.n_rows), dtype=np.uint32)
-    for place, keys in enumerate(_keys_of_items(sets, promise, seed)):
+    for place, keys in enumerate(_keys_of_items(sets, conditions, seed)):
         least_keys(sets.starts, sets.items, keys, hashes[place])
     order = np.lexsort(hashes[::-1])
     del hashes
-    largest_need = int(promise.needs(sets.n_rows).max(initial=1))
+    largest_need = int(conditions.needs(sets.n_rows).max(initial=1))
     n_chunks = max(1, min(round(sets.n_rows / chunk_rows), sets.n_rows // largest_need))
     chunk_of_row = np.empty(sets.n_rows, dtype=np.int32)
     ends = -(-np.arange(1, n_chunks + 1, dtype=np.int64) * sets.n_rows // n_chunks)
@@ -58,7 +58,7 @@ def chunks_of_rows(
 def loose_rows(
     sets: Sets,
     group_of_row: NDArray[np.int32],
-    promise: SetPromise,
+    conditions: SetConditions,
     price: float,
     most: float,
 ) -> NDArray[np.bool_]:
@@ -67,13 +67,13 @@ def loose_rows(
     Groups are sorted by the share of their entries that they are worth at this price; the worst
     are loose, up to this share of all entries.
     """
-    from incrowd.methods.shared.of_sets import kernel_vote
+    from incrowd.methods.shared.set_groups import vote_kernel
 
     n_groups = int(group_of_row.max()) + 1
-    group_starts, rows = kernel_vote.rows_by_group(group_of_row, n_groups)
-    needs = promise.needs(sets.n_rows)
-    rule = rule_of(promise, price)
-    kept, created, _ = kernel_vote.tally_rows(
+    group_starts, rows = vote_kernel.rows_by_group(group_of_row, n_groups)
+    needs = conditions.needs(sets.n_rows)
+    rule = rule_of(conditions, price)
+    kept, created, _ = vote_kernel.tally_rows(
         sets.starts, sets.items, sets.n_items, group_starts, rows, needs, rule
     )
     n_entries = np.bincount(group_of_row, weights=sets.sizes, minlength=n_groups)
@@ -92,7 +92,7 @@ def chunks_of_groups(
     sets: Sets,
     group_of_row: NDArray[np.int32],
     is_loose: NDArray[np.bool_],
-    promise: SetPromise,
+    conditions: SetConditions,
     chunk_rows: int,
     seed: int,
 ) -> NDArray[np.int32]:
@@ -101,7 +101,7 @@ def chunks_of_groups(
     A group is hashed by the items that at least half of its rows hold, or by its first row's.
     Loose rows go by themselves. No chunk has fewer rows than any row needs.
     """
-    from incrowd.methods.shared.of_sets import kernel_vote
+    from incrowd.methods.shared.set_groups import vote_kernel
 
     # what is sorted: whole groups, then loose rows as groups of one
     loose = np.flatnonzero(is_loose)
@@ -110,14 +110,14 @@ def chunks_of_groups(
     n_groups = int(thing_of_row[~is_loose].max(initial=-1)) + 1
     thing_of_row[loose] = n_groups + np.arange(len(loose), dtype=np.int32)
     n_things = n_groups + len(loose)
-    starts_of_thing, rows = kernel_vote.rows_by_group(thing_of_row, n_things)
+    starts_of_thing, rows = vote_kernel.rows_by_group(thing_of_row, n_things)
     hashes = np.empty((N_HASHES, n_things), dtype=np.uint32)
-    keys = _keys_of_items(sets, promise, seed)
-    kernel_vote.least_keys_of_groups(sets.starts, sets.items, starts_of_thing, rows, keys, hashes)
+    keys = _keys_of_items(sets, conditions, seed)
+    vote_kernel.least_keys_of_groups(sets.starts, sets.items, starts_of_thing, rows, keys, hashes)
     del rows
     order = np.lexsort(hashes[::-1])
     sizes = np.diff(starts_of_thing)[order]
-    largest_need = int(promise.needs(sets.n_rows).max())
+    largest_need = int(conditions.needs(sets.n_rows).max())
     size_of_chunk = max(chunk_rows, largest_need)
     before = np.cumsum(sizes) - sizes
     chunk = before * max(1, round(sets.n_rows / size_of_chunk)) // sets.n_rows
@@ -157,12 +157,12 @@ def search_chunks(
         "part": pa.array(chunk_of_row),
         "items": packed(sets.starts, sets.items),
     }
-    if search.promise.k_of_row is not None:
-        columns["k"] = pa.array(search.promise.needs(sets.n_rows))
+    if search.conditions.k_of_row is not None:
+        columns["k"] = pa.array(search.conditions.needs(sets.n_rows))
     if group_of_row is not None:
         columns["group"] = pa.array(group_of_row)
     function = _SearchChunk(
-        replace(search, promise=replace(search.promise, k_of_row=None)), sets.n_items, report
+        replace(search, conditions=replace(search.conditions, k_of_row=None)), sets.n_items, report
     )
     rows = engine.load(pa.table(columns))
     found = engine.collect(engine.map_groups(rows, "part", function, _SCHEMA))
@@ -199,7 +199,7 @@ class _SearchChunk:
         needs = (
             block.column("k").to_numpy()
             if "k" in block.column_names
-            else self.search.promise.needs(block.num_rows)
+            else self.search.conditions.needs(block.num_rows)
         )
         given = None
         if "group" in block.column_names:
@@ -222,11 +222,11 @@ class _SearchChunk:
         return pa.table({"row": block.column("row"), "group": group_of_row}, schema=_SCHEMA)
 
 
-def _keys_of_items(sets: Sets, promise: SetPromise, seed: int) -> NDArray[np.uint32]:
+def _keys_of_items(sets: Sets, conditions: SetConditions, seed: int) -> NDArray[np.uint32]:
     """Return ``keys[hash, item]``, whose least ones among its items are a row's minhashes."""
     from incrowd.methods.cluster.sets.kernels.near import keys_of_items
 
     n_holders = item_counts(sets.items, sets.n_items)
-    least = promise.k if promise.kind == SUPPRESSION else (promise.k + 1) // 2
+    least = conditions.k if conditions.kind == SUPPRESSION else (conditions.k + 1) // 2
     salts = np.random.default_rng(seed).integers(0, 1 << 63, size=N_HASHES, dtype=np.uint64)
     return np.stack([keys_of_items(n_holders, least, salt) for salt in salts])

@@ -12,25 +12,25 @@ from numpy.typing import NDArray
 from incrowd.interrupts import is_stop_requested
 from incrowd.methods.cluster.sets.start import (
     Part,
-    Placed,
+    Placements,
+    collapse_part,
     first_groups,
-    kinds_of,
     laid_out,
     placed_groups,
     placed_rows,
 )
-from incrowd.methods.shared.of_sets.vote import SetPromise, Utility, rule_of
+from incrowd.methods.shared.set_groups.vote import SetConditions, Utility, rule_of
 
 if TYPE_CHECKING:
-    from incrowd.methods.cluster.sets.kernels.state import Kinds
-    from incrowd.methods.shared.of_sets.kernel_vote import Rule
+    from incrowd.methods.cluster.sets.kernels.state import DistinctSets
+    from incrowd.methods.shared.set_groups.vote_kernel import Rule
 
 
 FIRST_PRICE = 0.5
 """What a created entry costs while the first groups are made."""
 
 N_LOOKED_AT = 64
-"""Of how many kinds of a group swaps are tried at once."""
+"""Of how many distinct sets of a group swaps are tried at once."""
 
 N_PARTNERS, N_HOLDERS = 12, 30
 """With how many near groups a group is paired, and how many holders of an item are asked."""
@@ -56,13 +56,13 @@ Tell = Callable[[Told], bool]
 
 @dataclass(frozen=True, eq=False)
 class PartSearch:
-    """Everything but the rows: the promise, how many passes, the seed, and a fixed price.
+    """Everything but the rows: the conditions, how many passes, the seed, and a fixed price.
 
     ``price`` is what a created entry costs where more than this part decides it; None makes it
     the part's own Jaccard similarity, anew for each pass.
     """
 
-    promise: SetPromise
+    conditions: SetConditions
     n_passes: int
     seed: int
     price: float | None = None
@@ -84,19 +84,19 @@ class PartSearch:
         returns the groups as they are.
         """
         part = part.compact()
-        kinds, kind_of_row = kinds_of(part)
+        distinct_sets, distinct_of_row = collapse_part(part)
         order = np.random.default_rng([self.seed, number])
         random = order.integers(1, 1 << 62, size=1)
         given = None
         if group_of_row is not None:
             is_placed = group_of_row >= 0
-            given = placed_rows(kind_of_row[is_placed], group_of_row[is_placed])
+            given = placed_rows(distinct_of_row[is_placed], group_of_row[is_placed])
         first = FIRST_PRICE if self.price is None else self.price
-        placed = first_groups(kinds, rule_of(self.promise, first), order, random, given)
-        begun = [_State(self, kinds, placed, len(part.items), order, random)]
+        placed = first_groups(distinct_sets, rule_of(self.conditions, first), order, random, given)
+        begun = [_State(self, distinct_sets, placed, len(part.items), order, random)]
         if given is None and not is_stop_requested():
-            cut = placed_rows(kind_of_row, _cut_by_items(part, self.promise))
-            begun.append(_State(self, kinds, cut, len(part.items), order, random))
+            cut = placed_rows(distinct_of_row, _cut_by_items(part, self.conditions))
+            begun.append(_State(self, distinct_sets, cut, len(part.items), order, random))
         tell_on = tell(Told(0, _best(begun).utility))
         if len(begun) > 1 and tell_on and self.n_passes and not is_stop_requested():
             for state in begun:
@@ -106,16 +106,16 @@ class PartSearch:
         while tell_on and state.n_passes < self.n_passes and not is_stop_requested():
             state.next_pass()
             tell_on = tell(Told(state.n_passes, state.utility)) and not state.is_settled
-        return state.placed.groups_of_rows(kind_of_row)
+        return state.placed.groups_of_rows(distinct_of_row)
 
 
-def _cut_by_items(part: Part, promise: SetPromise) -> NDArray[np.int32]:
-    """Return groups as Mondrian cuts them, which suit rows of few kinds of common items."""
-    from incrowd.methods.shared.of_sets.cut import cut_rows
+def _cut_by_items(part: Part, conditions: SetConditions) -> NDArray[np.int32]:
+    """Return groups as Mondrian cuts them, which suit rows with few different items, all common."""
+    from incrowd.methods.shared.set_groups.cut import cut_rows
     from incrowd.sets.sets import Sets
 
     rows = Sets(part.starts, part.items, part.n_items)
-    return cut_rows(rows, replace(promise, k_of_row=part.needs)).group_of_row
+    return cut_rows(rows, replace(conditions, k_of_row=part.needs)).group_of_row
 
 
 def _best(begun: list[_State]) -> _State:
@@ -129,14 +129,14 @@ class _State:
     def __init__(
         self,
         search: PartSearch,
-        kinds: Kinds,
-        placed: Placed,
+        distinct_sets: DistinctSets,
+        placed: Placements,
         n_entries: int,
         order: np.random.Generator,
         random: NDArray[np.int64],
     ) -> None:
         self.search = search
-        self.kinds = kinds
+        self.distinct_sets = distinct_sets
         self.n_entries = n_entries
         self.order = order
         self.random = random
@@ -144,7 +144,7 @@ class _State:
         self.n_idle = 0
         self.placed = placed
         self.is_changed = np.zeros(0, dtype=np.bool_)
-        self.least_size = int(2 * kinds.need.min())
+        self.least_size = int(2 * distinct_sets.need.min())
         self._lay_out()
         self.utility = self._best_utility()
 
@@ -152,7 +152,7 @@ class _State:
     def rule(self) -> Rule:
         """The vote at the price of now."""
         price = self.search.price
-        return rule_of(self.search.promise, self.utility.jaccard if price is None else price)
+        return rule_of(self.search.conditions, self.utility.jaccard if price is None else price)
 
     @property
     def is_settled(self) -> bool:
@@ -177,7 +177,7 @@ class _State:
         visited = self.order.permutation(visited)
         for some in _slices(visited):
             pair_groups(
-                self.kinds,
+                self.distinct_sets,
                 self.groups,
                 self.scratch,
                 rule,
@@ -189,7 +189,7 @@ class _State:
             )
         for some in _slices(self.order.permutation(visited)):
             n_changes += dissolve_groups(
-                self.kinds,
+                self.distinct_sets,
                 self.groups,
                 self.scratch,
                 rule,
@@ -215,17 +215,17 @@ class _State:
         n_cuts = 0
         while True:
             slots, units, new_group, n_new = cut_groups(
-                self.kinds, self.groups, self.scratch, rule, self.least_size, self.random
+                self.distinct_sets, self.groups, self.scratch, rule, self.least_size, self.random
             )
             if not n_new:
                 return n_cuts
             n_cuts += int(n_new)
-            kind = self.groups.kind[slots]
+            distinct = self.groups.distinct[slots]
             self.groups.units[slots] -= units
             rest = placed_groups(self.groups)
             is_left = rest.units > 0
-            self.placed = Placed(
-                np.concatenate([rest.kind[is_left], kind]),
+            self.placed = Placements(
+                np.concatenate([rest.distinct[is_left], distinct]),
                 np.concatenate([rest.units[is_left], units]),
                 np.concatenate([rest.group[is_left], new_group]),
             )
@@ -234,9 +234,9 @@ class _State:
     def _lay_out(self) -> None:
         from incrowd.methods.cluster.sets.kernels.state import new_scratch
 
-        self.groups, before = laid_out(self.kinds, self.placed)
+        self.groups, before = laid_out(self.distinct_sets, self.placed)
         self.scratch = new_scratch(
-            len(self.kinds.list_starts) - 1, len(self.groups.size), N_LOOKED_AT
+            len(self.distinct_sets.list_starts) - 1, len(self.groups.size), N_LOOKED_AT
         )
         if len(self.is_changed):
             self.is_changed = np.append(self.is_changed, True)[
@@ -246,15 +246,15 @@ class _State:
     def _utility(self, rule: Rule) -> Utility:
         from incrowd.methods.cluster.sets.kernels.state import tally
 
-        kept, created = tally(self.kinds, self.groups, self.scratch, rule)
+        kept, created = tally(self.distinct_sets, self.groups, self.scratch, rule)
         return Utility(self.n_entries, int(kept), int(created))
 
     def _best_utility(self) -> Utility:
         """Return the utility at the price that is its own Jaccard similarity, or near it."""
-        found = self._utility(rule_of(self.search.promise, 0.0))
+        found = self._utility(rule_of(self.search.conditions, 0.0))
         return max(
             found,
-            self._utility(rule_of(self.search.promise, found.jaccard)),
+            self._utility(rule_of(self.search.conditions, found.jaccard)),
             key=lambda one: one.jaccard,
         )
 

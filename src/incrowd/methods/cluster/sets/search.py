@@ -13,8 +13,8 @@ from incrowd.engines.base import Engine
 from incrowd.interrupts import is_stop_requested
 from incrowd.methods.cluster.sets.part_search import PartSearch, Told
 from incrowd.methods.cluster.sets.start import Part
-from incrowd.methods.shared.of_sets.vote import SetPromise, Utility, utility
 from incrowd.methods.shared.options import AUTO, FULL, QUICK, seconds_of, stated_effort
+from incrowd.methods.shared.set_groups.vote import SetConditions, Utility, utility
 from incrowd.progress import Progress, silent
 from incrowd.sets.sets import Sets
 
@@ -55,7 +55,7 @@ class SetGroups:
 
 def search(
     sets: Sets,
-    promise: SetPromise,
+    conditions: SetConditions,
     *,
     engine: Engine,
     effort: int | str = AUTO,
@@ -63,7 +63,7 @@ def search(
     progress: Progress = silent,
     chunk_rows: int = CHUNK_ROWS,
 ) -> SetGroups:
-    """Return groups that meet the promise and keep much (Jaccard similarity of entries).
+    """Return groups that meet the conditions and keep much (Jaccard similarity of entries).
 
     Every group has as many rows as each of its rows needs. Raises ValueError where there are
     fewer rows than that (or none at all), JobError where the effort is none. ``effort`` is a
@@ -71,21 +71,21 @@ def search(
     the result. Depends on the rows, their order, the seed, the effort and ``chunk_rows``, never
     on the number of threads. An end that is wished for returns the groups as they are.
     """
-    if sets.n_rows < int(promise.needs(sets.n_rows).max(initial=promise.k)):
+    if sets.n_rows < int(conditions.needs(sets.n_rows).max(initial=conditions.k)):
         raise ValueError("there are fewer rows than a group needs")
     effort = stated_effort(effort)
     if sets.n_rows > 1.5 * chunk_rows:
-        found = _in_chunks(sets, promise, engine, effort, seed, progress, chunk_rows)
+        found = _in_chunks(sets, conditions, engine, effort, seed, progress, chunk_rows)
     else:
-        found = _as_one(sets, promise, effort, seed, progress)
+        found = _as_one(sets, conditions, effort, seed, progress)
     group_of_row, n_passes, n_chunks = found
-    kept = utility(sets, group_of_row, promise)
+    kept = utility(sets, group_of_row, conditions)
     progress(STAGE, _WHOLE, _WHOLE, 1.0 - kept.jaccard)
     return SetGroups(group_of_row, kept, n_passes, n_chunks)
 
 
 def _as_one(
-    sets: Sets, promise: SetPromise, effort: int | str, seed: int, progress: Progress
+    sets: Sets, conditions: SetConditions, effort: int | str, seed: int, progress: Progress
 ) -> tuple[NDArray[np.int32], int, int]:
     """Search all rows as one part; a time ends after the pass in which it is over."""
     seconds = seconds_of(effort)
@@ -101,14 +101,14 @@ def _as_one(
         progress(STAGE, round(_WHOLE * min(1.0, share)), _WHOLE, 1.0 - told.utility.jaccard)
         return not seconds or spent < seconds or n_done == 0
 
-    part = Part(sets.starts, sets.items, sets.n_items, promise.needs(sets.n_rows))
-    group_of_row = PartSearch(promise, n_passes, seed)(part, tell=tell)
+    part = Part(sets.starts, sets.items, sets.n_items, conditions.needs(sets.n_rows))
+    group_of_row = PartSearch(conditions, n_passes, seed)(part, tell=tell)
     return group_of_row, n_done if seconds else n_passes, 1
 
 
 def _in_chunks(
     sets: Sets,
-    promise: SetPromise,
+    conditions: SetConditions,
     engine: Engine,
     effort: int | str,
     seed: int,
@@ -124,10 +124,10 @@ def _in_chunks(
     )
     from incrowd.methods.shared.parts import PartProgress
 
-    chunk_of_row = chunks_of_rows(sets, promise, chunk_rows, seed)
+    chunk_of_row = chunks_of_rows(sets, conditions, chunk_rows, seed)
     n_chunks = int(chunk_of_row.max()) + 1
     if seconds_of(effort):
-        trial = _TrialOfChunk(sets, promise, chunk_of_row, seed)
+        trial = _TrialOfChunk(sets, conditions, chunk_of_row, seed)
         n_passes = trial.passes(seconds_of(effort), n_chunks / engine.n_workers)
     else:
         n_passes = _passes(effort, PASSES_IN_CHUNKS)
@@ -145,28 +145,28 @@ def _in_chunks(
         )
 
     best = search_chunks(
-        sets, PartSearch(promise, first, seed), chunk_of_row, None, engine, report(0, first)
+        sets, PartSearch(conditions, first, seed), chunk_of_row, None, engine, report(0, first)
     )
     done = first
-    best_utility = utility(sets, best, promise)
+    best_utility = utility(sets, best, conditions)
     for turn, more in enumerate(repairs, 1):
         if is_stop_requested():
             break
         # One price for all chunks: what one of them gains is gained by the whole.
         price = best_utility.jaccard
-        is_loose = loose_rows(sets, best, promise, price, LOOSE_SHARE / turn)
-        chunk_of_row = chunks_of_groups(sets, best, is_loose, promise, chunk_rows, seed + turn)
+        is_loose = loose_rows(sets, best, conditions, price, LOOSE_SHARE / turn)
+        chunk_of_row = chunks_of_groups(sets, best, is_loose, conditions, chunk_rows, seed + turn)
         begun = np.where(is_loose, np.int32(-1), best)
         found = search_chunks(
             sets,
-            PartSearch(promise, more, seed + turn, price),
+            PartSearch(conditions, more, seed + turn, price),
             chunk_of_row,
             begun,
             engine,
             report(done, more),
         )
         done += more
-        found_utility = utility(sets, found, promise)
+        found_utility = utility(sets, found, conditions)
         if found_utility.jaccard > price:
             best, best_utility = found, found_utility
     return best, n_passes, n_chunks
@@ -190,7 +190,7 @@ class _TrialOfChunk:
     """How long the passes of one chunk take, to turn a time into a number of passes."""
 
     sets: Sets
-    promise: SetPromise
+    conditions: SetConditions
     chunk_of_row: NDArray[np.int32]
     seed: int
 
@@ -205,8 +205,8 @@ class _TrialOfChunk:
             return True
 
         begin = time.monotonic()
-        needs = self.promise.needs(self.sets.n_rows)[rows]
-        PartSearch(self.promise, 2, self.seed)(
+        needs = self.conditions.needs(self.sets.n_rows)[rows]
+        PartSearch(self.conditions, 2, self.seed)(
             Part(some.starts, some.items, some.n_items, needs), tell=tell
         )
         to_begin = moments[0] - begin

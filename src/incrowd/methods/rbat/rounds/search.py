@@ -21,7 +21,7 @@ from incrowd.methods.rbat.problem import Numbering, billionths, numbering_of
 from incrowd.methods.rbat.rounds.counts import DemandCounts, Pairs, Request, Rounds, Supports
 from incrowd.methods.rbat.rounds.sides import MOST_CELLS, Items, Node, Splittings, Table
 from incrowd.methods.rbat.validity import refuse_infeasible
-from incrowd.methods.shared.item_parts import FoundParts, RulePromise, SplitTree, numbered_parts
+from incrowd.methods.shared.item_parts import FoundParts, RuleConditions, SplitTree, numbered_parts
 from incrowd.progress import Progress
 from incrowd.sets.sets import Sets
 
@@ -191,7 +191,7 @@ STAGE = "splitting items"
 
 def search_by_rounds(
     sets: Sets,
-    promise: RulePromise,
+    conditions: RuleConditions,
     engine: Engine,
     *,
     alpha: int | str,
@@ -203,17 +203,17 @@ def search_by_rounds(
     """Return the partition that the search of one process returns before it is improved.
 
     ``settings`` are what the method has settled, for whoever repeats the search.
-    Raises InfeasibleError where not even one part of all items keeps the promise. An end that is
+    Raises InfeasibleError where not even one part of all items meets the conditions. An end that is
     wished for returns the parts as they are, which keep it too.
     """
-    numbering = numbering_of(sets, promise)
+    numbering = numbering_of(sets, conditions)
     if not len(numbering.items):
         none = np.empty(0, dtype=np.int32)
         return FoundParts(np.full(sets.n_items, -1, dtype=np.int32), SplitTree(none, none, none))
     rounds = Rounds(sets, numbering, engine)
     progress(STAGE, 0, len(numbering.items))
-    items = _first_round(rounds, numbering, promise, alpha, order)
-    search = _Search(rounds, numbering, promise, items, gamma, progress)
+    items = _first_round(rounds, numbering, conditions, alpha, order)
+    search = _Search(rounds, numbering, conditions, items, gamma, progress)
     search.run()
     figures: dict[str, object] = {
         "parts": (len(search.left) + 1) // 2,
@@ -251,7 +251,7 @@ class _Totals:
 
 
 def _first_round(
-    rounds: Rounds, numbering: Numbering, promise: RulePromise, alpha: int | str, order: str
+    rounds: Rounds, numbering: Numbering, conditions: RuleConditions, alpha: int | str, order: str
 ) -> Items:
     """Count items and sensitive sets, and pairs of items where they are not too many."""
     n_items = len(numbering.items)
@@ -261,7 +261,7 @@ def _first_round(
         one_part = np.zeros(n_items, dtype=np.int32)
         requests.append(Pairs(n_items**2, one_part, n_items * every, every.astype(np.int32)))
     supports, *pairs = rounds.run(requests)
-    refuse_infeasible(_Totals(numbering, rounds.n_rows, supports[n_items:]), promise)
+    refuse_infeasible(_Totals(numbering, rounds.n_rows, supports[n_items:]), conditions)
     table = None
     if pairs:
         counts = pairs[0].reshape(n_items, n_items)
@@ -276,7 +276,7 @@ class _Search:
         self,
         rounds: Rounds,
         numbering: Numbering,
-        promise: RulePromise,
+        conditions: RuleConditions,
         items: Items,
         gamma: int,
         progress: Progress,
@@ -284,7 +284,7 @@ class _Search:
         n_items = len(numbering.items)
         self._rounds = rounds
         self._rules = numbering.rules
-        self._promise = promise
+        self._conditions = conditions
         self._items = items
         self._gamma = gamma
         self._progress = progress
@@ -328,8 +328,8 @@ class _Search:
             side_of_item,
             split_of_part,
             self._gamma,
-            self._promise.k,
-            billionths(self._promise.confidence),
+            self._conditions.k,
+            billionths(self._conditions.confidence),
         )
         children = [_sides(node) for _, node in splits]
         sides = Splittings([child for pair in children for child in pair], self._items)

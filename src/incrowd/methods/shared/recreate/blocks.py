@@ -42,9 +42,9 @@ from incrowd.methods.shared.recreate.search import (
     begin,
     improve,
     no_lists,
-    search_lines,
+    search_counted_rows,
 )
-from incrowd.methods.shared.recreate.start import Lines
+from incrowd.methods.shared.recreate.start import CountedRows
 from incrowd.methods.shared.reorganize import automatic_partitions, part_runs
 from incrowd.progress import Progress, silent
 
@@ -55,69 +55,71 @@ WHOLE = 1_000_000
 """The effort of a table in blocks, as it is told: in millionths."""
 
 
-def search_table(lines: Lines, plan: Plan, engine: Engine, progress: Progress) -> Fragments:
-    """Return what the lines of a table are released as, every group valid.
+def search_table(counted: CountedRows, plan: Plan, engine: Engine, progress: Progress) -> Fragments:
+    """Return what the counted rows of a table are released as, every group valid.
 
-    The search begins with the groups of the lines, or with its own. A table of more than 40,000
-    distinct rows is searched in blocks; then in other blocks, made of whole groups in another
-    order of columns, so that near groups meet that the first blocks kept apart. Rows that are left
-    out come back as LEFT_OUT.
+    The search begins with the groups of the counted rows, or with its own. A table of more than
+    40,000 distinct rows is searched in blocks; then in other blocks, made of whole groups in
+    another order of columns, so that near groups meet that the first blocks kept apart. Rows that
+    are left out come back as LEFT_OUT.
     """
-    blocks = first_blocks(lines, plan)
+    blocks = first_blocks(counted, plan)
     if blocks.max(initial=0) == 0:
-        return search_lines(lines, plan, 0, progress)
-    nodes, n_of_row = _rows_of(lines)
+        return search_counted_rows(counted, plan, 0, progress)
+    nodes, n_of_row = _rows_of(counted)
     first = replace(plan, effort=(1 - REPAIR_SHARE) * plan.effort)
     edge = round((1 - REPAIR_SHARE) * WHOLE)
-    found = _search_blocks(lines, first, blocks, engine, (progress, 0, edge), n_of_row)
+    found = _search_blocks(counted, first, blocks, engine, (progress, 0, edge), n_of_row)
     if is_stop_requested():
         return found
     last = replace(plan, effort=REPAIR_SHARE * plan.effort, suppressible=(0, 1), seed=plan.seed + 1)
     # the last column of the first order leads: what stood far apart may stand together
     columns = (plan.columns[-1], *plan.columns[:-1])
-    lines = Lines.continued(nodes, found, lines.limits)
-    blocks = block_of_groups(lines, plan, columns)
-    return _search_blocks(lines, last, blocks, engine, (progress, edge, WHOLE), n_of_row)
+    counted = CountedRows.continued(nodes, found, counted.limits)
+    blocks = block_of_groups(counted, plan, columns)
+    return _search_blocks(counted, last, blocks, engine, (progress, edge, WHOLE), n_of_row)
 
 
-def _rows_of(lines: Lines) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return the nodes of the rows that lines are of, and how many there are of each."""
-    n_of_row = np.zeros(int(lines.row.max(initial=-1)) + 1, dtype=np.int64)
-    np.add.at(n_of_row, lines.row, lines.count)
-    nodes = np.empty((len(lines.nodes), len(n_of_row)), dtype=np.int32)
-    nodes[:, lines.row] = lines.nodes
+def _rows_of(counted: CountedRows) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return the nodes of the rows that counted rows are of, and how many there are of each."""
+    n_of_row = np.zeros(int(counted.row.max(initial=-1)) + 1, dtype=np.int64)
+    np.add.at(n_of_row, counted.row, counted.count)
+    nodes = np.empty((len(counted.nodes), len(n_of_row)), dtype=np.int32)
+    nodes[:, counted.row] = counted.nodes
     return nodes, n_of_row
 
 
-def first_blocks(lines: Lines, plan: Plan) -> NDArray[np.int64]:
-    """Return every line's block in the first search of a table, which may begin with groups."""
-    if lines.start is None:
-        return block_of_line(lines, plan)
-    return block_of_groups(lines, plan, plan.columns)
+def first_blocks(counted: CountedRows, plan: Plan) -> NDArray[np.int64]:
+    """Return every counted row's block in the first search, which may begin with groups."""
+    if counted.start is None:
+        return block_of_counted(counted, plan)
+    return block_of_groups(counted, plan, plan.columns)
 
 
-def block_of_line(lines: Lines, plan: Plan) -> NDArray[np.int64]:
-    """Return every line's block: all 0 up to 40,000 distinct rows, else about 20,000 to a block.
+def block_of_counted(counted: CountedRows, plan: Plan) -> NDArray[np.int64]:
+    """Return every counted row's block: one up to 40,000 distinct rows, else about 20,000 to each.
 
     Rows are sorted by content, columns with the fewest levels first, and cut between rows that
     differ; a block has at least k rows.
     """
-    order, run_start = sorted_runs(plan.key_of_row(plan.forest.in_ranks(lines.nodes)))
-    return _cut_runs(order, run_start, lines.count, len(run_start) - 1, plan.k)
+    order, run_start = sorted_runs(plan.key_of_row(plan.forest.in_ranks(counted.nodes)))
+    return _cut_runs(order, run_start, counted.count, len(run_start) - 1, plan.k)
 
 
-def block_of_groups(lines: Lines, plan: Plan, columns: tuple[int, ...]) -> NDArray[np.int64]:
-    """Return every line's block, all rows of a group in one.
+def block_of_groups(
+    counted: CountedRows, plan: Plan, columns: tuple[int, ...]
+) -> NDArray[np.int64]:
+    """Return every counted row's block, all rows of a group in one.
 
     Groups, and rows that are left out, are sorted by what they begin as (as they were), the first
     of ``columns`` first, and cut where about 20,000 distinct rows are full.
     """
-    start = lines.nodes if lines.start is None else lines.start
-    ranks = plan.forest.in_ranks(np.where(start == LEFT_OUT, lines.nodes, start))
+    start = counted.nodes if counted.start is None else counted.start
+    ranks = plan.forest.in_ranks(np.where(start == LEFT_OUT, counted.nodes, start))
     n_nodes = [len(plan.cost_to_root[column]) for column in columns]
-    group_key = sort_key([ranks[column] for column in columns], n_nodes, len(lines.row))
+    group_key = sort_key([ranks[column] for column in columns], n_nodes, len(counted.row))
     order, run_start = sorted_runs(group_key)
-    return _cut_runs(order, run_start, lines.count, plan.n_distinct(lines.nodes), plan.k)
+    return _cut_runs(order, run_start, counted.count, plan.n_distinct(counted.nodes), plan.k)
 
 
 def _cut_runs(
@@ -127,13 +129,13 @@ def _cut_runs(
     n_distinct: int,
     k: int,
 ) -> NDArray[np.int64]:
-    """Return the block of every line, given sorted lines and the runs that must not be cut."""
+    """Return the block of every counted row, given them sorted and the runs to be kept whole."""
     n_blocks = automatic_partitions(n_distinct, LARGEST_WHOLE, DISTINCT_PER_BLOCK)
     return part_runs(order, run_start, count, n_blocks, k)
 
 
 def _search_blocks(
-    lines: Lines,
+    counted: CountedRows,
     plan: Plan,
     blocks: NDArray[np.int64],
     engine: Engine,
@@ -146,15 +148,16 @@ def _search_blocks(
     """
     progress, first, last = told
     dearest = np.zeros(int(blocks.max()) + 1)
-    for walk, cost, column in zip(plan.forest.walks, plan.cost_to_root, lines.nodes, strict=True):
-        dearest += np.bincount(blocks, weights=cost[walk.rank_of_node][column] * lines.count)
-    weights = np.bincount(blocks, weights=lines.count).astype(np.float64)
+    for walk, cost, column in zip(plan.forest.walks, plan.cost_to_root, counted.nodes, strict=True):
+        dearest += np.bincount(blocks, weights=cost[walk.rank_of_node][column] * counted.count)
+    weights = np.bincount(blocks, weights=counted.count).astype(np.float64)
     report = PartProgress(progress, STAGE, first, last, WHOLE, weights, dearest)
-    # one line per line: its row, its block, its count, its nodes, what the conditions look at
+    # one line per counted row: its row, its block, its count, its nodes, what the conditions look
+    # at
     table = part_table(
-        lines.nodes, blocks, lines.limits, lines.start, count=lines.count, row=lines.row
+        counted.nodes, blocks, counted.limits, counted.start, count=counted.count, row=counted.row
     )
-    search = SearchBlock(plan, lines.start is not None, report)
+    search = SearchBlock(plan, counted.start is not None, report)
     found = search_parts(engine, table, search, n_of_row)
     report.ended()
     return found
@@ -162,7 +165,7 @@ def _search_blocks(
 
 @dataclass(frozen=True, eq=False)
 class SearchBlock:
-    """Search the lines of one block: its part of a ``part_table`` in, its released nodes out."""
+    """Search one block of counted rows: its part of a ``part_table`` in, its released nodes out."""
 
     plan: Plan
     has_start: bool
@@ -180,7 +183,7 @@ class SearchBlock:
         """
         block = block.sort_by("row")
         n_columns = len(self.plan.forest.walks)
-        lines = Lines(
+        counted = CountedRows(
             block.column("row").to_numpy(),
             nodes_of_part(block, "c", n_columns),
             block.column("count").to_numpy(),
@@ -188,7 +191,7 @@ class SearchBlock:
             nodes_of_part(block, "n", n_columns) if self.has_start else None,
         )
         number = int(block.column("part")[0].as_py())
-        found = search_lines(lines, self.plan, number, self.report.of(number))
+        found = search_counted_rows(counted, self.plan, number, self.report.of(number))
         return released_part(found.row, found.count, found.nodes)
 
 
@@ -263,10 +266,12 @@ class Budget:
     effort: int | str
     started: float
 
-    def search(self, lines: Lines, plan: Plan, engine: Engine, progress: Progress) -> Fragments:
+    def search(
+        self, counted: CountedRows, plan: Plan, engine: Engine, progress: Progress
+    ) -> Fragments:
         """Spend the effort on a table: what ``search_table`` returns, and what was done."""
-        n_distinct = plan.n_distinct(lines.nodes)
-        iterations = self._iterations(n_distinct, lines, plan, engine)
+        n_distinct = plan.n_distinct(counted.nodes)
+        iterations = self._iterations(n_distinct, counted, plan, engine)
         plan = plan.with_effort(iterations, n_distinct)
         share_done = 0.0
 
@@ -275,7 +280,7 @@ class Budget:
             share_done = done / total if total else 0.0
             progress(stage, done, total, loss)
 
-        found = search_table(lines, plan, engine, told)
+        found = search_table(counted, plan, engine, told)
         figures, notes = {"iterations": iterations}, tuple[str, ...]()
         if is_stop_requested() and share_done < 1:
             figures["iterations_done"] = done = round(share_done * iterations)
@@ -288,7 +293,7 @@ class Budget:
     def _iterations(
         self,
         n_distinct: int,
-        lines: Lines,
+        counted: CountedRows,
         plan: Plan,
         engine: Engine,
     ) -> int:
@@ -296,7 +301,7 @@ class Budget:
         if isinstance(self.effort, int):
             return self.effort
         if seconds_of(self.effort):
-            return self._within(lines, plan, engine)
+            return self._within(counted, plan, engine)
         automatic = automatic_effort(n_distinct, plan.typical_k)
         if not plan.is_size_only:
             automatic = max(1, automatic // SLOWER)
@@ -304,24 +309,24 @@ class Budget:
             return max(1, automatic // QUICKER)
         return FULLER * automatic if self.effort == FULL else automatic
 
-    def _within(self, lines: Lines, plan: Plan, engine: Engine) -> int:
+    def _within(self, counted: CountedRows, plan: Plan, engine: Engine) -> int:
         """Return how many changes the seconds allow that are left; at least a few.
 
         A block of middling size is begun and thrown away. As many blocks as the engine has workers
         run at a time. The time in which loops are compiled is not counted.
         """
-        if len(lines.nodes) == 0 or lines.n_rows < plan.k:
+        if len(counted.nodes) == 0 or counted.n_rows < plan.k:
             return FIRST_CHANGES
-        blocks = first_blocks(lines, plan)
-        sizes = np.bincount(blocks, weights=lines.count)
+        blocks = first_blocks(counted, plan)
+        sizes = np.bincount(blocks, weights=counted.count)
         block = int(np.argsort(sizes, kind="stable")[len(sizes) // 2])
-        whole = lines.take(np.flatnonzero(blocks == block))
+        whole = counted.take(np.flatnonzero(blocks == block))
         asked = time.perf_counter()
         few = whole
-        if lines.start is None:
-            n_lines = len(whole.row)
-            n_few = min(n_lines, max(plan.k, ROWS_OF_FIRST_TRIAL))
-            few = whole.take(np.linspace(0, n_lines - 1, n_few).astype(np.int64))
+        if counted.start is None:
+            n_counted = len(whole.row)
+            n_few = min(n_counted, max(plan.k, ROWS_OF_FIRST_TRIAL))
+            few = whole.take(np.linspace(0, n_counted - 1, n_few).astype(np.int64))
         _trial(few, plan, 0.0)
         compiled = time.perf_counter()
         seconds = seconds_of(self.effort)
@@ -334,13 +339,13 @@ class Budget:
         return max(FIRST_CHANGES, int(changes_per_row * pace.n_distinct * len(sizes)))
 
 
-def _trial(lines: Lines, plan: Plan, seconds: float) -> Pace:
-    """Search these lines for about so long; return how fast that went."""
+def _trial(counted: CountedRows, plan: Plan, seconds: float) -> Pace:
+    """Search these counted rows for about so long; return how fast that went."""
     from incrowd.methods.shared.recreate.kernels.near import list_rows
     from incrowd.methods.shared.recreate.kernels.state import N_DONE
 
     begun = time.perf_counter()
-    search = begin(lines, plan)
+    search = begin(counted, plan)
     space, state = search.space, search.state
     to_begin = time.perf_counter() - begun
     near = no_lists(space, plan.typical_k)
@@ -401,5 +406,5 @@ def polish(
         n_suppressible=n_suppressible_of(conditions),
         n_rows=int(found.count.sum()),
     )
-    lines = Lines.continued(rows.nodes, found, limits)
-    return Budget(effort, begun).search(lines, plan, engine, progress)
+    counted = CountedRows.continued(rows.nodes, found, limits)
+    return Budget(effort, begun).search(counted, plan, engine, progress)

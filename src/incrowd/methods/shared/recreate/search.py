@@ -19,7 +19,7 @@ from incrowd.methods.shared.forest import Forest
 from incrowd.methods.shared.fragments import Fragments, sort_key
 from incrowd.methods.shared.recreate.column_trees import ColumnTree, space_of
 from incrowd.methods.shared.recreate.start import (
-    Lines,
+    CountedRows,
     SortedRows,
     given_groups,
     seed_of,
@@ -135,12 +135,12 @@ class Plan:
         )
 
 
-def search_lines(
-    lines: Lines, plan: Plan, block: int = 0, progress: Progress = silent
+def search_counted_rows(
+    counted: CountedRows, plan: Plan, block: int = 0, progress: Progress = silent
 ) -> Fragments:
-    """Return what lines are released as, every group valid.
+    """Return what counted rows are released as, every group valid.
 
-    Every node must be a leaf. The search begins with the groups that the lines begin with
+    Every node must be a leaf. The search begins with the groups that the counted rows begin with
     (LEFT_OUT where a row was left out), or else with its own. Rows that are left out come back as
     LEFT_OUT. Distinct rows are numbered in an order that their content decides.
     """
@@ -152,20 +152,20 @@ def search_lines(
         SUPPRESSED,
     )
 
-    nodes = lines.nodes
-    if lines.n_rows < plan.k:
+    nodes = counted.nodes
+    if counted.n_rows < plan.k:
         raise InfeasibleError(
-            f"all {lines.n_rows} rows in one group do not meet the conditions",
+            f"all {counted.n_rows} rows in one group do not meet the conditions",
             remedy="Lower k.",
         )
     if len(nodes) == 0:
-        return Fragments.of(lines.row, nodes, lines.count)
+        return Fragments.of(counted.row, nodes, counted.count)
     n_leaves = np.asarray(
         [[(walk.end == np.arange(1, len(walk.end) + 1)).sum()] for walk in plan.forest.walks]
     )
     if np.any(nodes >= n_leaves):
         raise ValueError("cluster searches rows of leaves, and some nodes are above them")
-    begun = begin(lines, plan, block)
+    begun = begin(counted, plan, block)
     improve(begun, plan, progress)
     # fragments of the search: those of a distinct row together, by group
     fragments = begun.state.fragments[:, begun.state.fragments[GROUP] >= 0]
@@ -178,17 +178,17 @@ def search_lines(
         shown[column] = plan.forest.walks[column].nodes(ranks)
     shown[:, group == SUPPRESSED] = LEFT_OUT
     if plan.is_size_only:
-        row = lines.row[begun.lines[begun.run_start[fragments[ROW]]]]
+        row = counted.row[begun.counted[begun.run_start[fragments[ROW]]]]
         return Fragments.of(row, shown, count)
-    # every line is one row: equal ones take their fragments in the order of their numbers
+    # every one is one row: equal ones take their fragments in the order of their numbers
     released = np.empty_like(nodes)
-    released[:, begun.lines] = np.repeat(shown, count, axis=1)
-    return Fragments.of(lines.row, released, lines.count)
+    released[:, begun.counted] = np.repeat(shown, count, axis=1)
+    return Fragments.of(counted.row, released, counted.count)
 
 
 @dataclass(eq=False)
 class Begun:
-    """A search at its beginning: its groups, its trees, its lines in sorted order, their runs.
+    """A search at its beginning: its groups, its trees, its counted rows sorted, their runs.
 
     ``n_distinct`` counts combinations of quasi-identifying values, as an effort does. The state
     is another one once it had to grow.
@@ -198,33 +198,33 @@ class Begun:
     state: State
     rules: Rules | None
     trees: list[ColumnTree]
-    lines: NDArray[np.int64]
+    counted: NDArray[np.int64]
     run_start: NDArray[np.int64]
     n_distinct: int
 
 
-def begin(lines: Lines, plan: Plan, block: int = 0) -> Begun:
-    """Return the first groups of a table or block: those of the lines, or those of splits."""
+def begin(counted: CountedRows, plan: Plan, block: int = 0) -> Begun:
+    """Return the first groups of a table or block: those it is given, or those of splits."""
     from incrowd.methods.shared.recreate.kernels import state as state_kernels
 
-    ranks = plan.forest.in_ranks(lines.nodes)
-    sorted_as = SortedRows.of(plan.key_of_row(ranks), lines.limits, plan.is_together)
+    ranks = plan.forest.in_ranks(counted.nodes)
+    sorted_as = SortedRows.of(plan.key_of_row(ranks), counted.limits, plan.is_together)
     order, run_start = sorted_as.rows, sorted_as.run_start
     trees = [
         ColumnTree.of(plan.forest.walks[column], np.unique(ranks[column]), plan.runs[column])
         for column in plan.columns
     ]
     distinct = ranks[np.asarray(plan.columns)][:, order[run_start[:-1]]]
-    n_of_distinct = np.add.reduceat(lines.count[order], run_start[:-1])
+    n_of_distinct = np.add.reduceat(counted.count[order], run_start[:-1])
     space = space_of(distinct, n_of_distinct, trees, plan)
-    if lines.start is not None:
+    if counted.start is not None:
         n_nodes = [len(cost) for cost in plan.cost_to_root]
-        first = given_groups(lines, order, run_start, n_nodes)
+        first = given_groups(counted, order, run_start, n_nodes)
     elif plan.is_size_only and not plan.is_together:
         first = split_groups(space, plan.k)
     else:
         raise ValueError("where more is asked than one k, a search needs groups to begin with")
-    n_rows = lines.n_rows
+    n_rows = counted.n_rows
     n_present = int(first.n_left_out.sum())
     state = state_kernels.empty_state(
         space,
@@ -240,7 +240,7 @@ def begin(lines: Lines, plan: Plan, block: int = 0) -> Begun:
     if n_present:
         state_kernels.leave_out(state, first.left_out, first.n_left_out)
     state_kernels.add_groups(space, state, first.starts, first.distinct, first.count)
-    rules = None if plan.is_size_only else sorted_as.rules(lines.limits)
+    rules = None if plan.is_size_only else sorted_as.rules(counted.limits)
     return Begun(space, state, rules, trees, order, run_start, sorted_as.n_distinct)
 
 

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Lines:
-    """``count[line]`` rows equal to row ``row[line]``, which has ``nodes[column, line]``.
+class CountedRows:
+    """``count[counted]`` rows equal to row ``row[counted]``, with ``nodes[column, counted]``.
 
     Where groups are tested by their size alone, a row is a distinct one, and there may be several
-    lines of it that begin in different groups; else every line is one row. ``start[column, line]``
-    are nodes that another search released, where this one begins with its groups; ``limits``
-    speak of the lines.
+    counted rows of it that begin in different groups; else every one is one row. ``start[column,
+    counted]`` are nodes that another search released, where this one begins with its groups;
+    ``limits`` speak of the counted rows.
     """
 
     row: NDArray[np.int64]
@@ -36,30 +36,30 @@ class Lines:
     @classmethod
     def of_rows(
         cls, nodes: NDArray[np.int32], count: NDArray[np.int64], limits: PackedConditions
-    ) -> Lines:
-        """Return a line per row."""
+    ) -> CountedRows:
+        """Return a counted row per row."""
         return cls(np.arange(nodes.shape[1]), nodes, count, limits)
 
     @classmethod
     def continued(
         cls, nodes: NDArray[np.int32], found: Fragments, limits: PackedConditions
-    ) -> Lines:
-        """Return the lines of rows that a search has released; ``nodes[column, row]`` are theirs.
+    ) -> CountedRows:
+        """Return what a search has released of rows with ``nodes[column, row]``, to go on from.
 
         Where rows are told apart, all of them are there, in their order.
         """
-        of_line = np.ascontiguousarray(nodes[:, found.row])
-        return cls(found.row, of_line, found.count, limits, found.nodes)
+        node_of_counted = np.ascontiguousarray(nodes[:, found.row])
+        return cls(found.row, node_of_counted, found.count, limits, found.nodes)
 
     @property
     def n_rows(self) -> int:
-        """How many rows the lines stand for."""
+        """How many rows the counted rows stand for."""
         return int(self.count.sum())
 
-    def take(self, places: NDArray[np.int64]) -> Lines:
-        """Return some of the lines."""
+    def take(self, places: NDArray[np.int64]) -> CountedRows:
+        """Return some of the counted rows."""
         limits = self.limits
-        return Lines(
+        return CountedRows(
             self.row[places],
             np.ascontiguousarray(self.nodes[:, places]),
             self.count[places],
@@ -72,9 +72,7 @@ class Lines:
         )
 
 
-# How a search begins: rows sorted by content, and its first groups.
-
-LARGEST_ATOM_K = 20
+LARGEST_FREQUENT_K = 20
 """Up to this k, distinct rows that occur k times or more begin as groups of their own."""
 
 
@@ -155,38 +153,38 @@ def split_groups(space: Space, k: int) -> FirstGroups:
 
     count = space.rows[state_kernels.N_ROWS_OF_DISTINCT]
     everything = np.arange(len(count))
-    is_atom = (count >= k) & (k <= LARGEST_ATOM_K)
-    if 0 < int(count[~is_atom].sum()) < k:
-        is_atom[:] = False
-    atoms, n_of_atom = everything[is_atom], count[is_atom]
-    others = everything[~is_atom]
+    is_frequent = (count >= k) & (k <= LARGEST_FREQUENT_K)
+    if 0 < int(count[~is_frequent].sum()) < k:
+        is_frequent[:] = False
+    frequent, n_of_frequent = everything[is_frequent], count[is_frequent]
+    others = everything[~is_frequent]
     starts = np.zeros(1, dtype=np.int64)
     distinct, n_rows = others[:0], count[:0]
     if len(others):
-        starts, distinct, n_rows = start_kernels.top_down(space, k, others, count[~is_atom])
+        starts, distinct, n_rows = start_kernels.top_down(space, k, others, count[~is_frequent])
     none = np.zeros(0, dtype=np.int64)
     return FirstGroups(
-        np.concatenate([np.arange(len(atoms)), len(atoms) + starts]),
-        np.concatenate([atoms, distinct]),
-        np.concatenate([n_of_atom, n_rows]),
+        np.concatenate([np.arange(len(frequent)), len(frequent) + starts]),
+        np.concatenate([frequent, distinct]),
+        np.concatenate([n_of_frequent, n_rows]),
         none,
         none,
     )
 
 
 def given_groups(
-    lines: Lines,
+    counted: CountedRows,
     order: NDArray[np.int64],
     run_start: NDArray[np.int64],
     n_nodes: Sequence[int],
 ) -> FirstGroups:
-    """Return the groups that lines begin with; ``order`` sorts lines into runs, the distinct rows.
+    """Return the groups that counted rows begin with; ``order`` sorts them by distinct row.
 
-    Lines that show the same nodes are one group.
+    Counted rows that show the same nodes are one group.
     """
-    if lines.start is None:
-        raise ValueError("the lines do not say where they begin")
-    start, count = lines.start[:, order], lines.count[order]
+    if counted.start is None:
+        raise ValueError("the counted rows do not say where they begin")
+    start, count = counted.start[:, order], counted.count[order]
     n_distinct = len(run_start) - 1
     distinct_of_place = np.repeat(np.arange(n_distinct), np.diff(run_start))
     is_kept = start[0] != LEFT_OUT

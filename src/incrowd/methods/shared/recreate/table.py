@@ -15,7 +15,7 @@ from incrowd.methods.shared.fragments import Fragments
 from incrowd.methods.shared.options import AUTO
 from incrowd.methods.shared.recreate.blocks import Budget
 from incrowd.methods.shared.recreate.search import Plan
-from incrowd.methods.shared.recreate.start import Lines
+from incrowd.methods.shared.recreate.start import CountedRows
 from incrowd.progress import Progress
 
 
@@ -39,10 +39,10 @@ def search_table(
     """
     begun = perf_counter()
     is_size_only = conditions.is_size_only
-    lines = Lines.of_rows(rows.nodes, n_of_row, limits)
+    counted = CountedRows.of_rows(rows.nodes, n_of_row, limits)
     if not is_size_only or is_together:
         nodes = cut_rows(rows, limits, is_size_only, metric, True, progress, n_of_row)
-        lines = Lines.continued(rows.nodes, Fragments.of_each(nodes, n_of_row), limits)
+        counted = CountedRows.continued(rows.nodes, Fragments.of_each(nodes, n_of_row), limits)
     plan = Plan.of(
         rows,
         metric,
@@ -53,4 +53,4 @@ def search_table(
         n_suppressible=n_suppressible_of(conditions),
         n_rows=int(n_of_row.sum()),
     )
-    return Budget(effort, begun).search(lines, plan, engine, progress)
+    return Budget(effort, begun).search(counted, plan, engine, progress)

@@ -11,8 +11,8 @@ from incrowd.methods.cluster.sets.kernels.state import (
     BEND,
     LESS,
     MORE,
+    DistinctSets,
     Groups,
-    Kinds,
     Scratch,
     add_to_counts,
     changed,
@@ -24,7 +24,7 @@ from incrowd.methods.cluster.sets.kernels.state import (
     worth,
     worth_at,
 )
-from incrowd.methods.shared.of_sets.kernel_vote import MAJORITY_CODE, Rule, least_holders
+from incrowd.methods.shared.set_groups.vote_kernel import MAJORITY_CODE, Rule, least_holders
 
 LEAST_GAIN = 1e-6
 """Smaller gains may be the rounding of sums."""
@@ -32,7 +32,7 @@ LEAST_GAIN = 1e-6
 
 @compiled_inner
 def _needs_without(
-    kinds: Kinds,
+    distinct_sets: DistinctSets,
     groups: Groups,
     scratch: Scratch,
     side: Whole,
@@ -45,7 +45,7 @@ def _needs_without(
     second = 1
     n_units = 0
     for slot in range(groups.first[group], groups.first[group] + groups.n_slots[group]):
-        need = kinds.need[groups.kind[slot]]
+        need = distinct_sets.need[groups.distinct[slot]]
         if need > largest:
             second = largest
             largest = need
@@ -55,7 +55,7 @@ def _needs_without(
         elif need > second:
             second = need
     for place in range(n_looked_at):
-        need = kinds.need[groups.kind[start + place]]
+        need = distinct_sets.need[groups.distinct[start + place]]
         is_alone = need == largest and n_units == 1
         scratch.need_without[side, place] = second if is_alone else largest
     return largest
@@ -63,7 +63,7 @@ def _needs_without(
 
 @compiled_inner
 def _best_move(
-    kinds: Kinds,
+    distinct_sets: DistinctSets,
     groups: Groups,
     scratch: Scratch,
     rule: Rule,
@@ -74,21 +74,21 @@ def _best_move(
     n_looked_at: Whole,
     need_of_target: Whole,
 ) -> tuple[float, Whole]:
-    """Return the gain of the best move out of the group on this side, and its kind; −1 if none."""
+    """Return the gain of the best move out of the group on this side, and its set; −1 if none."""
     price = rule.price
     size, size_there = groups.size[source] - 1, groups.size[target] + 1
     least = least_holders(rule, size, groups.bar[source])
     least_there = least_holders(rule, size_there, groups.bar[target])
-    best, best_kind = LEAST_GAIN, -1
+    best, best_distinct = LEAST_GAIN, -1
     base = np.nan
     for place in range(n_looked_at):
-        kind = groups.kind[start + place]
-        need = kinds.need[kind]
+        distinct = groups.distinct[start + place]
+        need = distinct_sets.need[distinct]
         if size < scratch.need_without[side, place] or size_there < max(need, need_of_target):
             continue
         if rule.code == MAJORITY_CODE and need > groups.bar[target]:
             continue
-        if not has_room(groups, target, kind):
+        if not has_room(groups, target, distinct):
             continue
         if np.isnan(base):
             base = (
@@ -98,20 +98,20 @@ def _best_move(
                 - worth_at(scratch, 1 - side, rule, size_there - 1, groups.bar[target])
             )
         gain = base
-        for entry in range(kinds.starts[kind], kinds.starts[kind + 1]):
-            item = kinds.items[entry]
+        for entry in range(distinct_sets.starts[distinct], distinct_sets.starts[distinct + 1]):
+            item = distinct_sets.items[entry]
             here, there = scratch.counted[side, item], scratch.counted[1 - side, item]
             gain += worth(here - 1, least, size, price) - worth(here, least, size, price)
             gain += worth(there + 1, least_there, size_there, price)
             gain -= worth(there, least_there, size_there, price)
         if gain > best:
-            best, best_kind = gain, kind
-    return best, best_kind
+            best, best_distinct = gain, distinct
+    return best, best_distinct
 
 
 @compiled_inner
 def _changes(
-    kinds: Kinds,
+    distinct_sets: DistinctSets,
     groups: Groups,
     scratch: Scratch,
     price: float,
@@ -128,11 +128,11 @@ def _changes(
     """
     other = 1 - side
     for place in range(n_looked_at):
-        kind = groups.kind[start + place]
+        distinct = groups.distinct[start + place]
         change = 0.0
         at_most = 0.0
-        for entry in range(kinds.starts[kind], kinds.starts[kind + 1]):
-            item = kinds.items[entry]
+        for entry in range(distinct_sets.starts[distinct], distinct_sets.starts[distinct + 1]):
+            item = distinct_sets.items[entry]
             here, there = scratch.counted[side, item], scratch.counted[other, item]
             change += changed(scratch, side, LESS, here, least[side], size[side], price)
             change += changed(scratch, other, MORE, there, least[other], size[other], price)
@@ -145,17 +145,17 @@ def _changes(
 
 
 @compiled_inner
-def marked(kinds: Kinds, scratch: Scratch, kind: Whole) -> Whole:
-    """Mark the items of a kind; return the mark, which no other item has."""
+def marked(distinct_sets: DistinctSets, scratch: Scratch, distinct: Whole) -> Whole:
+    """Mark the items of a distinct set; return the mark, which no other item has."""
     scratch.last_mark[0] += 1
-    for entry in range(kinds.starts[kind], kinds.starts[kind + 1]):
-        scratch.mark[kinds.items[entry]] = scratch.last_mark[0]
+    for entry in range(distinct_sets.starts[distinct], distinct_sets.starts[distinct + 1]):
+        scratch.mark[distinct_sets.items[entry]] = scratch.last_mark[0]
     return scratch.last_mark[0]
 
 
 @compiled_inner
 def improve_pair(
-    kinds: Kinds,
+    distinct_sets: DistinctSets,
     groups: Groups,
     scratch: Scratch,
     rule: Rule,
@@ -167,8 +167,8 @@ def improve_pair(
     """Apply the best swap or move between two groups until none helps; return the gain.
 
     The counts of ``group`` are those of side 0 and of ``partner`` those of side 1, before and
-    after. No group ever falls below the need of its members. Of more than ``n_at_most`` kinds a
-    random run is looked at each time. O(kinds² · entries of a row) per step.
+    after. No group ever falls below the need of its members. Of more than ``n_at_most`` distinct
+    sets a random run is looked at each time. O(kinds² · entries of a row) per step.
     """
     total = 0.0
     price = rule.price
@@ -191,16 +191,24 @@ def improve_pair(
                 n_looked_at[side] = n_at_most
             fill_tables(scratch, side, least[side], size[side], price)
             need[side] = _needs_without(
-                kinds, groups, scratch, side, one, start[side], n_looked_at[side]
+                distinct_sets, groups, scratch, side, one, start[side], n_looked_at[side]
             )
         for side in range(2):
             _changes(
-                kinds, groups, scratch, price, side, start[side], n_looked_at[side], size, least
+                distinct_sets,
+                groups,
+                scratch,
+                price,
+                side,
+                start[side],
+                n_looked_at[side],
+                size,
+                least,
             )
         best, leaving, entering = LEAST_GAIN, -1, -1
         for side in range(2):
-            gain, kind = _best_move(
-                kinds,
+            gain, distinct = _best_move(
+                distinct_sets,
                 groups,
                 scratch,
                 rule,
@@ -213,31 +221,31 @@ def improve_pair(
             )
             if gain > best:
                 best = gain
-                leaving, entering = (kind, -1) if side == 0 else (-1, kind)
+                leaving, entering = (distinct, -1) if side == 0 else (-1, distinct)
         for place in range(n_looked_at[0]):
-            kind = groups.kind[start[0] + place]
-            if kinds.need[kind] > size[1] or (
-                is_majority and kinds.need[kind] > groups.bar[partner]
+            distinct = groups.distinct[start[0] + place]
+            if distinct_sets.need[distinct] > size[1] or (
+                is_majority and distinct_sets.need[distinct] > groups.bar[partner]
             ):
                 continue
-            if not has_room(groups, partner, kind):
+            if not has_room(groups, partner, distinct):
                 continue
             mark = -1
             for place_there in range(n_looked_at[1]):
-                other = groups.kind[start[1] + place_there]
-                if other == kind:
+                other = groups.distinct[start[1] + place_there]
+                if other == distinct:
                     continue
-                if kinds.need[other] > size[0] or (
-                    is_majority and kinds.need[other] > groups.bar[group]
+                if distinct_sets.need[other] > size[0] or (
+                    is_majority and distinct_sets.need[other] > groups.bar[group]
                 ):
                     continue
                 gain = scratch.change[0, place] + scratch.change[1, place_there]
                 if gain + min(scratch.at_most[0, place], scratch.at_most[1, place_there]) <= best:
                     continue
                 if mark < 0:
-                    mark = marked(kinds, scratch, kind)
-                for entry in range(kinds.starts[other], kinds.starts[other + 1]):
-                    item = kinds.items[entry]
+                    mark = marked(distinct_sets, scratch, distinct)
+                for entry in range(distinct_sets.starts[other], distinct_sets.starts[other + 1]):
+                    item = distinct_sets.items[entry]
                     if scratch.mark[item] == mark:
                         for side in range(2):
                             count = scratch.counted[side, item]
@@ -245,18 +253,18 @@ def improve_pair(
                                 scratch, side, BEND, count, least[side], size[side], price
                             )
                 if gain > best and has_room(groups, group, other):
-                    best, leaving, entering = gain, kind, other
+                    best, leaving, entering = gain, distinct, other
         if leaving < 0 and entering < 0:
             return total
         total += best
         if leaving >= 0:
             transfer(groups, leaving, 1, group, partner)
-            add_to_counts(kinds, scratch, 0, leaving, -1)
-            add_to_counts(kinds, scratch, 1, leaving, 1)
+            add_to_counts(distinct_sets, scratch, 0, leaving, -1)
+            add_to_counts(distinct_sets, scratch, 1, leaving, 1)
         if entering >= 0:
             transfer(groups, entering, 1, partner, group)
-            add_to_counts(kinds, scratch, 1, entering, -1)
-            add_to_counts(kinds, scratch, 0, entering, 1)
+            add_to_counts(distinct_sets, scratch, 1, entering, -1)
+            add_to_counts(distinct_sets, scratch, 0, entering, 1)
 
 
 # One pass over groups: each is paired with near ones, or given up where its rows fare better.
@@ -265,25 +273,25 @@ N_RANDOM = 2
 """How many random partners a group is tried with besides the near ones."""
 
 SHARED_BY = 10.0
-"""An item held by this many kinds weighs half as much as a rare one."""
+"""An item held by this many distinct sets weighs half as much as a rare one."""
 
 
 @compiled_inner
 def _add_near(
-    kinds: Kinds,
+    distinct_sets: DistinctSets,
     groups: Groups,
     scratch: Scratch,
     group: Whole,
-    kind: Whole,
+    distinct: Whole,
     n_holders: Whole,
     n_near: Whole,
     random: NDArray[np.int64],
 ) -> Whole:
-    """Add to the nearness of groups that share items with a kind; return how many are near now."""
-    for entry in range(kinds.starts[kind], kinds.starts[kind + 1]):
-        item = kinds.items[entry]
-        first = kinds.list_starts[item]
-        length = kinds.list_starts[item + 1] - first
+    """Add to the nearness of groups that share items with a set; return how many are near now."""
+    for entry in range(distinct_sets.starts[distinct], distinct_sets.starts[distinct + 1]):
+        item = distinct_sets.items[entry]
+        first = distinct_sets.list_starts[item]
+        length = distinct_sets.list_starts[item + 1] - first
         weight = np.float32(1.0 / (1.0 + length / SHARED_BY))
         n_looked_at = length
         place = 0
@@ -291,7 +299,7 @@ def _add_near(
             n_looked_at = n_holders
             place = below(random, length)
         for _ in range(n_looked_at):
-            near = groups.home[kinds.holders[first + place]]
+            near = groups.home[distinct_sets.holders[first + place]]
             place += 1
             if place == length:
                 place = 0
@@ -333,7 +341,7 @@ def _nearest(
 
 @compiled
 def pair_groups(
-    kinds: Kinds,
+    distinct_sets: DistinctSets,
     groups: Groups,
     scratch: Scratch,
     rule: Rule,
@@ -345,7 +353,8 @@ def pair_groups(
 ) -> float:
     """Improve each visited group with the groups that share most with it; return the gain.
 
-    Rare items weigh more, and of long lists ``n_holders`` kinds from a random place on are asked.
+    Rare items weigh more, and of long lists ``n_holders`` distinct sets from a random place on are
+    asked.
     """
     n_groups = len(groups.size)
     n_at_most = scratch.change.shape[1]
@@ -359,16 +368,25 @@ def pair_groups(
         first = groups.first[group]
         for slot in range(first, first + min(groups.n_slots[group], n_at_most)):
             n_near = _add_near(
-                kinds, groups, scratch, group, groups.kind[slot], n_holders, n_near, random
+                distinct_sets,
+                groups,
+                scratch,
+                group,
+                groups.distinct[slot],
+                n_holders,
+                n_near,
+                random,
             )
         n_found = _nearest(scratch, n_near, nearest, nearness)
-        load_counts(kinds, groups, scratch, 0, group)
+        load_counts(distinct_sets, groups, scratch, 0, group)
         for turn in range(n_found + N_RANDOM):
             partner = nearest[turn] if turn < n_found else below(random, n_groups)
             if partner == group or groups.size[partner] == 0:
                 continue
-            load_counts(kinds, groups, scratch, 1, partner)
-            gain = improve_pair(kinds, groups, scratch, rule, group, partner, n_at_most, random)
+            load_counts(distinct_sets, groups, scratch, 1, partner)
+            gain = improve_pair(
+                distinct_sets, groups, scratch, rule, group, partner, n_at_most, random
+            )
             if gain > 0.0:
                 total += gain
                 is_changed[group] = True
@@ -380,12 +398,12 @@ def pair_groups(
 
 @compiled_inner
 def _best_insertion(
-    kinds: Kinds,
+    distinct_sets: DistinctSets,
     groups: Groups,
     scratch: Scratch,
     rule: Rule,
     group: Whole,
-    kind: Whole,
+    distinct: Whole,
     n_units: Whole,
     nearest: NDArray[np.int32],
     nearness: NDArray[np.float32],
@@ -393,23 +411,23 @@ def _best_insertion(
     random: NDArray[np.int64],
 ) -> tuple[float, Whole]:
     """Return what the best other group gains by these units, and which it is; −1 if none."""
-    n_near = _add_near(kinds, groups, scratch, group, kind, n_holders, 0, random)
+    n_near = _add_near(distinct_sets, groups, scratch, group, distinct, n_holders, 0, random)
     best, best_group = -np.inf, -1
     for place in range(_nearest(scratch, n_near, nearest, nearness)):
         near = nearest[place]
         size = groups.size[near] + n_units
-        need = kinds.need[kind]
-        if size < need or not has_room(groups, near, kind):
+        need = distinct_sets.need[distinct]
+        if size < need or not has_room(groups, near, distinct):
             continue
         if rule.code == MAJORITY_CODE and need > groups.bar[near]:
             continue
-        load_counts(kinds, groups, scratch, 1, near)
+        load_counts(distinct_sets, groups, scratch, 1, near)
         bar = groups.bar[near]
         least = least_holders(rule, size, bar)
         gain = worth_at(scratch, 1, rule, size, bar)
         gain -= worth_at(scratch, 1, rule, size - n_units, bar)
-        for entry in range(kinds.starts[kind], kinds.starts[kind + 1]):
-            here = scratch.counted[1, kinds.items[entry]]
+        for entry in range(distinct_sets.starts[distinct], distinct_sets.starts[distinct + 1]):
+            here = scratch.counted[1, distinct_sets.items[entry]]
             gain += worth(here + n_units, least, size, rule.price)
             gain -= worth(here, least, size, rule.price)
         if gain > best:
@@ -419,7 +437,7 @@ def _best_insertion(
 
 @compiled
 def dissolve_groups(
-    kinds: Kinds,
+    distinct_sets: DistinctSets,
     groups: Groups,
     scratch: Scratch,
     rule: Rule,
@@ -431,13 +449,13 @@ def dissolve_groups(
 ) -> Whole:
     """Give up groups whose rows are worth more in other groups; return how many.
 
-    Rows go one kind after the other, each to the group that gains most by it as things stand; if
-    together they gain no more than the group was worth, all go back. So a group is left whole or
-    empty, never in between. Groups of many kinds stay, and those that are worth more than all
-    groups on the average (the price is what a kept share comes to).
+    Rows go one distinct set after the other, each to the group that gains most by it as things
+    stand; if together they gain no more than the group was worth, all go back. So a group is left
+    whole or empty, never in between. Groups of many distinct sets stay, and those that are worth
+    more than all groups on the average (the price is what a kept share comes to).
     """
     n_at_most = scratch.change.shape[1]
-    moved_kind = np.empty(n_at_most, dtype=np.int32)
+    moved_distinct = np.empty(n_at_most, dtype=np.int32)
     moved_units = np.empty(n_at_most, dtype=np.int32)
     moved_to = np.empty(n_at_most, dtype=np.int32)
     nearest = np.empty(n_partners, dtype=np.int32)
@@ -447,27 +465,29 @@ def dissolve_groups(
         n_slots = groups.n_slots[group]
         if n_slots == 0 or n_slots > n_at_most:
             continue
-        load_counts(kinds, groups, scratch, 0, group)
+        load_counts(distinct_sets, groups, scratch, 0, group)
         value = worth_at(scratch, 0, rule, groups.size[group], groups.bar[group])
         clear_counts(scratch, 0)
         hope = 0.0  # no row can be worth more than all of its entries
         for slot in range(groups.first[group], groups.first[group] + n_slots):
-            kind = groups.kind[slot]
-            hope += groups.units[slot] * (kinds.starts[kind + 1] - kinds.starts[kind])
+            distinct = groups.distinct[slot]
+            hope += groups.units[slot] * (
+                distinct_sets.starts[distinct + 1] - distinct_sets.starts[distinct]
+            )
         if value > rule.price * hope:
             continue
         n_moved = 0
         gained = 0.0
         while groups.n_slots[group] > 0 and gained + hope > value + LEAST_GAIN:
             slot = groups.first[group] + groups.n_slots[group] - 1
-            kind, n_units = groups.kind[slot], groups.units[slot]
+            distinct, n_units = groups.distinct[slot], groups.units[slot]
             gain, target = _best_insertion(
-                kinds,
+                distinct_sets,
                 groups,
                 scratch,
                 rule,
                 group,
-                kind,
+                distinct,
                 n_units,
                 nearest,
                 nearness,
@@ -477,9 +497,9 @@ def dissolve_groups(
             if target < 0:
                 break
             gained += gain
-            hope -= n_units * (kinds.starts[kind + 1] - kinds.starts[kind])
-            transfer(groups, kind, n_units, group, target)
-            moved_kind[n_moved], moved_units[n_moved] = kind, n_units
+            hope -= n_units * (distinct_sets.starts[distinct + 1] - distinct_sets.starts[distinct])
+            transfer(groups, distinct, n_units, group, target)
+            moved_distinct[n_moved], moved_units[n_moved] = distinct, n_units
             moved_to[n_moved] = target
             n_moved += 1
         if groups.n_slots[group] == 0 and gained > value + LEAST_GAIN:
@@ -488,6 +508,6 @@ def dissolve_groups(
                 is_changed[moved_to[place]] = True
             continue
         for place in range(n_moved - 1, -1, -1):
-            transfer(groups, moved_kind[place], moved_units[place], moved_to[place], group)
+            transfer(groups, moved_distinct[place], moved_units[place], moved_to[place], group)
     clear_counts(scratch, 1)
     return n_dissolved

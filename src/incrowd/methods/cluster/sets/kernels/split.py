@@ -10,8 +10,8 @@ from incrowd.kernels.draws import below
 from incrowd.kernels.sorting import shell_sort
 from incrowd.methods.cluster.sets.kernels.passes import LEAST_GAIN, marked
 from incrowd.methods.cluster.sets.kernels.state import (
+    DistinctSets,
     Groups,
-    Kinds,
     Scratch,
     add_to_counts,
     clear_counts,
@@ -19,40 +19,44 @@ from incrowd.methods.cluster.sets.kernels.state import (
     worth,
     worth_at,
 )
-from incrowd.methods.shared.of_sets.kernel_vote import Rule, least_holders
+from incrowd.methods.shared.set_groups.vote_kernel import Rule, least_holders
 
 N_TRIALS = 4
 """With how many pairs of far rows a cut is tried."""
 
 
 @compiled_inner
-def _overlap(kinds: Kinds, kind: Whole, mark: NDArray[np.int64], number: Whole) -> Whole:
+def _overlap(
+    distinct_sets: DistinctSets, distinct: Whole, mark: NDArray[np.int64], number: Whole
+) -> Whole:
     shared = 0
-    for entry in range(kinds.starts[kind], kinds.starts[kind + 1]):
-        if mark[kinds.items[entry]] == number:
+    for entry in range(distinct_sets.starts[distinct], distinct_sets.starts[distinct + 1]):
+        if mark[distinct_sets.items[entry]] == number:
             shared += 1
     return shared
 
 
 @compiled_inner
 def _distances(
-    kinds: Kinds, groups: Groups, scratch: Scratch, group: Whole, kind: Whole
+    distinct_sets: DistinctSets, groups: Groups, scratch: Scratch, group: Whole, distinct: Whole
 ) -> NDArray[np.int64]:
-    """Return how far each slot of a group is from a kind (Hamming)."""
-    mark = marked(kinds, scratch, kind)
-    n_items = kinds.starts[kind + 1] - kinds.starts[kind]
+    """Return how far each slot of a group is from a distinct set (Hamming)."""
+    mark = marked(distinct_sets, scratch, distinct)
+    n_items = distinct_sets.starts[distinct + 1] - distinct_sets.starts[distinct]
     first = groups.first[group]
     distance = np.empty(groups.n_slots[group], dtype=np.int64)
     for place in range(len(distance)):
-        other = groups.kind[first + place]
-        shared = _overlap(kinds, other, scratch.mark, mark)
-        distance[place] = n_items + kinds.starts[other + 1] - kinds.starts[other] - 2 * shared
+        other = groups.distinct[first + place]
+        shared = _overlap(distinct_sets, other, scratch.mark, mark)
+        distance[place] = (
+            n_items + distinct_sets.starts[other + 1] - distinct_sets.starts[other] - 2 * shared
+        )
     return distance
 
 
 @compiled_inner
 def _worth_of_cut(
-    kinds: Kinds,
+    distinct_sets: DistinctSets,
     groups: Groups,
     scratch: Scratch,
     rule: Rule,
@@ -71,14 +75,14 @@ def _worth_of_cut(
     n_left_to_cut = n_cut
     clear_counts(scratch, 1)
     for place in order:
-        kind, n_units = groups.kind[first + place], groups.units[first + place]
+        distinct, n_units = groups.distinct[first + place], groups.units[first + place]
         n_taken = min(n_left_to_cut, n_units)
         if n_taken > 0:
-            add_to_counts(kinds, scratch, 1, kind, n_taken)
-            need_cut = max(need_cut, kinds.need[kind])
+            add_to_counts(distinct_sets, scratch, 1, distinct, n_taken)
+            need_cut = max(need_cut, distinct_sets.need[distinct])
             n_left_to_cut -= n_taken
         if n_taken < n_units:
-            need_left = max(need_left, kinds.need[kind])
+            need_left = max(need_left, distinct_sets.need[distinct])
     if n_cut < need_cut or size - n_cut < need_left:
         return -1.0
     value = worth_at(scratch, 1, rule, n_cut, need_cut)
@@ -92,7 +96,7 @@ def _worth_of_cut(
 
 @compiled
 def cut_groups(
-    kinds: Kinds,
+    distinct_sets: DistinctSets,
     groups: Groups,
     scratch: Scratch,
     rule: Rule,
@@ -106,30 +110,30 @@ def cut_groups(
     n_groups = len(groups.size)
     n_found = 0
     n_new = n_groups
-    slots = np.empty(len(groups.kind), dtype=np.int32)
-    units = np.empty(len(groups.kind), dtype=np.int32)
-    new_group = np.empty(len(groups.kind), dtype=np.int32)
+    slots = np.empty(len(groups.distinct), dtype=np.int32)
+    units = np.empty(len(groups.distinct), dtype=np.int32)
+    new_group = np.empty(len(groups.distinct), dtype=np.int32)
     for group in range(n_groups):
         size, n_slots = groups.size[group], groups.n_slots[group]
         if size < least_size or n_slots < 2:
             continue
         first = groups.first[group]
         need = 1
-        smallest = kinds.need[groups.kind[first]]
+        smallest = distinct_sets.need[groups.distinct[first]]
         for slot in range(first, first + n_slots):
-            need = max(need, kinds.need[groups.kind[slot]])
-            smallest = min(smallest, kinds.need[groups.kind[slot]])
+            need = max(need, distinct_sets.need[groups.distinct[slot]])
+            smallest = min(smallest, distinct_sets.need[groups.distinct[slot]])
         if size < need + smallest:
             continue
-        load_counts(kinds, groups, scratch, 0, group)
+        load_counts(distinct_sets, groups, scratch, 0, group)
         best = worth_at(scratch, 0, rule, size, groups.bar[group]) + LEAST_GAIN
         best_order = np.empty(0, dtype=np.int64)
         best_cut = 0
         for _ in range(N_TRIALS):
-            one = groups.kind[first + below(random, n_slots)]
-            from_one = _distances(kinds, groups, scratch, group, one)
-            far = groups.kind[first + np.argmax(from_one)]
-            nearer = from_one - _distances(kinds, groups, scratch, group, far)
+            one = groups.distinct[first + below(random, n_slots)]
+            from_one = _distances(distinct_sets, groups, scratch, group, one)
+            far = groups.distinct[first + np.argmax(from_one)]
+            nearer = from_one - _distances(distinct_sets, groups, scratch, group, far)
             order = nearer * n_slots + np.arange(n_slots)  # by distance, then by place
             shell_sort(order, n_slots)
             order %= n_slots
@@ -143,7 +147,7 @@ def cut_groups(
                     n_cut = min(max(n_natural, smallest), size - smallest)
                 elif option == 1:
                     n_cut = size - smallest
-                value = _worth_of_cut(kinds, groups, scratch, rule, group, order, n_cut)
+                value = _worth_of_cut(distinct_sets, groups, scratch, rule, group, order, n_cut)
                 if value > best:
                     best, best_order, best_cut = value, order, n_cut
         for place in best_order:

@@ -1,7 +1,8 @@
-"""What a search over sets knows: kinds of rows, groups of them, and what a group is worth.
+"""What a search over sets knows: distinct sets of rows, groups of them, and what a group is worth.
 
-Equal rows that ask for equally large groups are one kind. A group is a run of slots, each with a
-kind and how many of its rows (units) are in the group; no kind has two slots of one group.
+Equal rows that ask for equally large groups are one distinct set. A group is a run of slots, each
+with a distinct set and how many of its rows (units) are in the group; no distinct set has two slots
+of one group.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.compiling import Flag, Whole, compiled, compiled_inner, compiled_into_callers
-from incrowd.methods.shared.of_sets.kernel_vote import Rule, least_holders
+from incrowd.methods.shared.set_groups.vote_kernel import Rule, least_holders
 
 
-class Kinds(NamedTuple):
+class DistinctSets(NamedTuple):
     """Distinct rows: their items, their needs, how many rows each has, and who holds an item.
 
     Kind v holds ``items[starts[v]:starts[v + 1]]``; item i is held by
@@ -34,14 +35,14 @@ class Groups(NamedTuple):
     """Groups in slots ``first[g]`` to ``first[g] + n_slots[g]``; room up to ``first[g + 1]``.
 
     ``bar[g]`` is at least the need of every member for as long as this layout lasts, and what
-    the vote goes by; ``home[v]`` is one group that holds kind v.
+    the vote goes by; ``home[v]`` is one group that holds distinct set v.
     """
 
     first: NDArray[np.int64]
     n_slots: NDArray[np.int32]
     size: NDArray[np.int32]
     bar: NDArray[np.int32]
-    kind: NDArray[np.int32]
+    distinct: NDArray[np.int32]
     units: NDArray[np.int32]
     home: NDArray[np.int32]
 
@@ -137,10 +138,12 @@ def changed(
 
 
 @compiled_inner
-def add_to_counts(kinds: Kinds, scratch: Scratch, side: Whole, kind: Whole, n_units: Whole) -> None:
-    """Add so many rows of a kind to the counts of one side; a negative number takes them away."""
-    for entry in range(kinds.starts[kind], kinds.starts[kind + 1]):
-        item = kinds.items[entry]
+def add_to_counts(
+    distinct_sets: DistinctSets, scratch: Scratch, side: Whole, distinct: Whole, n_units: Whole
+) -> None:
+    """Add so many rows of a set to the counts of one side; a negative number takes them away."""
+    for entry in range(distinct_sets.starts[distinct], distinct_sets.starts[distinct + 1]):
+        item = distinct_sets.items[entry]
         if not scratch.is_listed[side, item]:
             scratch.is_listed[side, item] = True
             scratch.listed[side, scratch.n_listed[side]] = item
@@ -159,11 +162,13 @@ def clear_counts(scratch: Scratch, side: Whole) -> None:
 
 
 @compiled_inner
-def load_counts(kinds: Kinds, groups: Groups, scratch: Scratch, side: Whole, group: Whole) -> None:
+def load_counts(
+    distinct_sets: DistinctSets, groups: Groups, scratch: Scratch, side: Whole, group: Whole
+) -> None:
     """Count the holders of every item in a group."""
     clear_counts(scratch, side)
     for slot in range(groups.first[group], groups.first[group] + groups.n_slots[group]):
-        add_to_counts(kinds, scratch, side, groups.kind[slot], groups.units[slot])
+        add_to_counts(distinct_sets, scratch, side, groups.distinct[slot], groups.units[slot])
 
 
 @compiled_inner
@@ -177,7 +182,9 @@ def worth_at(scratch: Scratch, side: Whole, rule: Rule, size: Whole, bar: Whole)
 
 
 @compiled
-def tally(kinds: Kinds, groups: Groups, scratch: Scratch, rule: Rule) -> tuple[Whole, Whole]:
+def tally(
+    distinct_sets: DistinctSets, groups: Groups, scratch: Scratch, rule: Rule
+) -> tuple[Whole, Whole]:
     """Return how many entries all groups keep, and how many they create."""
     kept = 0
     created = 0
@@ -185,7 +192,7 @@ def tally(kinds: Kinds, groups: Groups, scratch: Scratch, rule: Rule) -> tuple[W
         size = groups.size[group]
         if size == 0:
             continue
-        load_counts(kinds, groups, scratch, 0, group)
+        load_counts(distinct_sets, groups, scratch, 0, group)
         least = least_holders(rule, size, groups.bar[group])
         for place in range(scratch.n_listed[0]):
             n_holders = scratch.counted[0, scratch.listed[0, place]]
@@ -197,38 +204,38 @@ def tally(kinds: Kinds, groups: Groups, scratch: Scratch, rule: Rule) -> tuple[W
 
 
 @compiled_inner
-def has_room(groups: Groups, group: Whole, kind: Whole) -> Flag:
-    """Whether a group can take in a kind: it has it already, or a slot is free."""
+def has_room(groups: Groups, group: Whole, distinct: Whole) -> Flag:
+    """Whether a group can take in a distinct set: it has it already, or a slot is free."""
     first = groups.first[group]
     if first + groups.n_slots[group] < groups.first[group + 1]:
         return True
     slot = first
-    while slot < groups.first[group + 1] and groups.kind[slot] != kind:
+    while slot < groups.first[group + 1] and groups.distinct[slot] != distinct:
         slot += 1
     return slot < groups.first[group + 1]
 
 
 @compiled_inner
-def transfer(groups: Groups, kind: Whole, n_units: Whole, source: Whole, target: Whole) -> None:
-    """Move units of a kind from one group to another, which has room."""
+def transfer(groups: Groups, distinct: Whole, n_units: Whole, source: Whole, target: Whole) -> None:
+    """Move units of a distinct set from one group to another, which has room."""
     slot = groups.first[source]
-    while groups.kind[slot] != kind:
+    while groups.distinct[slot] != distinct:
         slot += 1
     groups.units[slot] -= n_units
     if groups.units[slot] == 0:
         groups.n_slots[source] -= 1
         last = groups.first[source] + groups.n_slots[source]
-        groups.kind[slot] = groups.kind[last]
+        groups.distinct[slot] = groups.distinct[last]
         groups.units[slot] = groups.units[last]
     groups.size[source] -= n_units
     slot = groups.first[target]
     end = slot + groups.n_slots[target]
-    while slot < end and groups.kind[slot] != kind:
+    while slot < end and groups.distinct[slot] != distinct:
         slot += 1
     if slot == end:
-        groups.kind[slot] = kind
+        groups.distinct[slot] = distinct
         groups.units[slot] = 0
         groups.n_slots[target] += 1
     groups.units[slot] += n_units
     groups.size[target] += n_units
-    groups.home[kind] = target
+    groups.home[distinct] = target

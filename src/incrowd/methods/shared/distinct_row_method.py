@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class LineMethod(TableMethod):
+class DistinctRowMethod(TableMethod):
     """Runs the search of a method on a table, or on its distinct rows with their numbers."""
 
     def run(

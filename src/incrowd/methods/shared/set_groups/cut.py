@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from incrowd.errors import InfeasibleError
-from incrowd.methods.shared.of_sets.vote import Found, SetPromise, numbered_by_first_row
+from incrowd.methods.shared.set_groups.vote import Found, SetConditions, numbered_by_first_row
 from incrowd.progress import Progress, silent
 from incrowd.sets.sets import Sets
 
@@ -13,28 +13,28 @@ LOOKS_PER_SLICE = 2_000_000
 """Rows and items that are looked at between two reports of progress."""
 
 
-def cut_rows(sets: Sets, promise: SetPromise, progress: Progress = silent) -> Found:
+def cut_rows(sets: Sets, conditions: SetConditions, progress: Progress = silent) -> Found:
     """Return groups that no item cuts into two that are large enough.
 
     Which rows stand together does not depend on their order.
     """
-    from incrowd.methods.shared.of_sets import cut_kernel
+    from incrowd.methods.shared.set_groups import cut_kernel
 
-    need = promise.needs(sets.n_rows)
-    largest = max(promise.k, int(need.max(initial=0)))
+    need = conditions.needs(sets.n_rows)
+    largest = max(conditions.k, int(need.max(initial=0)))
     if largest > sets.n_rows:
         raise InfeasibleError(
             f"a group of {largest} is asked for, and there are {sets.n_rows} rows",
             remedy=f"The largest k that can be kept is {sets.n_rows}.",
         )
     parts = cut_kernel.start(sets.n_rows, sets.n_items)
-    has_own_k = bool((need > promise.k).any())
+    has_own_k = bool((need > conditions.k).any())
     is_done = False
     while not is_done:
         progress(STAGE, int(parts.counters[5]), sets.n_rows)
         is_done = bool(
             cut_kernel.cut_slice(
-                LOOKS_PER_SLICE, promise.k, has_own_k, need, sets.starts, sets.items, parts
+                LOOKS_PER_SLICE, conditions.k, has_own_k, need, sets.starts, sets.items, parts
             )
         )
     progress(STAGE, sets.n_rows, sets.n_rows)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from incrowd.sets.sets import IN_MEMORY, Sets, Shelf
 
 if TYPE_CHECKING:
-    from incrowd.methods.shared.of_sets.kernel_vote import Rule
+    from incrowd.methods.shared.set_groups.vote_kernel import Rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Found:
 
 def numbered_by_first_row(group_of_row: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return the same groups, numbered from 0 in the order of their first rows."""
-    from incrowd.methods.shared.of_sets.kernel_vote import renumbered
+    from incrowd.methods.shared.set_groups.vote_kernel import renumbered
 
     return renumbered(group_of_row)
 
@@ -43,7 +43,7 @@ HALF, STRICT = "half", "strict"
 
 
 @dataclass(frozen=True, eq=False)
-class SetPromise:
+class SetConditions:
     """Which items a group of rows may show, and how large it must be.
 
     A group has at least ``k`` rows, and at least the largest ``k_of_row`` of its rows where those
@@ -87,44 +87,44 @@ class Utility:
         return self.kept / either if either else 1.0
 
 
-def shown(sets: Sets, group_of_row: NDArray[np.int32], promise: SetPromise) -> Sets:
+def shown(sets: Sets, group_of_row: NDArray[np.int32], conditions: SetConditions) -> Sets:
     """Return the sets with every row showing what its group votes for, O(entries)."""
-    of_row = shown_by_groups(sets, group_of_row, promise).take(group_of_row)
+    of_row = shown_by_groups(sets, group_of_row, conditions).take(group_of_row)
     return sets.with_entries(of_row.starts, of_row.items)
 
 
 def shown_by_groups(
-    sets: Sets, group_of_row: NDArray[np.int32], promise: SetPromise, shelf: Shelf = IN_MEMORY
+    sets: Sets, group_of_row: NDArray[np.int32], conditions: SetConditions, shelf: Shelf = IN_MEMORY
 ) -> Sets:
     """Return what every group shows, a group a row, on the shelf; O(entries).
 
-    ``group_of_row`` numbers groups from 0 without gaps. Every group shows all that the promise
-    lets it show; under majority only what is also worth its created entries: an item m of s rows
+    ``group_of_row`` numbers groups from 0 without gaps. Every group shows all that the conditions
+    let it show; under majority only what is also worth its created entries: an item m of s rows
     hold is left out if m ≤ J·(s − m), J the Jaccard similarity of the release, since it would
     lower J. (Under smooth m ≥ s − m, and nothing is ever left out.)
     """
-    from incrowd.methods.shared.of_sets import kernel_vote
+    from incrowd.methods.shared.set_groups import vote_kernel
 
-    rule, _ = _settled(sets, group_of_row, promise)
-    starts, rows = kernel_vote.rows_by_group(group_of_row, _n_groups(group_of_row))
-    needs = promise.needs(sets.n_rows)
+    rule, _ = _settled(sets, group_of_row, conditions)
+    starts, rows = vote_kernel.rows_by_group(group_of_row, _n_groups(group_of_row))
+    needs = conditions.needs(sets.n_rows)
     given = (sets.starts, sets.items, sets.n_items, starts, rows, needs, rule)
-    *_, n_shown = kernel_vote.tally_rows(*given)
+    *_, n_shown = vote_kernel.tally_rows(*given)
     shown_starts = np.zeros(len(starts), dtype=np.int64)
     np.cumsum(n_shown, out=shown_starts[1:])
     items = shelf.array(int(shown_starts[-1]), np.int32)
-    kernel_vote.shown_items(*given, items)
+    vote_kernel.shown_items(*given, items)
     return replace(sets, starts=shown_starts, items=items, row_names=None)
 
 
-def utility(sets: Sets, group_of_row: NDArray[np.int32], promise: SetPromise) -> Utility:
+def utility(sets: Sets, group_of_row: NDArray[np.int32], conditions: SetConditions) -> Utility:
     """Return exactly what ``shown`` keeps and creates, without making it. O(entries)."""
-    return _settled(sets, group_of_row, promise)[1]
+    return _settled(sets, group_of_row, conditions)[1]
 
 
-def rule_of(promise: SetPromise, price: float) -> Rule:
+def rule_of(conditions: SetConditions, price: float) -> Rule:
     """Return a promise's vote in numbers; ``price`` is what a created entry costs."""
-    from incrowd.methods.shared.of_sets.kernel_vote import (
+    from incrowd.methods.shared.set_groups.vote_kernel import (
         MAJORITY_CODE,
         SMOOTH_CODE,
         SUPPRESSION_CODE,
@@ -132,26 +132,26 @@ def rule_of(promise: SetPromise, price: float) -> Rule:
     )
 
     codes = dict(zip(KINDS, (SMOOTH_CODE, MAJORITY_CODE, SUPPRESSION_CODE), strict=True))
-    return Rule(codes[promise.kind], int(promise.vote == STRICT), float(price))
+    return Rule(codes[conditions.kind], int(conditions.vote == STRICT), float(price))
 
 
 def _settled(
-    sets: Sets, group_of_row: NDArray[np.int32], promise: SetPromise
+    sets: Sets, group_of_row: NDArray[np.int32], conditions: SetConditions
 ) -> tuple[Rule, Utility]:
     """Return the rule at the price that is the release's own Jaccard similarity.
 
     Each step shows the best items at the last step's price, so the similarity never falls
     (Dinkelbach); it ends when it no longer rises. Other kinds than majority need one step.
     """
-    from incrowd.methods.shared.of_sets import kernel_vote
-    from incrowd.methods.shared.of_sets.kernel_vote import MAJORITY_CODE
+    from incrowd.methods.shared.set_groups import vote_kernel
+    from incrowd.methods.shared.set_groups.vote_kernel import MAJORITY_CODE
 
-    starts, rows = kernel_vote.rows_by_group(group_of_row, _n_groups(group_of_row))
-    needs = promise.needs(sets.n_rows)
-    rule = rule_of(promise, 0.0)
+    starts, rows = vote_kernel.rows_by_group(group_of_row, _n_groups(group_of_row))
+    needs = conditions.needs(sets.n_rows)
+    rule = rule_of(conditions, 0.0)
     best = None
     while True:
-        kept, created, _ = kernel_vote.tally_rows(
+        kept, created, _ = vote_kernel.tally_rows(
             sets.starts, sets.items, sets.n_items, starts, rows, needs, rule
         )
         found = Utility(sets.n_entries, int(kept.sum()), int(created.sum()))
@@ -160,7 +160,7 @@ def _settled(
         if best is not None and found.jaccard <= best[1].jaccard:
             return best
         best = rule, found
-        rule = rule_of(promise, found.jaccard)
+        rule = rule_of(conditions, found.jaccard)
 
 
 def _n_groups(group_of_row: NDArray[np.int32]) -> int:
