@@ -57,7 +57,7 @@ def _pass(
         start[digit] += 1
 
 
-# Delayed partial b-Suitor: vertices propose, heavier proposals annul lighter ones.
+# ── delayed partial b-Suitor: vertices propose, heavier proposals annul lighter ones ──────────────
 
 FIRST_SORTED = 16
 """How many of its heaviest edges a vertex sorts at first; then as many again as it has sorted."""
@@ -178,7 +178,7 @@ def _replace_lightest(heap: NDArray[np.int64], place: Whole) -> None:
     heap[hole] = place
 
 
-# Covers in one walk over edges that are sorted by weight.
+# ── covers in one walk over edges that are sorted by weight ───────────────────────────────────────
 
 
 @compiled

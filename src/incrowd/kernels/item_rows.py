@@ -21,7 +21,7 @@ def n_set(word: np.uint64) -> Whole:
     return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-# Rows of items: hashed, compared, and turned around into the rows that hold each item.
+# ── rows of items: hashed, compared, and turned around into the rows that hold each item ──────────
 
 
 @compiled_into_callers

@@ -86,7 +86,7 @@ class Needs:
         return Needs(self.k, self.profile_of_row, is_free, self.with_credit)
 
 
-# The first groups of a partition: buckets of masks from cheap to dear, then splits.
+# ── the first groups of a partition: buckets of masks from cheap to dear, then splits ─────────────
 
 STAGE = "making groups"
 
@@ -252,7 +252,7 @@ def _split(
     return Groups(order, starts, n_masked + GROUP_PRICE * (len(starts) - 1) * float(need.mean()))
 
 
-# Rows that fit nowhere: put into groups, or given a crowd of rows that were free.
+# ── rows that fit nowhere: put into groups, or given a crowd of rows that were free ───────────────
 
 SHARE_AT_ONCE = 8
 """One part in so many of what a group lacks is taken before the candidates are looked at anew."""
@@ -388,7 +388,7 @@ def _take_in(needs: Needs, crowds: _Crowds, group: int) -> tuple[Needs, NDArray[
     return needs.without(np.flatnonzero(is_drafted)), groups
 
 
-# Groups of rows that are shown equal: masks per attribute with an exact certificate.
+# ── groups of rows that are shown equal: masks per attribute with an exact certificate ────────────
 
 PER_ROW, PER_ROW_IN_BLOCKS, LARGEST_WHOLE = 10, 1, 40_000
 """The automatic effort per distinct row that needs a group, over the square root of its need; per

@@ -77,7 +77,7 @@ class Found:
         return 1.0 - float(self.is_masked.mean()) if self.is_masked.size else 1.0
 
 
-# One run of the adaptive method over the rows of a table: which search, then which cells.
+# ── one run of the adaptive method over the rows of a table: which search, then which cells ───────
 
 FEW_ATTRIBUTES = 16
 """Up to so many columns a partition shows more than a cover, belief aside."""

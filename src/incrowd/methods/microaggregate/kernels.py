@@ -148,7 +148,7 @@ def near_rows(points: NDArray[np.float64], n_near: Whole) -> NDArray[np.int32]:
     return near
 
 
-# The search: tear up a few near groups, build them anew, keep what is better.
+# ── the search: tear up a few near groups, build them anew, keep what is better ───────────────────
 
 MOST_GROUPS = 4
 """So many groups are torn up at once, at most."""

@@ -53,7 +53,7 @@ def epsilon_that_fits(n_cells: int, most_entries: int) -> float:
     return math.log(max(n_cells / most_entries - 1.0, 1.0))
 
 
-# One run of randomized response: foreseen, refused or warned of, then drawn.
+# ── one run of randomized response: foreseen, refused or warned of, then drawn ────────────────────
 
 EDGE, NODE = "edge", "node"
 

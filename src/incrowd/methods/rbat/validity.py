@@ -53,7 +53,7 @@ class KmKeeper:
         """Nothing is kept between splits."""
 
 
-# Rules while parts are split: which of them touch a part, and whether they still hold.
+# ── rules while parts are split: which of them touch a part, and whether they still hold ──────────
 
 
 class RuleKeeper:
@@ -114,7 +114,7 @@ class RuleKeeper:
         return np.union1d(rules, self._rules_of_part[split.other_part])
 
 
-# Whether even one part of all public items meets the conditions, and what would do if not.
+# ── whether even one part of all public items meets the conditions, and what would do if not ──────
 
 MOST_NAMED = 20
 """How many rules an error names; it counts all of them."""

@@ -176,7 +176,7 @@ def _shares(codes: NDArray[np.int32], parent: NDArray[np.int32]) -> NDArray[np.f
     return np.asarray(count / max(1, len(codes)), dtype=np.float64)
 
 
-# The rows that a method works on: all but the suppressed ones, and the way back.
+# ── the rows that a method works on: all but the suppressed ones, and the way back ────────────────
 
 
 def kept_rows(rows: Rows, conditions: Conditions) -> tuple[Rows, PackedConditions]:

@@ -29,7 +29,7 @@ def require_metric(metric: str) -> None:
         raise unknown("metric", str(metric), METRICS, where="metric")
 
 
-# How much work a search is given: a number of changes to try, a word, or a wish in seconds.
+# ── how much work a search is given: a number of changes to try, a word, or a wish in seconds ─────
 
 AUTO, QUICK, FULL = "auto", "quick", "full"
 

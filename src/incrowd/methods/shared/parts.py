@@ -80,7 +80,7 @@ class SilentParts:
         return silent
 
 
-# Parts of a table that are searched on their own, side by side on an engine.
+# ── parts of a table that are searched on their own, side by side on an engine ────────────────────
 
 
 class PartSearch(Protocol):
@@ -190,7 +190,7 @@ def _is_all_there(found: Fragments, n_of_row: NDArray[np.int64]) -> bool:
     return is_each and np.array_equal(np.add.reduceat(found.count, starts), n_of_row)
 
 
-# Rows of items as a column of bytes, which every engine takes.
+# ── rows of items as a column of bytes, which every engine takes ──────────────────────────────────
 
 CHUNK_ITEMS = 1 << 26
 """So many items are in one chunk, or those of one row."""

@@ -54,7 +54,7 @@ def with_means(
     return settled
 
 
-# Columns that are shown as they are or not at all: what a method that masks cells asks for.
+# ── columns that are shown as they are or not at all: what a method that masks cells asks for ─────
 
 FLAT = "flat"
 

@@ -166,7 +166,7 @@ def _write_ranks(
                 n_written += 1
 
 
-# From lists of neighbours to edges, and from a cover's edges to masks.
+# ── from lists of neighbours to edges, and from a cover's edges to masks ──────────────────────────
 
 
 @compiled

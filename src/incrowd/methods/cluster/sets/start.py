@@ -141,7 +141,7 @@ def placed_groups(groups: Groups) -> Placements:
     return Placements(groups.distinct[slots], groups.units[slots], group)
 
 
-# The groups that a search begins with: near rows together, what is left in runs.
+# ── the groups that a search begins with: near rows together, what is left in runs ────────────────
 
 N_FOUND = 64
 """Of how many near distinct sets a group is made, besides as many as it needs rows."""

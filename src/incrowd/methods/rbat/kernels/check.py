@@ -154,7 +154,7 @@ def rules_of_sides(
     return on_left[:n_left].copy(), on_right[:n_right].copy()
 
 
-# Whether rules hold once a part is split, counted over the rows that hold the part.
+# ── whether rules hold once a part is split, counted over the rows that hold the part ─────────────
 
 BILLION = 10**9
 """A confidence is a whole number of billionths."""

@@ -254,7 +254,7 @@ def _read(
             plane += 1
 
 
-# What one block of rows adds to the sums of a round that decides how parts are split.
+# ── what one block of rows adds to the sums of a round that decides how parts are split ───────────
 
 
 @compiled

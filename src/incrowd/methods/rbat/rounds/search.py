@@ -184,7 +184,7 @@ class Level:
         )
 
 
-# MR-RBAT: the same search as in one process, on transactions that lie on an engine.
+# ── MR-RBAT: the same search as in one process, on transactions that lie on an engine ─────────────
 
 STAGE = "splitting items"
 

@@ -112,7 +112,7 @@ def _loss(weight: float, other_weight: float, n_rows: int) -> Fraction:
     return (Fraction(weight) + Fraction(other_weight)) * n_rows
 
 
-# What several splits wish to have counted, put together into few requests of one round.
+# ── what several splits wish to have counted, put together into few requests of one round ─────────
 
 
 class Splittings:
@@ -213,7 +213,7 @@ def _n_cells(split: Splitting) -> int:
     return 1 << len(wish.bits)
 
 
-# The two sides of a part by rounds: the same ones that the search of one process finds.
+# ── the two sides of a part by rounds: the same ones that the search of one process finds ─────────
 
 SMALL = 10
 """Of parts of up to so many items all combinations are counted, once for all later splits."""

@@ -195,7 +195,7 @@ class SearchBlock:
         return released_part(found.row, found.count, found.nodes)
 
 
-# A wish in seconds turned into a number of changes, by a short trial on the table itself.
+# ── a wish in seconds turned into a number of changes, by a short trial on the table itself ───────
 
 SHORTEST_TRIAL, TRIAL_SHARE = 0.05, 0.05
 """A trial's seconds, and its share of longer budgets."""
@@ -373,7 +373,7 @@ def _trial(counted: CountedRows, plan: Plan, seconds: float) -> Pace:
     return Pace(n_distinct, to_begin, per_change, per_list, n_listed / max(1, n_done))
 
 
-# The search as a second step: groups that another method made, made cheaper.
+# ── the search as a second step: groups that another method made, made cheaper ────────────────────
 
 
 def polish(

@@ -33,7 +33,7 @@ def numbered_by_first_row(group_of_row: NDArray[np.int32]) -> NDArray[np.int32]:
     return renumbered(group_of_row)
 
 
-# What every group of sets must meet, as numbers: a guarantee in the words of a search.
+# ── what every group of sets must meet, as numbers: a guarantee in the words of a search ──────────
 
 SMOOTH, MAJORITY, SUPPRESSION = "smooth", "majority", "suppression"
 
@@ -64,7 +64,7 @@ class SetConditions:
         return np.maximum(self.k_of_row, self.k).astype(np.int32)
 
 
-# From groups to a release: every group shows one set, and what that keeps and creates.
+# ── from groups to a release: every group shows one set, and what that keeps and creates ──────────
 
 
 @dataclass(frozen=True)

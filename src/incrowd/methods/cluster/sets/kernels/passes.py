@@ -267,7 +267,7 @@ def improve_pair(
             add_to_counts(distinct_sets, scratch, 0, entering, 1)
 
 
-# One pass over groups: each is paired with near ones, or given up where its rows fare better.
+# ── one pass over groups: paired with near ones, or given up where their rows fare better ───────
 
 N_RANDOM = 2
 """How many random partners a group is tried with besides the near ones."""

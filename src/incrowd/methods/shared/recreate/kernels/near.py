@@ -197,7 +197,7 @@ def list_near(
     return near.rows[distinct, :n_found]
 
 
-# Lists of near rows made for their own sake, so that their time can be taken.
+# ── lists of near rows made for their own sake, so that their time can be taken ───────────────────
 
 
 @compiled

@@ -294,7 +294,7 @@ def carry_out(space: Space, state: State, pool: Pool) -> None:
         settle(space, state, group)
 
 
-# Members that a plan leaves out, and the rows that a group of a plan would have.
+# ── members that a plan leaves out, and the rows that a group of a plan would have ────────────────
 
 
 @compiled_inner

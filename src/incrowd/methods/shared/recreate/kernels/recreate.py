@@ -314,7 +314,7 @@ def grow(
     return n_picked, n_waiting, stamps, is_enough
 
 
-# Recreate: new groups for the items of a pool, grown one after the other from random seeds.
+# ── recreate: new groups for the items of a pool, grown one after the other from random seeds ─────
 
 REFUSED = np.int64(-1)
 
