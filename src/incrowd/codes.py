@@ -1,7 +1,7 @@
-"""Columns as numbers of their distinct values, and rows as one number: text is touched once.
+"""Columns as integer codes of their distinct values, and rows as one integer key.
 
-A column of text takes many times the memory of its codes, and comparing codes is comparing
-values, so whatever sorts, counts or compares whole tables works on these.
+A column of text takes many times the memory of its codes, and equal codes are equal values, so
+whatever sorts, counts or compares whole tables works on codes.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _MOST_KEYS = 1 << 62
 
 @dataclass(frozen=True, eq=False)
 class ColumnCodes:
-    """A column as numbers: ``values[codes[row]]`` is the cell, code ``n_values`` is missing.
+    """A column as codes: ``values[codes[row]]`` is the cell, code ``n_values`` is missing.
 
-    Values are distinct, in the order in which they were met, and none is null.
+    Values are distinct, in order of first occurrence, and none is null.
     """
 
     codes: NDArray[np.int32]
@@ -38,9 +38,9 @@ class ColumnCodes:
 
 
 def factorize(column: pa.ChunkedArray | pa.Array, *, has_signed_zeros: bool = False) -> ColumnCodes:
-    """Number a column's distinct values; O(cells), four bytes a cell.
+    """Encode a column as codes of its distinct values; O(cells), four bytes a cell.
 
-    A NaN equals a NaN, and 0.0 equals −0.0 unless signed zeros are to be told apart.
+    A NaN equals a NaN, and 0.0 equals −0.0 unless ``has_signed_zeros``.
     """
     if isinstance(column, pa.Array):
         column = pa.chunked_array([column])
@@ -52,7 +52,9 @@ def factorize(column: pa.ChunkedArray | pa.Array, *, has_signed_zeros: bool = Fa
     codes = np.empty(len(column), dtype=np.int32)
     if not encoded.num_chunks:
         kind = column.type
-        return ColumnCodes(codes, pa.array([], kind.value_type if _is_coded(kind) else kind))
+        return ColumnCodes(
+            codes, pa.array([], kind.value_type if pa.types.is_dictionary(kind) else kind)
+        )
     values, code_of_entry = _unique_entries(encoded.chunk(0).dictionary, has_signed_zeros)
     code_of_entry = np.append(code_of_entry, np.int32(len(values)))
     start = 0
@@ -64,9 +66,9 @@ def factorize(column: pa.ChunkedArray | pa.Array, *, has_signed_zeros: bool = Fa
 
 
 class RowKey:
-    """One number per row that orders rows as their columns do, the first column added first.
+    """One integer per row that orders rows by their columns, the first column added first.
 
-    Equal numbers mean equal rows. Eight bytes a row are held, whatever the columns.
+    Equal integers mean equal rows. It takes eight bytes a row, whatever the columns.
     """
 
     def __init__(self, n_rows: int) -> None:
@@ -74,8 +76,8 @@ class RowKey:
         self._n_keys = 1
 
     def add(self, codes: NDArray[np.int32], n_codes: int) -> None:
-        """Tell rows apart by a further column, whose codes lie from 0 to ``n_codes − 1``."""
-        if self._n_keys * n_codes >= _MOST_KEYS:  # number the combinations that do occur
+        """Distinguish rows by a further column, whose codes range from 0 to ``n_codes − 1``."""
+        if self._n_keys * n_codes >= _MOST_KEYS:  # renumber the combinations that occur
             distinct, self.numbers = np.unique(self.numbers, return_inverse=True)
             self._n_keys = len(distinct)
         self.numbers *= n_codes
@@ -84,17 +86,17 @@ class RowKey:
 
 
 def canonical_order(frame: pa.Table) -> NDArray[np.int64]:
-    """Return the order of rows by their full content, so that the order carries nothing.
+    """Return the order of rows by their full content, so that the order discloses nothing.
 
     Column by column, missing first, −0.0 before 0.0, NaN last; text by its bytes in UTF-8. Each
-    column is sorted once, as its distinct values. Equal rows keep their order. One number per row
-    is held, and one column's ranks at a time.
+    column is sorted once, as its distinct values. Equal rows keep their order. It takes one integer
+    per row, and the ranks of one column at a time.
     """
     return np.argsort(content_keys(frame), kind="stable")
 
 
 def content_keys(frame: pa.Table) -> NDArray[np.int64]:
-    """Return one number per row, by which rows have the order of their content, equal ones one."""
+    """Return one integer per row that orders rows by content; equal rows have equal integers."""
     key = RowKey(frame.num_rows)
     for column in frame.columns:
         cells = factorize(column, has_signed_zeros=True)
@@ -105,8 +107,8 @@ def content_keys(frame: pa.Table) -> NDArray[np.int64]:
 
 
 def _sort_values(values: pa.Array) -> NDArray[np.int64]:
-    """Return the places of distinct values in their order."""
-    if pa.types.is_floating(values.type):  # Arrow leaves 0.0 and −0.0 as they came
+    """Return the positions of distinct values in sorted order."""
+    if pa.types.is_floating(values.type):  # Arrow does not order 0.0 and −0.0
         numbers = values.to_numpy(zero_copy_only=False)
         order: NDArray[np.int64] = np.lexsort((~np.signbit(numbers), numbers))
         return order
@@ -116,14 +118,10 @@ def _sort_values(values: pa.Array) -> NDArray[np.int64]:
 def _unique_entries(
     entries: pa.Array, has_signed_zeros: bool
 ) -> tuple[pa.Array, NDArray[np.int32]]:
-    """Return the distinct values of a dictionary's entries, and each entry's place in them."""
+    """Return the distinct values of a dictionary's entries, and each entry's code."""
     if pa.types.is_floating(entries.type) and not has_signed_zeros:
         entries = pc.add(entries, pa.scalar(0.0, entries.type))  # −0.0 becomes 0.0
         entries = pc.if_else(pc.is_nan(entries), pa.scalar(np.nan, entries.type), entries)
     again = pc.dictionary_encode(entries)
     places = again.indices.fill_null(len(again.dictionary)).to_numpy(zero_copy_only=False)
     return again.dictionary, places.astype(np.int32)
-
-
-def _is_coded(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_dictionary(kind))

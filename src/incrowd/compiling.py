@@ -1,4 +1,4 @@
-"""How kernels are compiled: cached on disk, without the GIL, with exact arithmetic."""
+"""Decorators that compile kernels: cached on disk, without the GIL, with exact arithmetic."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Flag: TypeAlias = Any
 
 
 PAUSE, MOST_WAIT_SECONDS = 0.02, 120.0
-"""How often a process asks whether it is its turn to compile, and how long it does."""
+"""Seconds between two attempts to take the compile lock, and seconds until a process gives up."""
 
 
 def compiled(function: Function) -> Function:
@@ -31,12 +31,12 @@ def compiled(function: Function) -> Function:
 
 
 def compiled_inner(function: Function) -> Function:
-    """Compile a kernel that only other kernels call: no door from Python, so half the time."""
+    """Compile a kernel that only other kernels call: without a Python wrapper, in half the time."""
     return _compile(function, no_cfunc_wrapper=True, no_cpython_wrapper=True)
 
 
 def compiled_into_callers(function: Function) -> Function:
-    """Compile a small kernel that becomes part of every kernel that calls it."""
+    """Compile a small kernel that is inlined into every kernel that calls it."""
     return _compile(function, no_cfunc_wrapper=True, no_cpython_wrapper=True, forceinline=True)
 
 
@@ -44,7 +44,7 @@ def _compile(function: Function, **options: bool) -> Function:
     compile_with = cast(Any, njit)  # Numba's stubs do not know all of its options
     try:
         kept = compile_with(cache=True, nogil=True, **options)(function)
-    except RuntimeError:  # no folder that may be written to: compile anew in every process
+    except RuntimeError:  # no writable cache folder: compile anew in every process
         kept = compile_with(nogil=True, **options)(function)
         return cast(Function, kept)
     _compile_in_turn(kept, f"{function.__module__}.{function.__qualname__}")
@@ -52,12 +52,12 @@ def _compile(function: Function, **options: bool) -> Function:
 
 
 def _compile_in_turn(kept: Any, name: str) -> None:
-    """Have one process compile a kernel while others wait for it, and then load what it kept.
+    """Let one process compile a kernel while others wait, and then load it from the cache.
 
-    Workers that start together would all compile the same kernels at the same time. Turns follow
-    the calls of kernels, which have no cycles, so nobody waits for somebody who waits for them.
+    Workers that start together would all compile the same kernels at the same time. Locks are
+    taken in the order of kernel calls, which have no cycles, so there is no deadlock.
     """
-    if not hasattr(kept, "compile"):  # Numba is told to compile nothing
+    if not hasattr(kept, "compile"):  # NUMBA_DISABLE_JIT is set
         return
     compile_now = kept.compile
 
@@ -70,7 +70,7 @@ def _compile_in_turn(kept: Any, name: str) -> None:
 
 @contextmanager
 def _turn(path: Path) -> Iterator[None]:
-    """Hold a file's lock, which ends with the process; after a while go on without it."""
+    """Hold a file lock, which ends with the process; continue without it after a while."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError:

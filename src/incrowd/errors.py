@@ -1,16 +1,16 @@
 """Everything that incrowd raises on purpose.
 
     IncrowdError                 exit 70   never raised itself
-    ├── InputError               exit 2    what was asked for or given cannot be used
-    │   ├── JobError                       the request contradicts itself or names what is not there
+    ├── InputError               exit 2    the request or its input cannot be used
+    │   ├── JobError                       the request is contradictory or names something unknown
     │   ├── DataError                      a data file or frame
     │   ├── HierarchyError                 a generalization hierarchy
-    │   └── EngineError                    an engine that cannot start or do its work
-    ├── InfeasibleError          exit 3    no release can satisfy it; names the nearest that could
+    │   └── EngineError                    an engine that cannot start or finish its work
+    ├── InfeasibleError          exit 3    no release can satisfy it; the remedy names one that can
     └── AuditError               exit 4    the audit refused a release; nothing was published
 
-A message says where and what, ``remedy`` how to mend it. Values of people's data never stand in
-the message itself: they go into ``examples``, which are shown only to somebody who may see them.
+A message says where and what, ``remedy`` how to fix it. Values of personal data never appear in
+the message itself: they go into ``examples``, which are shown only to users who may see them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class IncrowdError(Exception):
-    """Base of every deliberate error: what happened, how to mend it, and examples apart."""
+    """Base of all deliberate errors: what happened, how to fix it, and separate examples."""
 
     exit_status = 70
 
@@ -47,17 +47,17 @@ class IncrowdError(Exception):
 
 
 class InputError(IncrowdError):
-    """What was asked for or given cannot be used; nothing was written."""
+    """The request or its input cannot be used; nothing was written."""
 
     exit_status = 2
 
 
 class JobError(InputError):
-    """The request contradicts itself or names something that does not exist."""
+    """The request is contradictory or names something unknown."""
 
 
 class DataError(InputError):
-    """A data file or frame cannot be read for what it claims to be."""
+    """A data file or frame cannot be read."""
 
 
 class HierarchyError(InputError):
@@ -69,7 +69,7 @@ class EngineError(InputError):
 
 
 class InfeasibleError(IncrowdError):
-    """No release of these data can keep the guarantee; ``remedy`` names the nearest that can."""
+    """No release of these data satisfies the guarantee; ``remedy`` names a feasible one."""
 
     exit_status = 3
 
@@ -85,7 +85,7 @@ class AuditError(IncrowdError):
 
 
 def unknown(kind: str, name: str, known: Iterable[str], *, where: str = "") -> JobError:
-    """Return the error for a name that is none of ``known``, naming the near ones first."""
+    """Return the error for a name that is not in ``known``, with similar names as the remedy."""
     names = list(known)
     near = [other for other in names if len(name) > 2 and other.startswith(name)]
     near = near[:3] or get_close_matches(name, names, n=3, cutoff=0.5)

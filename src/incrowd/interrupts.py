@@ -1,7 +1,7 @@
-"""Ctrl-C and its kin: what is asked of the work under way, and who may ask.
+"""Handle Ctrl-C and SIGTERM while a job runs.
 
-Signals belong to the whole process, and so do the wishes kept here. Loops that run in slices ask
-``is_stop_requested`` between two of them, on any thread; a worker on another machine never hears.
+Signals belong to the whole process, and so do the requests kept here. Loops that run in slices
+check ``is_stop_requested`` between slices, on any thread; workers on other machines see nothing.
 """
 
 from __future__ import annotations
@@ -20,22 +20,23 @@ _abort = threading.Event()
 
 
 def is_stop_requested() -> bool:
-    """Whether a search should end as soon as what it has is valid."""
+    """Whether a search should stop as soon as its result is valid."""
     return _stop.is_set()
 
 
 def is_abort_requested() -> bool:
-    """Whether all work is in vain: what is under way on other threads should stop."""
+    """Whether the job is aborted, so that work on other threads should stop."""
     return _abort.is_set()
 
 
 @contextmanager
-def handle_interrupts(*, publishes: bool, tell: Callable[[], None]) -> Iterator[None]:
-    """Turn Ctrl-C into wishes while work runs: abort at once or, if it publishes, end the search.
+def handle_interrupts(*, publishes: bool, notify: Callable[[], None]) -> Iterator[None]:
+    """Turn Ctrl-C into requests while work runs: abort or, if it publishes, stop the search first.
 
-    Then the first Ctrl-C calls ``tell`` and lets searches end; the second aborts. Aborting is a
-    KeyboardInterrupt, after other threads were told. SIGTERM always aborts, as an exit with
-    status 143. Does nothing outside the main thread, or where Ctrl-C is not Python's to answer.
+    If it publishes, the first Ctrl-C calls ``notify`` and lets searches stop; the second aborts.
+    Aborting sets the request for other threads and raises KeyboardInterrupt. SIGTERM always
+    aborts, with exit status 143. Does nothing outside the main thread, or where Python does not
+    handle Ctrl-C.
     """
     if (
         threading.current_thread() is not threading.main_thread()
@@ -44,22 +45,22 @@ def handle_interrupts(*, publishes: bool, tell: Callable[[], None]) -> Iterator[
         yield
         return
 
-    def interrupted(_number: int, _frame: FrameType | None) -> None:
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
         if publishes and not _stop.is_set():
             _stop.set()
-            tell()
+            notify()
             return
         _abort.set()
         _stop.set()
         raise KeyboardInterrupt
 
-    def terminated(_number: int, _frame: FrameType | None) -> None:
+    def terminate(_number: int, _frame: FrameType | None) -> None:
         _abort.set()
         _stop.set()
         sys.exit(TERMINATED)
 
-    before = signal.signal(signal.SIGTERM, terminated)
-    signal.signal(signal.SIGINT, interrupted)
+    before = signal.signal(signal.SIGTERM, terminate)
+    signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     finally:

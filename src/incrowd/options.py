@@ -1,4 +1,4 @@
-"""Fields of a job that document themselves: one source for TOML, flags, help and the docs."""
+"""Dataclass fields that document themselves: one source for TOML, flags, help and the docs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def parameters(part: Any, shape: str = "") -> dict[str, Any]:
     return {name: _plain(value) for name, value in values.items() if value not in (None, {}, ())}
 
 
-def changed(part: Any) -> dict[str, Any]:
+def changed_parameters(part: Any) -> dict[str, Any]:
     """Return the fields of a part that are not as they are by default."""
     default = type(part)()
     return {

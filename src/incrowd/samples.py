@@ -343,7 +343,7 @@ def write_sample(
     existing = [path for path in (files.data, *files.hierarchies.values()) if path.exists()]
     if existing and not force:
         raise DataError(
-            f"{existing[0]}: the file exists already",
+            f"{existing[0]}: the file already exists",
             remedy="Choose another folder, or replace it with --force.",
         )
     table = census(n_rows, seed)

@@ -1,11 +1,11 @@
-"""A private folder for one run, and publication by rename.
+"""A private folder for one run, and atomic publication of files.
 
-Everything a run writes before its release is published lies in one folder beside the output:
-``.incrowd-XXXXXXXX``, mode 0700, files 0600. It is removed when the run ends in any way that Python
-lives to see. A killed run leaves it behind; the next run into the same folder removes it. A lock
-beside it, ``.incrowd-XXXXXXXX.lock``, tells the dead from the living and ours from the user's: it
-is there before the folder and until after it, a run of ours wrote its mark into it, and the
-operating system lets go of it when its process dies. A folder without such a lock is not ours.
+Everything a run writes before its release is published is in one folder beside the output:
+``.incrowd-XXXXXXXX``, mode 0700, files 0600. It is removed when the run ends, also by an exception.
+A killed run leaves it behind; the next run into the same folder removes it. A lock file beside it,
+``.incrowd-XXXXXXXX.lock``, distinguishes dead runs from live ones and our folders from the user's:
+it exists before the folder and until after it, contains our mark, and is released by the operating
+system when its process dies. A folder without such a lock is not ours.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from incrowd.errors import InputError
 PREFIX = ".incrowd-"
 LOCK = ".lock"
 MARK = "incrowd workspace"
-"""What the lock of a folder that a run made begins with."""
+"""How the lock file of a folder that a run made begins."""
 
 _LOCK_NAME = re.compile(rf"{re.escape(PREFIX)}[0-9a-f]{{8}}{re.escape(LOCK)}")
 
 
 class Workspace:
-    """A private folder beside an output, gone when the run ends."""
+    """A private folder beside an output, removed when the run ends."""
 
     def __init__(self, beside: Path) -> None:
         self._parent = beside
@@ -47,13 +47,13 @@ class Workspace:
             os.write(self._lock, f"{MARK}, process {os.getpid()}\n".encode())
             self.folder.mkdir(mode=0o700)
         except OSError as error:
-            if self._lock >= 0:  # the folder is not made, or another's
+            if self._lock >= 0:  # the folder was not made, or is another's
                 _lock_of(self.folder).unlink(missing_ok=True)
                 os.close(self._lock)
                 self._lock = -1
             raise InputError(
                 f"{self._parent}: cannot write there ({os.strerror(error.errno or 0)})",
-                remedy="Choose another folder with -o, or mend its permissions.",
+                remedy="Choose another folder with -o, or fix its permissions.",
             ) from None
         return self
 
@@ -74,10 +74,10 @@ class Workspace:
 
 
 def remove_stale(folder: Path) -> None:
-    """Remove what killed runs left behind in a folder; living runs are left alone.
+    """Remove what killed runs left behind in a folder; live runs are left alone.
 
     So is every folder that no run made. A run that was killed before it wrote its mark left an
-    empty lock and no folder.
+    empty lock file and no folder.
     """
     for lock in folder.glob(f"{PREFIX}*{LOCK}"):
         if not _LOCK_NAME.fullmatch(lock.name):
@@ -94,7 +94,7 @@ def remove_stale(folder: Path) -> None:
 
 
 def _remove(lock: Path, descriptor: int) -> None:
-    """Remove a folder and its lock, which is held; the lock stays while something is left."""
+    """Remove a folder and its lock, which we hold; the lock stays if the folder does."""
     folder = _folder_of(lock)
     shutil.rmtree(folder, ignore_errors=True)
     if not os.path.lexists(folder):
@@ -111,7 +111,7 @@ def _lock_of(folder: Path) -> Path:
 
 
 def _acquire(lock: Path, flags: int) -> int:
-    """Return the descriptor of a lock file that is now ours, −1 where it is another's or gone."""
+    """Lock a lock file and return its descriptor; −1 where another run holds it or it is gone."""
     try:
         descriptor = os.open(lock, os.O_RDWR | os.O_NOFOLLOW | flags, 0o600)
     except FileExistsError:
@@ -124,7 +124,7 @@ def _acquire(lock: Path, flags: int) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         is_same = lock.stat().st_ino == os.fstat(descriptor).st_ino
     except (BlockingIOError, FileNotFoundError):
-        is_same = False  # held, or swept between opening and locking
+        is_same = False  # held, or removed between opening and locking
     if not is_same:
         os.close(descriptor)
         return -1
@@ -132,7 +132,7 @@ def _acquire(lock: Path, flags: int) -> int:
 
 
 def publish(temporary: Path, final: Path, *, force: bool, private: bool = False) -> None:
-    """Give a finished file its name: whole or not at all, over an existing one only by force."""
+    """Move a finished file to its final name, atomically; replace a file only with ``force``."""
     if not private:
         umask = os.umask(0)
         os.umask(umask)
@@ -160,9 +160,9 @@ def publish(temporary: Path, final: Path, *, force: bool, private: bool = False)
 
 
 def output_exists_error(path: Path) -> InputError:
-    """Return the error for an output that is there already."""
+    """Return the error for an output that already exists."""
     return InputError(
-        f"{path}: the output exists already",
+        f"{path}: the output already exists",
         remedy="Choose another name with -o, or overwrite it with --force.",
     )
 
@@ -170,7 +170,7 @@ def output_exists_error(path: Path) -> InputError:
 def write_atomically(
     path: Path, content: str | bytes, *, force: bool, private: bool = False
 ) -> None:
-    """Write a small file that appears whole or not at all; a private one for the owner."""
+    """Write a small file atomically; a private one is readable by its owner only."""
     with Workspace(path.absolute().parent) as workspace:
         temporary = workspace.file("content")
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)

@@ -95,7 +95,7 @@ def test_lists_take_the_same_flags(tmp_path, here):
         (["--suppression-limit", "2", "--method", "mondrian"], "share from 0 to 1"),
         (["--report", "nowhere/page.html"], "no such folder"),
         (["--report", "census.csv", "--force"], "the output would overwrite an input"),
-        (["--report", "hierarchies/education.csv"], "exists already"),
+        (["--report", "hierarchies/education.csv"], "already exists"),
         (["-o", "nowhere/kept.json"], "no such folder"),
         (["-o", "census.csv", "--force"], "the output would overwrite an input"),
         (["-o", "hierarchies/education.csv", "--method", "mondrian"], "no comparison"),

@@ -97,7 +97,7 @@ def test_a_search_sees_coded_values_as_leaves_and_comes_back_to_ancestors(data):
     for row, steps in enumerate(n_up):
         for _ in range(steps):
             climbed[0, row] = seen.parent[climbed[0, row]]
-    after = view.restored(view.rows.with_nodes(climbed))
+    after = view.restore(view.rows.with_nodes(climbed))
     assert after.hierarchies[0] is tree
     assert np.all(tree.is_ancestor(after.nodes[0], before.nodes[0]))
     for row, leaf in enumerate(leaves):

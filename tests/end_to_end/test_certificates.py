@@ -374,7 +374,7 @@ def test_in_python(tmp_path):
     release = ic.anonymize(ic.sample_census(300), job)
     path = release.certificate(tmp_path / "c.json", edition="public")
     assert json.loads(path.read_text())["release_sha256"] == release.audit.release_sha256
-    with pytest.raises(ic.InputError, match="exists already"):
+    with pytest.raises(ic.InputError, match="already exists"):
         release.certificate(path)
     with pytest.raises(ic.InputError, match="not kept"):
         ic.Release(None, release.audit).certificate(tmp_path / "other.json")

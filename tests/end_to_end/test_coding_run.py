@@ -153,7 +153,7 @@ def test_missing_cells_stay(desk):
     assert shown["?"] + shown[""] + shown["*"] >= 150
     assert shown["?"] > 0
     assert shown[""] > 0
-    assert desk.call(*BASE, *LIMITS, "--method", "mondrian").status == 2  # "?" is no number
+    assert desk.call(*BASE, *LIMITS, "--method", "mondrian").status == 2  # "?" is not a number
 
 
 @pytest.mark.parametrize(

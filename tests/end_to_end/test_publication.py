@@ -91,7 +91,7 @@ def test_a_publication_writes_over_files_only_by_force(tmp_path):
     (tmp_path / "mine").write_text("mine")
     publication = Publication(force=False)
     publication.write(tmp_path / "new", "new")
-    with pytest.raises(InputError, match="exists already"), publication:
+    with pytest.raises(InputError, match="already exists"), publication:
         publication.write(tmp_path / "mine", "yours")
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"mine": "mine"}
     with Publication(force=True) as publication:

@@ -101,7 +101,7 @@ def test_a_folder_becomes_a_folder_that_is_whole(desk):
     assert (folder / "_SUCCESS").exists()
     again = desk.call("run", "people", "--k", 4, *ROLES)
     assert again.status == 2
-    assert "exists already" in again.err
+    assert "already exists" in again.err
 
 
 def test_check_reads_a_whole_folder_and_refuses_another(desk):

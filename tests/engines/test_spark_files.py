@@ -202,7 +202,7 @@ def test_publishing_at_an_address(spark_engine, store, tmp_path, monkeypatch, ha
     assert visible(tmp_path) == [], "it was not published"
 
     publish(spark_engine, final, TABLE)
-    with pytest.raises(InputError, match="exists already"):
+    with pytest.raises(InputError, match="already exists"):
         publish(spark_engine, final, TABLE.slice(1))
     with spark_engine.new_folder(final, force=True) as release:
         spark_engine.write_folder(spark_engine.load(TABLE.slice(1)), release.where, Format())

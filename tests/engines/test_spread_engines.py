@@ -359,7 +359,7 @@ def published(engine, folder, cell, *, force):
 def test_a_release_is_replaced_by_force_only(spread_engine, tmp_path):
     out = tmp_path / "out"
     published(spread_engine, out, "x", force=False)
-    with pytest.raises(InputError, match="out: the output exists already"):
+    with pytest.raises(InputError, match="out: the output already exists"):
         published(spread_engine, out, "y", force=False)
     assert rows_read(spread_engine, out) == [{"a": "x"}]
     published(spread_engine, out, "y", force=True)

@@ -94,14 +94,14 @@ def test_the_printed_matrix_as_matrix_and_as_weights(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "what"),
     [
-        ("7th,,,,,,,3,,9", "7th,,,,,,,3,,-9", "no number of 0 or more"),
-        ("7th,,,,,,,3,,9", "7th,,,,,,,3,,many", "no number of 0 or more"),
-        ("7th,,,,,,,3,,9", "7th,,,,,,,3,,inf", "no number of 0 or more"),
+        ("7th,,,,,,,3,,9", "7th,,,,,,,3,,-9", "not numbers of 0 or more"),
+        ("7th,,,,,,,3,,9", "7th,,,,,,,3,,many", "not numbers of 0 or more"),
+        ("7th,,,,,,,3,,9", "7th,,,,,,,3,,inf", "not numbers of 0 or more"),
         ("7th,,,,,,,3,,9", "7th,,,,,,,3,,", "1 costs of a node to an ancestor are missing"),
         ("7th,,,,,,,3,,9\n", "", "2 costs of a node to an ancestor are missing"),
-        ("7th,,,,,,,3,,9", "8th,,,,,,,3,,9", "1 labels are no node"),
-        ("Higher,*", "Higher,top", "1 labels are no node"),
-        ("7th,,,,,,,3,,9", "1st,,,,,,,3,,9", "a label stands twice"),
+        ("7th,,,,,,,3,,9", "8th,,,,,,,3,,9", "1 labels are not in the hierarchy"),
+        ("Higher,*", "Higher,top", "1 labels are not in the hierarchy"),
+        ("7th,,,,,,,3,,9", "1st,,,,,,,3,,9", "a label occurs twice"),
         ("7th,,,,,,,3,,9", "7th,,,,,,,3,9", "a line has 9 cells"),
         ("1st,,6,8,10", "1st,,6,7,10", "1 cells contradict"),
         ("Higher,,,,,,,,,0", "Higher,,,,3,,,,,0", "1 cells contradict"),
@@ -275,7 +275,7 @@ def test_a_run_with_costs(tmp_path):
     written(tmp_path, COMPLETE.replace("7th,,,,,,,3,,9", "7th,,,,,,,3,,-9"))
     refused = call(*moved, folder=elsewhere)
     assert refused.status == 2
-    assert "no number of 0 or more" in refused.err
+    assert "not numbers of 0 or more" in refused.err
     assert call(*base, "--costs", "education", folder=elsewhere).status == 2
     assert (tmp_path / "t.release.csv").read_bytes() == release
 

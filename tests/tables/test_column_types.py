@@ -87,17 +87,22 @@ def test_a_column_that_is_nearly_numbers_names_the_odd_cells() -> None:
 
 
 @pytest.mark.parametrize(
-    ("nearly", "values"),
+    ("dominant_kind", "values"),
     [
         ("decimal", ["1.5"] * 9 + ["x"]),
         ("date", ["2020-01-01"] * 9 + ["2020-02-30"]),
         ("code", ["01234"] * 9 + ["x"]),
     ],
 )
-def test_what_columns_nearly_are(nearly: str, values: list[str]) -> None:
+def test_what_most_cells_of_columns_are(dominant_kind: str, values: list[str]) -> None:
     found = kind_of(pa.array(values))
-    assert (found.kind, found.nearly, found.n_odd, found.odd_rows) == ("category", nearly, 1, (10,))
-    assert kind_of(pa.array([*values, "y"])).nearly == ""  # nine in eleven are too few
+    assert (found.kind, found.dominant_kind, found.n_odd, found.odd_rows) == (
+        "category",
+        dominant_kind,
+        1,
+        (10,),
+    )
+    assert kind_of(pa.array([*values, "y"])).dominant_kind == ""  # nine in eleven are too few
 
 
 def test_odd_rows_across_chunks_and_at_most_five() -> None:
@@ -133,8 +138,8 @@ def test_kinds_agree_with_a_plain_reading(values: list[str | None]) -> None:
     else:
         assert found.kind in ("category", "boolean")
         best = max(n_fitting.values())
-        assert bool(found.nearly) == (best >= 0.9 * present.total())
-        if found.nearly:
+        assert bool(found.dominant_kind) == (best >= 0.9 * present.total())
+        if found.dominant_kind:
             assert found.n_odd == present.total() - best
             odd = [values[row - 1] for row in found.odd_rows]
             assert set(found.odd_examples) == set(odd) or found.n_odd > 5

@@ -324,7 +324,7 @@ def test_an_empty_column_is_removed_and_odd_cells_are_told() -> None:
     table = table_of(nothing=[None] * 60, size=[*[str(row % 25) for row in range(58)], "big", "?"])
     found = proposed(table)
     assert found["nothing"].role == "identifying"
-    assert any(reason.startswith("2 cells are no integer") for reason in found["size"].reasons)
+    assert any(reason.startswith("2 cells are not integer") for reason in found["size"].reasons)
     assert any("'?'" in text for text in summarize_proposals(table, list(found.values())).warnings)
 
 

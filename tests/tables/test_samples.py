@@ -125,7 +125,7 @@ def test_existing_files_are_kept_unless_forced(tmp_path: Path) -> None:
     kept = tmp_path / "hierarchies" / "diagnosis.csv"
     kept.parent.mkdir()
     kept.write_text("mine", encoding="utf-8")
-    with pytest.raises(DataError, match="exists already"):
+    with pytest.raises(DataError, match="already exists"):
         write_sample(tmp_path, n_rows=10)
     assert kept.read_text(encoding="utf-8") == "mine"
     assert not (tmp_path / "census.csv").exists()

@@ -291,7 +291,7 @@ def test_the_file_is_on_disk_before_it_returns(
 
 
 def test_kinds_that_do_not_exist(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="stored as"):
+    with pytest.raises(ValueError, match="unknown format"):
         write_table(SAMPLE, tmp_path / "data.csv", Format("xlsx"))
 
 

@@ -37,7 +37,7 @@ from incrowd.hierarchies.tree import STAR
 from incrowd.measures.losses.tables import Tally, losses_of
 from incrowd.tables.column_types import labels_of
 from incrowd.tables.frames import is_spark_frame
-from incrowd.tables.locations import name_of
+from incrowd.tables.locations import location_name
 from incrowd.tables.schema import Schema
 from incrowd.workspace import Workspace
 
@@ -258,7 +258,7 @@ def check_out_of_core(request: Request) -> CheckedRows:
             else:
                 reading = replace(request.input.reading, is_release=True)
                 blocks, _ = engine.read(str(request.released), reading)
-                name = name_of(request.released)
+                name = location_name(request.released)
                 digest = engine.hash_location(str(request.released))
             audit = _audit(engine, blocks, request, name)
     seconds = round(time.perf_counter() - started, 4)

@@ -41,7 +41,7 @@ from incrowd.measures.attacks.options import AttackOptions, CompositionOptions
 from incrowd.measures.risk.options import RiskOptions
 from incrowd.measures.utility.options import UtilityOptions
 from incrowd.methods.base import TableMethod
-from incrowd.tables.locations import located
+from incrowd.tables.locations import resolve_location
 from incrowd.tables.schema import Schema
 
 if TYPE_CHECKING:
@@ -284,7 +284,7 @@ def _request(
         )
     if saved is not None:
         request["seed"] = saved.seed
-    return Request(located(released), **request)
+    return Request(resolve_location(released), **request)
 
 
 def _about_columns(

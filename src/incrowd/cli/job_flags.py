@@ -13,7 +13,7 @@ from incrowd.job.build import read_mapping
 from incrowd.job.documents import FILES, ReleaseOptions
 from incrowd.job.inputs import InputOptions, RuleInput, SetInput
 from incrowd.methods.table import METHODS
-from incrowd.tables.locations import is_address, located
+from incrowd.tables.locations import is_address, resolve_location
 
 FLAGS = {
     **flags_of("guarantee", GUARANTEES.values(), "Guarantee"),
@@ -60,7 +60,7 @@ def read_job_source(source: str, policy: Path | None = None) -> tuple[dict[str, 
                 "a policy states the job, and so does a job file",
                 remedy="Name the data: incrowd run DATA --policy FOLDER.",
             )
-        output = str(default_output(located(source)))
+        output = str(default_output(resolve_location(source)))
         files = {
             "data": resolve_from_here(source, policy),
             "output": resolve_from_here(output, policy),

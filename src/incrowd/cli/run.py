@@ -171,7 +171,7 @@ def execute(
             raise InputError(f"{save_job.parent}: no such folder", remedy="Make it first.")
     with (
         progress_bar() as progress,
-        handle_interrupts(publishes=publishes, tell=lambda: say(ENDING)),
+        handle_interrupts(publishes=publishes, notify=lambda: say(ENDING)),
     ):
         release = run(job, force=force, progress=progress, save_job=save_job)
     for note in release.audit.notes:

@@ -10,7 +10,7 @@ import typer
 
 from incrowd.cli.flags import AsJson, Debug, Force, ShowValues
 from incrowd.errors import InputError
-from incrowd.tables.locations import Location, located
+from incrowd.tables.locations import Location, resolve_location
 
 if TYPE_CHECKING:
     from incrowd.audit import Audit
@@ -74,7 +74,7 @@ def verify_command(
     )
     stated = read_certificate(certificate)
     promise = read_guarantee(stated, certificate)
-    location = located(released)
+    location = resolve_location(released)
     signature = check_signature(certificate, public_key)
     findings = [check_bytes(stated, location), signature]
     if original is not None:

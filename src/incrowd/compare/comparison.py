@@ -46,7 +46,7 @@ from incrowd.flow.outputs import files_read, refuse_overwriting
 from incrowd.guarantees.shapes import TABLES
 from incrowd.job.job import Job
 from incrowd.progress import Progress, silent
-from incrowd.tables.locations import is_address, name_of
+from incrowd.tables.locations import is_address, location_name
 from incrowd.version import __version__
 from incrowd.workspace import Workspace
 
@@ -241,7 +241,9 @@ def compare(
     expected = fingerprint(job, asked)
     kept = {} if target is None or force else read_results(target, expected)
     guarantee = {"name": job.guarantee.name, "claim": job.guarantee.claim}
-    found = _Found(name_of(job.data), guarantee, by, expected, at_least_k, knee, planned, kept)
+    found = _Found(
+        location_name(job.data), guarantee, by, expected, at_least_k, knee, planned, kept
+    )
     _measure(found, asked, target, progress)
     comparison = found.comparison()
     if not comparison.released and all(one["status"] == RELEASED for one in comparison.points):

@@ -1,9 +1,9 @@
-"""Numbers cut into groups of nearly equal counts, each shown as its median.
+"""Bin numbers into groups of nearly equal counts, each shown as its median.
 
 Khan et al. (2018), Section V-A: the values of a continuous column are grouped into deciles, and
-each is replaced by the median of its group. Deviations: equal values are never put apart, so that
+each is replaced by the median of its group. Deviations: equal values are never separated, so that
 groups are only nearly equal; the median is the lower one, hence a value of the column; and a
-column that has few values is kept as it is.
+column with few values is kept as it is.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 
 DECILES = 10
-"""How many groups a column gets where none are stated."""
+"""The number of groups where none is stated."""
 
 MOST_VALUES = 20
-"""Up to so many distinct values a column is kept as it is."""
+"""A column with up to this many distinct values is kept as it is."""
 
 
 def propose_bins(
     table: Table, quasi: Sequence[str], stated: Mapping[str, int] | None = None
 ) -> dict[str, int]:
-    """Return the columns to cut and into how many groups.
+    """Return the columns to bin and the number of groups of each.
 
-    What is stated stands, 0 for a column that is to be kept; else columns of numbers with more
+    Stated numbers are kept, 0 for a column to leave as it is; other columns of numbers with more
     than ``MOST_VALUES`` distinct values get ``DECILES``.
     """
     from incrowd.tables.column_types import kind_of
@@ -45,7 +45,7 @@ def propose_bins(
         if name not in quasi:
             raise JobError(
                 f"bins: column {name!r} is not quasi-identifying",
-                remedy="Only quasi-identifying columns are cut: leave it out, or state its role.",
+                remedy="Only quasi-identifying columns are binned: omit it, or state its role.",
             )
     found = {}
     for name in quasi:
@@ -59,9 +59,9 @@ def propose_bins(
 
 
 def bin_columns(table: Table, bins: Mapping[str, int]) -> tuple[Table, list[str]]:
-    """Return the table with each named column's numbers replaced by medians, and notes of it.
+    """Return the table with each named column's numbers replaced by medians, and notes on it.
 
-    A median is written as a cell of its own value was; missing cells stay as they are. Raises for
+    A median is written as a cell with its value was; missing cells stay as they are. Raises for
     columns that are not there or that hold anything but numbers. O(rows + values · log values).
     """
     table.require(list(bins), "bins")
@@ -81,7 +81,7 @@ def bin_columns(table: Table, bins: Mapping[str, int]) -> tuple[Table, list[str]
 
 
 def _bin_column(table: Table, name: str, n_bins: int) -> tuple[pa.ChunkedArray, str]:
-    """Return a column's cells after the cut, and what is said of it."""
+    """Return a column's cells after binning, and a note on it."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -96,7 +96,7 @@ def _bin_column(table: Table, name: str, n_bins: int) -> tuple[pa.ChunkedArray, 
     is_missing = np.append(_mask(pc.is_in(labels, tokens)) | _mask(pc.is_null(labels)), True)
     order, rank_of_place = _sorted_values(cells.values, is_missing[:-1], table, name)
     if len(order) == 0:
-        return column, f"column {name!r}: there is no number to group"
+        return column, f"column {name!r}: no numbers to group"
     counts = np.bincount(cells.codes, minlength=cells.n_codes)[order]
     starts = np.flatnonzero(np.append(True, np.diff(rank_of_place) > 0))  # equal ones together
     ends = np.cumsum(np.add.reduceat(counts, starts))
@@ -146,7 +146,7 @@ def _sorted_values(
     if len(odd) or not (is_text or pa.types.is_floating(kind) or pa.types.is_null(kind)):
         raise DataError(
             f"{table.name}, column {name!r}: {max(len(odd), 1)} of its values are not numbers, so "
-            "it cannot be cut into groups of equal counts",
+            "it cannot be binned into groups of equal counts",
             remedy="Leave its bins out (or state 0); name tokens for missing cells with "
             "--missing-values.",
             examples=[labels[int(place)].as_py() for place in odd[:3]],

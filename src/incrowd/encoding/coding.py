@@ -2,7 +2,7 @@
 
 The coded values of a column get a node of their own in its hierarchy, above them and below the
 lowest node that holds others too. A search works on trees in which that node is a leaf; decoding,
-losses and the proof of the key work on the trees that still have the values under it.
+losses and the proof of the key work on the trees that still have the values below it.
 """
 
 from __future__ import annotations
@@ -182,9 +182,9 @@ def refuse_uncodable(table: Table, codings: Mapping[str, Coding]) -> None:
         if is_odd.any():
             raise DataError(
                 f"{table.name}, column {column!r}: {int(values.counts[is_odd].sum())} cells hold "
-                "no number, and only numbers lie below bottom or above top",
-                remedy="Name them with --missing-values if they mean missing, or take the "
-                "column's coding away.",
+                "no number, and only numbers can lie below bottom or above top",
+                remedy="Name them with --missing-values if they mean missing, or remove the "
+                "column's coding.",
                 examples=np.asarray(values.labels, dtype=object)[is_odd][:3].tolist(),
             )
 
@@ -193,7 +193,7 @@ def refuse_uncodable(table: Table, codings: Mapping[str, Coding]) -> None:
 class CodedView:
     """A table as a search sees it: coded values are leaves of their own.
 
-    ``rows`` are on trees without the values beyond the limits; ``restored`` brings what a search
+    ``rows`` are on trees without the values beyond the limits; ``restore`` brings what a search
     makes of them back to the trees of the table.
     """
 
@@ -230,7 +230,7 @@ class CodedView:
         rows = Rows(before.names, nodes, tuple(trees), before.is_suppressed)
         return cls(rows, before, tuple(back))
 
-    def restored(self, after: Rows) -> Rows:
+    def restore(self, after: Rows) -> Rows:
         """Return what a search released as nodes of the table's own trees."""
         nodes = after.nodes.copy()
         for place, node_back in enumerate(self._node_back):
@@ -255,7 +255,7 @@ def _prune_below(tree: Hierarchy, labels: list[str]) -> Hierarchy:
     }
     values = None
     if tree.values is not None:
-        # a coded value stands, in order, where the nearest of its values stood
+        # a coded value takes the place, in order, of its nearest value
         inner = [
             tree.values[: tree.n_leaves][tree.parent[: tree.n_leaves] == node]
             for node in sorted(coded)
@@ -278,5 +278,5 @@ def _prune_below(tree: Hierarchy, labels: list[str]) -> Hierarchy:
 
 
 def _format_limit(number: Number) -> str:
-    """Write a limit so that it is exact and reads as people write it: 20, not 20.0."""
+    """Format a limit exactly, and as people write it: 20, not 20.0."""
     return str(int(number)) if float(number).is_integer() else repr(float(number))

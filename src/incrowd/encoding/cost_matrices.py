@@ -1,7 +1,7 @@
-"""What a user says that generalizing costs: a matrix per column, node by node.
+"""User-defined costs of generalization: a matrix per column, node by node.
 
-A matrix is free of any rule (greedy's paper, §II-B): dearer steps need not cost more in sum, nor a
-higher ancestor more than a lower one. It is kept as ``costs[node, depth]``, the cost of
+A matrix follows no rule (greedy's paper, §II-B): costs of steps need not add up, nor must a higher
+ancestor cost more than a lower one. It is kept as ``costs[node, depth]``, the cost of
 generalizing a node to its ancestor at that depth (the root's is 0).
 """
 
@@ -41,7 +41,7 @@ def read_costs(path: Path, hierarchy: Hierarchy) -> CostMatrix:
     The labels of nodes stand in the first line and the first column. Every node needs the cost of
     each of its ancestors. Cells of other pairs are empty, 0, or what it costs to generalize the
     line's node to where the two meet, as the paper prints them. The leaf of missing cells, which
-    no file names, costs what the dearest leaf does.
+    no file names, costs as much as the most expensive leaf.
     """
     where = f"{path.name}, costs of column {hierarchy.name!r}"
     if hierarchy.runs is not None:
@@ -69,7 +69,7 @@ def read_costs(path: Path, hierarchy: Hierarchy) -> CostMatrix:
                 stated[node, above] = number
     if unclear:
         raise HierarchyError(
-            f"{where}: {len(unclear)} cells are no number of 0 or more",
+            f"{where}: {len(unclear)} cells are not numbers of 0 or more",
             remedy="State costs as numbers of 0 or more; leave cells of other pairs empty.",
             examples=unclear[:3],
         )
@@ -93,8 +93,8 @@ def fixed_point_matrices(
 ) -> list[NDArray[np.int64]]:
     """Return every column's costs by depth as whole numbers, on one scale for all columns."""
     tables = [costs_by_depth(hierarchy, metric) for hierarchy in hierarchies]
-    dearest = max((float(table.max(initial=0.0)) for table in tables), default=0.0)
-    scale = 2.0 ** (FIXED_POINT_BITS - math.ceil(math.log2(dearest))) if dearest > 0 else 1.0
+    largest = max((float(table.max(initial=0.0)) for table in tables), default=0.0)
+    scale = 2.0 ** (FIXED_POINT_BITS - math.ceil(math.log2(largest))) if largest > 0 else 1.0
     return [np.rint(table * scale).astype(np.int64) for table in tables]
 
 
@@ -110,7 +110,8 @@ def _read_lines(path: Path, where: str) -> list[list[str]]:
     lines = [line for line in csv.reader(text.splitlines(), delimiter=delimiter) if any(line)]
     if len(lines) < 2 or len(lines[0]) < 2:
         raise HierarchyError(
-            f"{where}: no matrix", remedy="Give the labels of nodes in the first line and column."
+            f"{where}: not a matrix",
+            remedy="Give the labels of nodes in the first line and column.",
         )
     return lines
 
@@ -126,13 +127,13 @@ def _parse_nodes(labels: list[str], hierarchy: Hierarchy, where: str) -> list[in
     unknown = [label for label in labels if label not in hierarchy.node_of_label]
     if unknown:
         raise HierarchyError(
-            f"{where}: {len(unknown)} labels are no node of the hierarchy",
+            f"{where}: {len(unknown)} labels are not in the hierarchy",
             remedy="Use the labels of the hierarchy; its root is '*'.",
             examples=unknown[:3],
         )
     if len(set(labels)) < len(labels):
         raise HierarchyError(
-            f"{where}: a label stands twice", remedy="Give every node one line and one column."
+            f"{where}: a label occurs twice", remedy="Give every node one line and one column."
         )
     return [hierarchy.node_of_label[label] for label in labels]
 
@@ -146,7 +147,7 @@ def _parse_cost(text: str) -> float:
 
 
 def _arrange_by_depth(stated: StatedCosts, hierarchy: Hierarchy, where: str) -> CostMatrix:
-    """Return the costs to ancestors, after a look at every pair."""
+    """Return the costs to ancestors, after a check of every pair."""
     unnamed = hierarchy.leaf_of_value.get("", -1)
     costs = np.zeros((hierarchy.n_nodes, int(hierarchy.depth.max(initial=0)) + 1))
     missing: list[str] = []

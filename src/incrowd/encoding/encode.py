@@ -1,4 +1,4 @@
-"""From a table to codes and back: once in, at the edge, and once out."""
+"""Encode a table's quasi-identifiers as nodes of hierarchies, and decode a release."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from incrowd.tables.schema import Schema
 from incrowd.tables.table import Table
 
 MOST_DISTINCT = 0.25
-"""The share of distinct values up to which a released column of text is kept as a dictionary."""
+"""Up to this share of distinct values, a released column of text is a dictionary array."""
 
 
 def encode(
@@ -33,7 +33,7 @@ def encode(
     specs: Mapping[str, HierarchySpec],
     codings: Mapping[str, Coding] | None = None,
 ) -> tuple[Rows, list[str]]:
-    """Return the quasi-identifying columns as leaves, and notes on how hierarchies came about.
+    """Return the quasi-identifiers as leaves, and notes on how hierarchies were built.
 
     A column without a spec gets an automatic hierarchy. A missing cell is a leaf of its own. The
     hierarchies of coded columns have a node above the values beyond each limit.
@@ -44,13 +44,13 @@ def encode(
     nodes = np.empty((len(quasi), table.n_rows), dtype=np.int32)
     hierarchies = []
     for position, name in enumerate(quasi):
-        hierarchy, said = hierarchy_for(name, table, specs.get(name))
+        hierarchy, hierarchy_notes = hierarchy_for(name, table, specs.get(name))
         if name in codings:
             _refuse_coded_means(hierarchy)
             hierarchy = add_coded_nodes(hierarchy, codings[name])
         nodes[position] = nodes_of(table.frame.column(name), hierarchy, table.name)
         hierarchies.append(hierarchy)
-        notes.extend(said)
+        notes.extend(hierarchy_notes)
         if name in codings:
             notes.append(_coded_note(hierarchy, codings[name], nodes[position]))
     return Rows(quasi, nodes, tuple(hierarchies)), notes
@@ -60,7 +60,7 @@ def _refuse_coded_means(hierarchy: Hierarchy) -> None:
     if hierarchy.mean_unit is not None:
         raise JobError(
             f"column {hierarchy.name!r} is shown as means and has a coding",
-            remedy="A mean has no limits: take the coding away, or state another hierarchy.",
+            remedy="A mean has no limits: remove the coding, or state another hierarchy.",
         )
 
 
@@ -94,7 +94,7 @@ def nodes_of(column: pa.ChunkedArray, hierarchy: Hierarchy, where: str) -> NDArr
 
 @dataclass(frozen=True, eq=False)
 class LabelCodes:
-    """A column as numbers: ``texts[codes[row]]`` is the cell's text, −1 is missing."""
+    """A column as codes of its labels: ``texts[codes[row]]`` is the cell's label, −1 is missing."""
 
     codes: NDArray[np.int32]
     texts: pa.Array
@@ -107,7 +107,7 @@ class LabelCodes:
 
 
 def encode_labels(column: pa.ChunkedArray, missing_values: tuple[str, ...] = ()) -> LabelCodes:
-    """Number a column's distinct texts in sorted order; nulls and tokens are −1."""
+    """Encode a column as codes of its distinct labels, sorted; nulls and tokens are −1."""
     cells = factorize(column)
     labels = labels_of(cells.values)
     if missing_values:
@@ -128,7 +128,7 @@ def decode(rows: Rows, table: Table, schema: Schema) -> tuple[pa.Table, NDArray[
     A quasi-identifying column of which nothing was generalized keeps its type; any other is text.
     A column that shows means shows those of ``rows.group_of_row``.
     Text whose values repeat comes as a dictionary of the released values, a fraction of its size.
-    Everything is built from fresh arrays, so that nothing unreleased hides in the container.
+    Everything is built from new arrays, so that nothing unreleased remains in memory behind them.
     """
     kept = np.flatnonzero(~rows.is_suppressed)
     columns: dict[str, pa.Array | pa.ChunkedArray] = {}
@@ -157,7 +157,7 @@ def _released_cells(
 
 
 def shown_cells(hierarchy: Hierarchy, nodes: NDArray[np.int32]) -> pa.DictionaryArray:
-    """Return the texts that nodes are shown as; the leaf labelled '' as a null."""
+    """Return the labels that nodes are shown as; the leaf labelled '' as a null."""
     shown, codes = np.unique(nodes, return_inverse=True)
     labels = [hierarchy.all_labels[node] for node in shown.tolist()]
     texts = pa.array([label for label in labels if label], pa.string())
@@ -205,9 +205,7 @@ def refuse_stars(table: Table, names: tuple[str, ...]) -> None:
             )
 
 
-def starred_missing(
-    before: Rows, after: Rows, missing_values: tuple[str, ...]
-) -> NDArray[np.int32]:
+def star_missing(before: Rows, after: Rows, missing_values: tuple[str, ...]) -> NDArray[np.int32]:
     """Return the nodes of ``after`` with every missing cell of ``before`` at its root.
 
     Rows that are shown equal stay equal: they are missing in the same columns, or masked there.

@@ -1,4 +1,4 @@
-"""The shapes that methods map to themselves."""
+"""What methods search: rows as nodes of hierarchies, and the trace of a search."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from incrowd.hierarchies.tree import Hierarchy
 
 @dataclass(frozen=True)
 class Trace:
-    """What a search says of itself: figures and notes for the audit, settings to do it again.
+    """What a search reports: figures and notes for the audit, settings to repeat it.
 
-    ``settings`` are fields of the method that left something open, with what they came to: the
-    method with these makes the same release.
+    ``settings`` are fields of the method that were left open, with the values chosen: the method
+    with these makes the same release.
     """
 
     figures: Mapping[str, int | float | str] = field(default_factory=dict)
@@ -30,10 +30,10 @@ class Rows:
 
     ``nodes[column, row]`` is a node of ``hierarchies[column]``: a leaf before a method has run, a
     leaf or an ancestor of it afterwards. Row numbers never change: row 7 of what a method returns
-    is row 7 of what it was given. A row with ``is_suppressed`` is to be left out of the release.
+    is row 7 of what it was given. A row with ``is_suppressed`` is left out of the release.
     ``attribute_of_column`` says which column's one-hot code each column is a bit of, where columns
-    are bits. ``group_of_row`` says which rows are shown as one line where columns show means,
-    which nodes do not tell. ``trace`` is what the search that made these nodes says of itself.
+    are bits. ``group_of_row`` says which rows form a group where columns show means, which nodes
+    do not tell. ``trace`` is that of the search that made these nodes.
     """
 
     names: tuple[str, ...]

@@ -42,7 +42,7 @@ from incrowd.job.preparation import notes_on_removed
 from incrowd.methods.base import TableMethod
 from incrowd.methods.shared.fragments import Fragments
 from incrowd.progress import Progress
-from incrowd.tables.locations import Location, name_of
+from incrowd.tables.locations import Location, location_name
 from incrowd.tables.table import Format
 from incrowd.tables.write import format_of_path, write_tables
 from incrowd.version import __version__
@@ -234,7 +234,7 @@ class OutOfCoreFile:
     def read(self) -> Original:
         """Leave the rows where they are."""
         blocks, self.stored = read_original(self.job, self.target, self.engine)
-        return Original(blocks, name_of(self.target.data))
+        return Original(blocks, location_name(self.target.data))
 
     def write(self, data: Blocks) -> Path:
         """Write the rows in the order of their content to a file that only this run sees."""
@@ -287,7 +287,7 @@ class OutOfCoreFolder:
     def read(self) -> Original:
         """Leave the rows where they are."""
         blocks, self.stored = read_original(self.job, self.target, self.engine)
-        return Original(blocks, name_of(self.target.data))
+        return Original(blocks, location_name(self.target.data))
 
     def write(self, data: Blocks) -> ReleaseFolder:
         """Have the engine write part files into a folder that has no name yet."""

@@ -10,7 +10,13 @@ from pathlib import Path
 from incrowd.errors import InputError, JobError
 from incrowd.guarantees.shapes import TABLES
 from incrowd.job.job import Job
-from incrowd.tables.locations import Location, is_address, is_folder, located, name_of
+from incrowd.tables.locations import (
+    Location,
+    is_address,
+    is_folder,
+    location_name,
+    resolve_location,
+)
 from incrowd.tables.table import SUFFIXES, Format
 from incrowd.tables.write import format_of_path
 from incrowd.workspace import output_exists_error
@@ -40,7 +46,7 @@ class Target:
 
     def format_like(self, like: Format) -> Format:
         """Return the format of part files: what the folder's name ends in, or as the data's."""
-        path = Path(name_of(self.output))
+        path = Path(location_name(self.output))
         plain = replace(like, encoding="utf-8", compression="")
         return format_of_path(path, plain) if path.suffix.lower() in SUFFIXES else plain
 
@@ -117,9 +123,9 @@ def refuse_overwriting(
 
     Links are seen through. Force does not help: it is about files of earlier runs.
     """
-    inputs = [located(location) for location in read if location]
+    inputs = [resolve_location(location) for location in read if location]
     outputs: list[Location] = []
-    for output in [located(location) for location in written if location]:
+    for output in [resolve_location(location) for location in written if location]:
         for source in inputs:
             if _are_same(output, source):
                 problem = "the output would overwrite an input"

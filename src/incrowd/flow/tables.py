@@ -18,7 +18,7 @@ from incrowd.checking.material import Material, OwnTable, TableMaterial
 from incrowd.codes import canonical_order
 from incrowd.encoding.coding import CodedView
 from incrowd.encoding.cost_matrices import add_costs
-from incrowd.encoding.encode import decode, encode, refuse_stars, starred_missing
+from incrowd.encoding.encode import decode, encode, refuse_stars, star_missing
 from incrowd.encoding.rows import Rows
 from incrowd.engines.base import Engine
 from incrowd.engines.choice import file_engine
@@ -52,7 +52,7 @@ from incrowd.tables.frames import (
     is_spark_frame,
     to_frame,
 )
-from incrowd.tables.locations import Location, is_folder, name_of
+from incrowd.tables.locations import Location, is_folder, location_name
 from incrowd.tables.read import reread_table
 from incrowd.tables.table import Format, Table
 from incrowd.tables.write import format_of_path, write_table
@@ -128,7 +128,7 @@ class TableAdapter:
         """Run the method on the nodes of the quasi-identifying columns."""
         view, conditions = encoded.view, encoded.conditions
         found = self.method.run(view.rows, conditions, self.engine, self.job.seed, progress)
-        return view.restored(found)
+        return view.restore(found)
 
     def decode(self, encoded: EncodedTable, found: Rows) -> Candidate[pa.Table, TableEvidence]:
         """Put the found nodes on the rows, settle suppressed ones, and sort by content."""
@@ -139,7 +139,7 @@ class TableAdapter:
             nodes = assign_by_content(before.nodes, after.nodes, table.frame.select(others))
             after = replace(after, nodes=nodes)
         if self.method.suppresses_missing:
-            after = replace(after, nodes=starred_missing(before, after, table.missing_values))
+            after = replace(after, nodes=star_missing(before, after, table.missing_values))
         prepared, after = without_unshown_bits(prepared, after)
         schema = prepared.schema
         settled = settle(after, encoded.conditions, job.release)
@@ -302,7 +302,7 @@ class TableFile:
                 blocks, self.format = engine.read(str(location), reading)
                 self.input_hash = engine.hash_location(str(location))
                 frame = engine.collect(blocks)
-            return Table(frame, self.format, options.missing_values, name_of(location))
+            return Table(frame, self.format, options.missing_values, location_name(location))
         table = read_input(Path(location), options)
         self.input_hash, self.format = file_hash(Path(location)), table.format
         return table

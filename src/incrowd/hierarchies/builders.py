@@ -1,8 +1,8 @@
-"""The hierarchy of a column: read from a file or built from its values.
+"""Build the hierarchy of a column from its values, or read it from a file.
 
-Built groups stand on grids that are fixed beforehand (multiples of a width, calendar months,
-leading characters), never on the least or largest value of the data: a range drawn to the data
-would put a real person on each of its edges.
+Groups are built on grids that are fixed beforehand (multiples of a width, calendar months, leading
+characters), never on the least or largest value of the data: a range fitted to the data would put a
+real person on each of its edges.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from incrowd.tables.column_types import (
 )
 from incrowd.tables.table import Table
 
-MOST_UNGROUPED = 4  # up to as many values are not grouped further
+MOST_UNGROUPED = 4  # up to so many values are not grouped further
 SHORT_CODE_LENGTH = 8  # characters up to which automatic prefixes have a level for each
 MOST_CODE_LEVELS = 64
 NUMERIC_BUILDERS = (
@@ -60,7 +60,7 @@ WHOLE_KINDS = ("integer", "code")  # kinds of columns whose numbers are all whol
 def hierarchy_for(
     column: str, table: Table, spec: HierarchySpec | None = None
 ) -> tuple[Hierarchy, list[str]]:
-    """Return the column's hierarchy, with a leaf for every cell, and notes on how it came about.
+    """Return the column's hierarchy, with a leaf for every cell, and notes on how it was built.
 
     Without a spec one is built (``auto``). A missing cell is a leaf of its own directly under the
     root, unless a file says otherwise: the empty cell's label is ``""``, a token's is the token.
@@ -73,7 +73,7 @@ def hierarchy_for(
 def hierarchy_of_values(
     column: str, values: ColumnValues, spec: HierarchySpec | None = None
 ) -> tuple[Hierarchy, list[str]]:
-    """The same of a column whose values were counted elsewhere."""
+    """Like ``hierarchy_for``, of a column whose values were counted elsewhere."""
     why = "" if spec else "no hierarchy was stated; "
     spec = spec or HierarchySpec()
     if spec.kind == MEAN:
@@ -129,7 +129,7 @@ class ColumnValues:
         missing_values: tuple[str, ...],
         kind: ColumnKind | None = None,
     ) -> ColumnValues:
-        """The same of a column's distinct cells and how many there are of each."""
+        """Like ``of``, from a column's distinct cells and the number of each."""
         distinct = factorize(
             pc.fill_null(labels_of(cells), "")
         )  # several values may have one label
@@ -161,13 +161,15 @@ def _read_covering(
     path: Path, is_lenient: bool, column: str, values: ColumnValues
 ) -> tuple[Hierarchy, list[str]]:
     """Read a hierarchy that covers the values, or puts those without a leaf under its root."""
-    said, where = read_paths(path), path.name
-    ailments = examine(said.paths, column, values.labels, where=where, is_ladder=said.is_ladder)
-    refuse_errors(
-        [found for found in ailments if not (is_lenient and found.name == "missing-value")]
+    content, where = read_paths(path), path.name
+    problems = examine(
+        content.paths, column, values.labels, where=where, is_ladder=content.is_ladder
     )
-    notes = [found.what for found in ailments if found.severity == "warning"]
-    tree = hierarchy_from_paths(said, column, origin=where)
+    refuse_errors(
+        [found for found in problems if not (is_lenient and found.name == "missing-value")]
+    )
+    notes = [found.what for found in problems if found.severity == "warning"]
+    tree = hierarchy_from_paths(content, column, origin=where)
     absent = [label for label in values.labels if label not in tree.leaf_of_value]
     if absent:
         notes.append(
@@ -233,7 +235,7 @@ def _parse_numbers_or_days(
     spec: HierarchySpec, labels: list[str], kind: ColumnKind
 ) -> NDArray[np.float64] | None:
     """Return the number or day behind each label, NaN for none; None where names are grouped."""
-    what = kind.nearly or kind.kind
+    what = kind.dominant_kind or kind.kind
     asks_nothing = spec.kind in ("auto", "flat")
     if spec.kind == "dates" or (asks_nothing and what == "date"):
         days = parse_dates(labels)
@@ -251,12 +253,12 @@ def _choose_automatic(
     kind: ColumnKind,
 ) -> HierarchySpec:
     """Return what ``auto`` means for a column's kind; ``auto`` again is groups by frequency."""
-    what, kept = kind.nearly or kind.kind, spec.missing
+    what, kept = kind.dominant_kind or kind.kind, spec.missing
     if spec.kind != "auto":
         return spec
     if len(labels) <= MOST_UNGROUPED or what == "boolean":
         return HierarchySpec("flat", missing=kept)
-    if kind.nearly and kept == "refuse":
+    if kind.dominant_kind and kept == "refuse":
         raise _odd_values_error(what if what in ("date", "code") else "number", column, 0, kind)
     if what == "date":
         return HierarchySpec("dates", units=DEFAULT_DATE_UNITS, missing=kept)
@@ -284,7 +286,7 @@ def _build_ranges(
         column,
         numbers,
         counts,
-        is_whole=(kind.nearly or kind.kind) in WHOLE_KINDS,
+        is_whole=(kind.dominant_kind or kind.kind) in WHOLE_KINDS,
         step=plan.widths[0] if plan.widths else None,
         lower=plan.lower,
         upper=plan.upper,
@@ -347,7 +349,7 @@ def _group_levels(
     if plan.kind in ("flat", "ranges"):  # ranges of a single number are none
         return []
     if plan.kind == "intervals" and numbers is not None:
-        is_whole = (kind.nearly or kind.kind) in WHOLE_KINDS
+        is_whole = (kind.dominant_kind or kind.kind) in WHOLE_KINDS
         return group_by_interval(
             column, numbers, plan.widths, lower=plan.lower, upper=plan.upper, is_whole=is_whole
         )
@@ -366,7 +368,7 @@ def _group_levels(
 
 
 def _odd_values_error(noun: str, column: str, n_rows: int, kind: ColumnKind) -> DataError:
-    is_named = kind.nearly in {"number": ("integer", "decimal", "code")}.get(noun, (noun,))
+    is_named = kind.dominant_kind in {"number": ("integer", "decimal", "code")}.get(noun, (noun,))
     n_odd = kind.n_odd if is_named else n_rows
     shown = ""
     if is_named:

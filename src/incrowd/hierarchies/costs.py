@@ -1,23 +1,23 @@
-"""What it costs to generalize: one table per metric and hierarchy.
+"""The cost of generalization: one table per metric and hierarchy.
 
 Every metric here is a sum over the steps of a path, so one number per node says it all:
-``cost_to_root(hierarchy, metric)[node]`` is the price of generalizing the node to the root, and
+``cost_to_root(hierarchy, metric)[node]`` is the cost of generalizing the node to the root, and
 ``cost(n → a) = cost_to_root[n] − cost_to_root[a]`` for an ancestor a of n.
 
-With L(v) leaves under v, N leaves in all and h the height of the tree, the price of one step from
+With L(v) leaves under v, N leaves in all and h the height of the tree, the cost of one step from
 a node n to its parent p is, per metric:
 
 =========== ============================================================== ==================
-metric      price of a step n → p                                          source
+metric      cost of a step n → p                                           source
 =========== ============================================================== ==================
 distortion  w(n) / (sum of w over all levels), w = 1 / (level of p)        Li et al. 2006
 ncp         z(p) − z(n), z(leaf) = 0, else L/N (numbers: range / domain)   Xu et al. 2006
 total       z(p) − z(n), z = height / h (numbers: range / domain)          Byun et al. 2007
 loss        (L(p) − L(n)) / (N − 1)                                        Iyengar 2002
 llm         L(p)                                                           reconstructed
-nllm        LLM over the column's dearest leaf-to-root LLM                 reconstructed
+nllm        LLM over the column's largest leaf-to-root LLM                 reconstructed
 wllm        L(p) times the edge's weight (1 where none is given)           reconstructed
-nwllm       WLLM over the column's dearest leaf-to-root WLLM               reconstructed
+nwllm       WLLM over the column's largest leaf-to-root WLLM               reconstructed
 weights     the edge's weight (1 where none is given)                      greedy paper, Fig. 3
 =========== ============================================================== ==================
 
@@ -44,9 +44,9 @@ Array = NDArray[np.float64]
 
 
 def cost_to_root(hierarchy: Hierarchy, metric: str) -> Array:
-    """Return the price of generalizing each node to the root under a metric's name.
+    """Return the cost of generalizing each node to the root under a metric's name.
 
-    Ranges beyond the tree have their prices after those of the tree's nodes.
+    Ranges beyond the tree have their costs after those of the tree's nodes.
     """
     if metric not in COSTS_OF_METRIC:
         raise unknown("metric", metric, COSTS_OF_METRIC)
@@ -64,7 +64,7 @@ def cost_to_root(hierarchy: Hierarchy, metric: str) -> Array:
 
 
 FIXED_POINT_BITS = 20
-"""The dearest leaf of all columns costs at most two to the power of this, in fixed point."""
+"""In fixed point, the most expensive leaf of all columns costs at most 2 to this power."""
 
 
 def fixed_point_costs(
@@ -73,21 +73,21 @@ def fixed_point_costs(
     """Return every column's cost to the root as whole numbers, on one scale for all columns.
 
     Sums of whole numbers do not depend on their order, so searches that compare them give the
-    same release everywhere. The scale is a power of two: metrics whose dearest leaf costs 1 are
-    multiplied by 2²⁰. The sum over all columns stays below 2³¹. ``weights``, one per column, make
-    columns dearer or cheaper than one another.
+    same release everywhere. The scale is a power of two: metrics whose most expensive leaf costs 1
+    are multiplied by 2²⁰. The sum over all columns stays below 2³¹. ``weights``, one per column,
+    make columns cost more or less than one another.
     """
     tables = [cost_to_root(hierarchy, metric) for hierarchy in hierarchies]
     if weights is not None:
         tables = [table * weight for table, weight in zip(tables, weights, strict=True)]
-    dearest = max((float(table.max()) for table in tables), default=0.0)
+    largest = max((float(table.max()) for table in tables), default=0.0)
     bits = min(FIXED_POINT_BITS, 30 - len(tables).bit_length())
-    scale = 2.0 ** (bits - math.ceil(math.log2(dearest))) if dearest > 0 else 1.0
+    scale = 2.0 ** (bits - math.ceil(math.log2(largest))) if largest > 0 else 1.0
     return [np.rint(table * scale).astype(np.int32) for table in tables]
 
 
 def _growth_to_root(hierarchy: Hierarchy, size: Array) -> Array:
-    """Return prices where a step costs the growth of a size that never falls on the way up."""
+    """Return costs where a step costs the growth of a size that never falls on the way up."""
     return np.asarray(size[hierarchy.root] - size, dtype=np.float64)
 
 
@@ -124,13 +124,13 @@ def _llm(hierarchy: Hierarchy) -> Array:
 
 
 def _edge_weights(hierarchy: Hierarchy) -> Array:
-    """Return the user's price of each step up, 1 where the hierarchy has none."""
+    """Return the user's cost of each step up, 1 where the hierarchy has none."""
     weights = hierarchy.edge_weights
     if weights is None:
         return np.ones(hierarchy.n_nodes)
     if not np.all(np.isfinite(weights)) or np.any(weights < 0):
         raise HierarchyError(
-            f"column {hierarchy.name!r}: an edge weight of the hierarchy is negative or no number",
+            f"column {hierarchy.name!r}: an edge weight is negative or not a number",
             remedy="Give every step up a weight of 0 or more.",
         )
     return weights
@@ -144,13 +144,13 @@ def _weights(hierarchy: Hierarchy) -> Array:
     return hierarchy.sum_to_root(_edge_weights(hierarchy))
 
 
-def _normalized(prices: Callable[[Hierarchy], Array]) -> Callable[[Hierarchy], Array]:
-    def scaled(hierarchy: Hierarchy) -> Array:
-        table = prices(hierarchy)
-        dearest = float(table[: hierarchy.n_leaves].max())
-        return table / dearest if dearest > 0 else table
+def _normalize(costs: Callable[[Hierarchy], Array]) -> Callable[[Hierarchy], Array]:
+    def normalized(hierarchy: Hierarchy) -> Array:
+        table = costs(hierarchy)
+        largest = float(table[: hierarchy.n_leaves].max())
+        return table / largest if largest > 0 else table
 
-    return scaled
+    return normalized
 
 
 COSTS_OF_METRIC: dict[str, Callable[[Hierarchy], Array]] = {
@@ -159,8 +159,8 @@ COSTS_OF_METRIC: dict[str, Callable[[Hierarchy], Array]] = {
     "total": _total,
     "loss": _loss,
     "llm": _llm,
-    "nllm": _normalized(_llm),
+    "nllm": _normalize(_llm),
     "wllm": _wllm,
-    "nwllm": _normalized(_wllm),
+    "nwllm": _normalize(_wllm),
     "weights": _weights,
 }

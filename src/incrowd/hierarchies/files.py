@@ -1,8 +1,8 @@
-"""Hierarchies in files: ARX's CSV, and nested trees in JSON and TOML.
+"""Read and write hierarchies: ARX's CSV, and nested trees in JSON and TOML.
 
 CSV: a line per value, the value first, then its groups, the root last; separated by ``;`` or
 ``,``, no header. JSON and TOML: a group is a table of its members, a list where all of them are
-values; or, with prices for the steps, ``{label, weight, children}``. What is written is read back
+values; or, with weights of the steps, ``{label, weight, children}``. What is written is read back
 as the same tree.
 """
 
@@ -31,7 +31,7 @@ DEEPEST = 200  # levels of a nested tree that are read and written
 
 @dataclass(frozen=True)
 class HierarchyPaths:
-    """What a file says, tree or not: a path per value, and the weight of the step above a label.
+    """The content of a file, tree or not: a path per value, and the weights of steps by label.
 
     ``is_ladder`` is true for the lines of a table and false for the paths of a nested tree.
     """
@@ -42,28 +42,26 @@ class HierarchyPaths:
 
 
 def read_hierarchy(path: str | Path, column: str) -> Hierarchy:
-    """Read a hierarchy; refuse what is no tree, with everything that the doctor finds."""
+    """Read a hierarchy; raise where it is not a tree, with every problem that is found."""
     path = Path(path)
-    said = read_paths(path)
-    refuse_errors(examine(said.paths, column, where=path.name, is_ladder=said.is_ladder))
-    return hierarchy_from_paths(said, column, origin=path.name)
+    content = read_paths(path)
+    refuse_errors(examine(content.paths, column, where=path.name, is_ladder=content.is_ladder))
+    return hierarchy_from_paths(content, column, origin=path.name)
 
 
-def hierarchy_from_paths(said: HierarchyPaths, column: str, *, origin: str = "") -> Hierarchy:
-    """Build the tree of paths in which the doctor found no error, with its leaves' numbers."""
-    tree = Hierarchy.from_paths(column, said.paths, weight_of=said.weight_of, origin=origin)
+def hierarchy_from_paths(content: HierarchyPaths, column: str, *, origin: str = "") -> Hierarchy:
+    """Build the tree of paths in which ``examine`` found no error, with its leaves' numbers."""
+    tree = Hierarchy.from_paths(column, content.paths, weight_of=content.weight_of, origin=origin)
     return _attach_numbers(tree)
 
 
 def read_paths(path: str | Path) -> HierarchyPaths:
-    """Read a file as it stands; raise only where it cannot be read as its format at all."""
+    """Read a file's paths, tree or not; raise only where its format is invalid."""
     path = Path(path)
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
-        raise HierarchyError(
-            f"{path}: there is no such hierarchy file", remedy="Check the path."
-        ) from None
+        raise HierarchyError(f"{path}: no such hierarchy file", remedy="Check the path.") from None
     except OSError as error:
         raise HierarchyError(f"{path}: cannot be read ({type(error).__name__})") from None
     except UnicodeDecodeError:
@@ -82,14 +80,16 @@ def read_paths(path: str | Path) -> HierarchyPaths:
     except RecursionError:
         raise HierarchyError(f"{path}: has more than {DEEPEST} levels") from None
     except (json.JSONDecodeError, tomllib.TOMLDecodeError, csv.Error) as error:
-        # the line is told, not the text: messages of parsers may quote values
+        # the line, not the text: messages of parsers may quote values
         line = f", line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         kind = {".json": "JSON", ".toml": "TOML"}.get(ending, "CSV")
-        raise HierarchyError(f"{path}{line}: is not {kind}", remedy="Mend its syntax.") from None
+        raise HierarchyError(
+            f"{path}{line}: is not valid {kind}", remedy="Fix its syntax."
+        ) from None
 
 
 def write_hierarchy(hierarchy: Hierarchy, path: str | Path) -> None:
-    """Write the whole file or nothing, in the format that its ending names; replace an old one."""
+    """Write a file atomically, in the format of its extension; replace an existing one."""
     path = Path(path)
     ending = path.suffix.lower()
     if ending in (".json", ".toml"):
@@ -112,7 +112,7 @@ def write_hierarchy(hierarchy: Hierarchy, path: str | Path) -> None:
 
 
 def _attach_numbers(tree: Hierarchy) -> Hierarchy:
-    """Return the tree with the numbers or days behind its leaves, where it groups by them.
+    """Return the tree with the numbers or days of its leaves, where it groups by them.
 
     That is: every leaf is a number (but for some directly under the root, such as ``?``), and a
     walk of the tree meets them in order. Masked codes (``0124*``) and digits with leading zeros
@@ -170,7 +170,7 @@ def _split_lines(text: str, separator: str) -> list[tuple[str, ...]]:
 
 
 def _plausibility(lines: list[tuple[str, ...]]) -> tuple[bool, int, bool, int]:
-    """Say how much lines look like a hierarchy's, so that the right separator wins."""
+    """Return how much lines look like a hierarchy, so that the right separator wins."""
     roots = {line[-1] for line in lines}
     lengths = {len(line) for line in lines}
     return roots == {STAR}, -len(roots), len(lengths) == 1, sum(len(line) for line in lines)
@@ -244,7 +244,7 @@ def _read_weight(node: Mapping[str, Any], weight_of: dict[str, float]) -> None:
     weight = node.get("weight", 1.0)
     is_number = isinstance(weight, (int, float)) and not isinstance(weight, bool)
     if not is_number or not math.isfinite(weight) or weight < 0:
-        raise HierarchyError("a weight is no number of 0 or more", examples=[node["label"]])
+        raise HierarchyError("a weight is not a number of 0 or more", examples=[node["label"]])
     if "weight" in node:
         weight_of[node["label"]] = float(weight)
 
@@ -303,12 +303,14 @@ def _explicit_node(hierarchy: Hierarchy, members: list[list[int]], node: int) ->
     label = hierarchy.labels[node]
     if hierarchy.edge_weights is None and node < hierarchy.n_leaves:
         return label
-    said: dict[str, Any] = {"label": label}
+    explicit: dict[str, Any] = {"label": label}
     if hierarchy.edge_weights is not None and node != hierarchy.root:
-        said["weight"] = float(hierarchy.edge_weights[node])
+        explicit["weight"] = float(hierarchy.edge_weights[node])
     if members[node]:
-        said["children"] = [_explicit_node(hierarchy, members, child) for child in members[node]]
-    return said
+        explicit["children"] = [
+            _explicit_node(hierarchy, members, child) for child in members[node]
+        ]
+    return explicit
 
 
 def _keeps_order_in_toml(members: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Ways to group values level by level: intervals, leading characters, the calendar, frequency.
+"""Group values level by level: by intervals, leading characters, the calendar, or frequency.
 
 Each returns, for every level above the values, the group of each value and the groups' labels.
 Levels nest: a group lies within one group of the next level.
@@ -23,7 +23,7 @@ from incrowd.errors import HierarchyError
 
 Levels = list[tuple[NDArray[Any], list[str]]]
 
-EXACT_INTEGERS = 2**53  # whole numbers up to here are told apart by 64-bit floats
+EXACT_INTEGERS = 2**53  # 64-bit floats represent all integers up to here
 GROUP_SIZE = 4  # how many neighbours a group by frequency holds, about
 MEMBERS_SHOWN = 6  # members up to which a group by frequency is written out
 
@@ -196,7 +196,7 @@ def group_by_frequency(labels: Sequence[str], counts: NDArray[np.int64]) -> Leve
     """Group values that occur about equally often, by fours, then fours of groups, and so on.
 
     Ties are broken by label. A group's label names its members in their own order, not by
-    frequency, which is nobody's business.
+    frequency, which it would disclose.
     """
     falling = (-counts).tolist()
     order = sorted(range(len(labels)), key=lambda place: (falling[place], labels[place]))

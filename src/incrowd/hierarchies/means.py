@@ -1,4 +1,4 @@
-"""Columns that show the mean of each group: exact sums, a rounding rule, and what a mean hides.
+"""Columns that show the mean of each group: exact sums, rounding, and the ranges means stand for.
 
 A mean is rounded to multiples of the column's unit, halves upwards, on exact numbers. Two groups
 that are shown as one line need no care: the mean of both together lies between the two means, and
@@ -21,7 +21,7 @@ from incrowd.hierarchies.groupings import EXACT_INTEGERS
 from incrowd.hierarchies.tree import Hierarchy
 
 MOST_UNITS = 10**15
-"""A mean has at most so many units, so that a float holds all of its digits."""
+"""The most rounding units in a mean, so that a float represents all of its digits."""
 
 
 def exact_numbers(labels: Sequence[str]) -> tuple[list[int], int]:
@@ -56,7 +56,7 @@ def mean_cells(
     sizes = np.bincount(group_of_row, minlength=len(sums)).tolist()
     shown = []
     for total, size in zip(sums, sizes, strict=True):
-        # a number that no row has is shown nowhere
+        # a group number that no row has is shown nowhere
         mean = Fraction(total, size * scale) if size else Fraction(0)
         shown.append(math.floor(mean / unit + Fraction(1, 2)) * unit)
     if unit.denominator == 1:
@@ -69,9 +69,9 @@ def mean_cells(
 def covering_ranges(
     hierarchy: Hierarchy, leaf_of_row: NDArray[np.int32], group_of_row: NDArray[np.int32]
 ) -> NDArray[np.int32]:
-    """Return, row by row, the least node above all leaves of the row's group.
+    """Return, row by row, the lowest node above all leaves of the row's group.
 
-    That is what a mean stands for: the group's one value, or the least range on the grid.
+    That is what a mean stands for: the group's one value, or the smallest range on the grid.
     """
     n_groups = int(group_of_row.max(initial=-1)) + 1
     first = np.full(n_groups, hierarchy.n_leaves, dtype=np.int32)
@@ -104,7 +104,7 @@ def choose_mean_unit(
     largest = max(map(abs, numbers))
     if largest >= EXACT_INTEGERS:
         raise HierarchyError(
-            f"column {column!r}: its numbers are too large to be told apart by their means",
+            f"column {column!r}: its numbers are too large to be averaged exactly",
             remedy="Write them in a larger measure (thousands, say), or leave the column out.",
         )
     if largest / unit >= MOST_UNITS:

@@ -1,4 +1,4 @@
-"""Ranges of numbers: a grid of round edges fixed beforehand, and the hierarchy built on it."""
+"""Ranges of numbers: a grid of round edges, and the hierarchy of all ranges on it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from incrowd.hierarchies.groupings import Levels
 from incrowd.hierarchies.tree import STAR, Hierarchy, Runs
 
 MOST_STEPS = 100
-"""A grid that is found has at most so many steps between its ends."""
+"""The most steps between the ends of a grid that is chosen automatically."""
 
 MOST_STATED_STEPS = 200
-"""A grid that is stated has at most so many."""
+"""The most steps of a grid that the user states."""
 
 END_SHARE = Fraction(1, 200)
 """The open cells hold at least this share of the rows each, as far as round ends allow."""
@@ -28,7 +28,7 @@ VALUES_PER_STEP = ((25, 5), (6, 2), (0, 1))
 """With at least so many different values in the span, a step holds about so many of them."""
 
 SLACK = Fraction(5, 4)
-"""How many more values a span might hold that happen not to occur."""
+"""Allowance for values within a span that happen not to occur."""
 
 END_STEPS = ((40, 5), (16, 2), (0, 1))
 """With at least so many steps in the span, the ends are multiples of so many steps."""
@@ -65,7 +65,7 @@ class Grid:
         """Return how the run of cells from ``low`` to ``high`` is written.
 
         ``<20``, ``20-24``, ``-5 to -1``, ``[0.5, 0.75)``, ``>=90``. A cell of a single whole
-        number is that number, unless several ``members`` (1 and +1) have to be told apart.
+        number is that number, unless several ``members`` (1 and +1) have to be distinguished.
         """
         if low == 0:
             return f"<{_format_decimal(self.edge(high))}"
@@ -104,11 +104,11 @@ def find_grid(
     lower: float | None = None,
     upper: float | None = None,
 ) -> Grid:
-    """Return the grid as far as it is stated, and for the rest one that suits rising numbers.
+    """Return the grid as stated, with whatever is not stated chosen to suit the sorted numbers.
 
     The span is that of all rows but one in two hundred at either end; the step is the least of 1,
     2 or 5 times a power of ten that goes at most 100 times into it and holds about five different
-    values (two or one where there are few of them in all), so that an edge is seldom somebody's
+    values (two or one where there are few of them in all), so that an edge is seldom a person's
     value; the ends are the outermost multiples of five steps within the span (fewer where it
     has few steps). So a single row hardly ever moves the grid. Where both ends are stated, so is
     a step that leads from one to the other; else the numbers are not all equal.
@@ -183,7 +183,7 @@ def _format_decimal(number: Fraction) -> str:
     return format(exact.normalize(), "f")
 
 
-# The hierarchy of a column of numbers on a grid: a tree of ranges, and all other ranges.
+# ── the hierarchy on a grid ─────────────────────────────────────────────────────────────────
 
 
 def build_ranges(

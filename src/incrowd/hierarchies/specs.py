@@ -1,4 +1,4 @@
-"""How a user states a column's hierarchy: a file, a builder, or "find one"."""
+"""How a user states a column's hierarchy: a file, a builder with its settings, or ``auto``."""
 
 from __future__ import annotations
 
@@ -84,7 +84,8 @@ class HierarchySpec:
         for narrow, wide in pairwise(exact):
             if wide <= narrow or (wide / narrow).denominator != 1:
                 raise JobError(
-                    f"intervals: {_format_number(wide)} is no multiple of {_format_number(narrow)}",
+                    f"intervals: {_format_number(wide)} is not a multiple of "
+                    f"{_format_number(narrow)}",
                     remedy=remedy,
                 )
         for bound in (self.lower, self.upper):
@@ -291,13 +292,13 @@ def _parse_number(word: str, text: str) -> Number:
         return float(word)
     except ValueError:
         raise JobError(
-            f"hierarchy {text!r}: {word!r} is no number", remedy="Write  intervals:5,10,20."
+            f"hierarchy {text!r}: {word!r} is not a number", remedy="Write  intervals:5,10,20."
         ) from None
 
 
 def _parse_whole(word: str, text: str) -> int:
     if not word.isdecimal():
-        raise JobError(f"hierarchy {text!r}: {word!r} is no whole number", remedy="prefix:1,3")
+        raise JobError(f"hierarchy {text!r}: {word!r} is not a whole number", remedy="prefix:1,3")
     return int(word)
 
 

@@ -1,5 +1,7 @@
-"""Generalization hierarchies: a tree of labels, leaves first, root last; and runs of
-neighbouring cells as further nodes beside the tree.
+"""Generalization hierarchies: trees of labels over a column's values.
+
+Nodes are numbered leaves first, root last. A hierarchy on a grid of numbers also has every range of
+neighbouring cells (a run) as a node beside the tree.
 """
 
 from __future__ import annotations
@@ -17,6 +19,9 @@ from numpy.typing import NDArray
 
 from incrowd.errors import HierarchyError
 
+STAR = "*"
+"""How a suppressed cell, and a cell at the root of its hierarchy, is written."""
+
 
 @dataclass(frozen=True, eq=False)
 class Runs:
@@ -25,7 +30,7 @@ class Runs:
     ``node_of[first, last]`` is the node of the run of cells from first to last: a node of the
     tree where the tree has it, else one of the further nodes, which are numbered from ``n_tree``
     on and written as ``labels``. The run of all cells is the root. ``cell_of_leaf`` is −1 for a
-    leaf that is no number. A cell holds numbers from ``low`` to ``high``.
+    leaf that is not a number. A cell holds numbers from ``low`` to ``high``.
     """
 
     n_tree: int
@@ -47,12 +52,12 @@ class Runs:
 
     @cached_property
     def first(self) -> NDArray[np.int32]:
-        """The first cell of each node, −1 for a leaf that is no number."""
+        """The first cell of each node, −1 for a leaf that is not a number."""
         return np.asarray(self._cells[0])
 
     @cached_property
     def last(self) -> NDArray[np.int32]:
-        """The last cell of each node, −1 for a leaf that is no number."""
+        """The last cell of each node, −1 for a leaf that is not a number."""
         return np.asarray(self._cells[1])
 
     @cached_property
@@ -90,7 +95,7 @@ class Runs:
         return is_run & starts & (self.last[below] <= self.last[above])
 
     def with_leaves(self, n_more: int) -> Runs:
-        """Return the same runs after more leaves, which are no numbers, came after the leaves."""
+        """Return the runs with more leaves, which are not numbers, after the leaves."""
         n_leaves = len(self.cell_of_leaf)
         return Runs(
             self.n_tree + n_more,
@@ -113,12 +118,6 @@ class Runs:
         return cells
 
 
-# Generalization hierarchies: a tree of labels, leaves first, root last.
-
-STAR = "*"
-"""How a suppressed cell, and a cell at the root of its hierarchy, is written."""
-
-
 @dataclass(frozen=True, eq=False)
 class Hierarchy:
     """A tree over a column's values.
@@ -126,8 +125,8 @@ class Hierarchy:
     ``labels[node]`` is what a release shows for a node; the root is always shown as ``*``.
     ``parent[node]`` is the next more general node. ``values`` holds the numbers behind the leaves
     where the leaves are numbers (else None); leaf order is then the numeric order.
-    ``edge_weights[node]``, where given, is the user's price for the step from node to parent.
-    ``costs[node, depth]``, where given, is the user's price for an ancestor at that depth.
+    ``edge_weights[node]``, where given, is the user's cost of the step from node to parent.
+    ``costs[node, depth]``, where given, is the user's cost of an ancestor at that depth.
     ``runs``, where given, are all ranges that a cell may show, most of them beyond the tree.
     ``mean_unit``, where given: cells show their group's mean, rounded to multiples of it.
     """
@@ -164,8 +163,8 @@ class Hierarchy:
         """Build from one list of labels per level: ``levels[level][leaf]``, leaves first.
 
         A root level is added unless the last level has one label only. A label that repeats
-        that of its only child is the same node. The caller has made sure that it is a tree (the
-        doctor names what is not); equal labels on one level are one node.
+        that of its only child is the same node. The caller has made sure that it is a tree
+        (see ``doctor.examine``); equal labels on one level are one node.
         """
         groups = []
         for level in levels[1:]:
@@ -265,7 +264,7 @@ class Hierarchy:
         in_loop = np.flatnonzero(top != root)
         if len(in_loop):
             raise HierarchyError(
-                f"column {name!r}: {len(in_loop)} nodes of the hierarchy climb in a cycle",
+                f"column {name!r}: {len(in_loop)} nodes of the hierarchy form a cycle",
                 remedy="Every node must reach the root by climbing to its parent.",
                 examples=[labels[node] for node in in_loop[:3]],
             )
@@ -286,8 +285,8 @@ class Hierarchy:
     ) -> Hierarchy:
         """Build from the way up of each leaf, leaf first, root last; one label is one node.
 
-        Paths may be of unequal length; a label that repeats the one before it is skipped. The
-        doctor says what is wrong with paths that are refused here.
+        Paths may be of unequal length; a label that repeats the one before it is skipped.
+        ``doctor.examine`` says what is wrong with paths that are refused here.
         """
         parent_of: dict[str, str] = {}
         for path in paths:
@@ -525,7 +524,7 @@ def _renumber(
     shown = tuple(labels[node] for node in order.tolist())
     if shown.index(STAR) != root:
         raise HierarchyError(
-            f"column {name!r}: a value or a group below the root is called '*'",
+            f"column {name!r}: a value or a group below the root has the label '*'",
             remedy="'*' is how a release writes the root: give it another name.",
         )
     return Hierarchy(

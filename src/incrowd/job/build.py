@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 from incrowd.errors import JobError, unknown
-from incrowd.tables.locations import Location, is_address, located
+from incrowd.tables.locations import Location, is_address, resolve_location
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def parse_text(value: Any, where: str) -> str | None:
 def parse_location(value: Any, where: str, base: Path) -> Location | None:
     """Return a stated location as it is seen from the job's folder."""
     text = parse_text(value, where)
-    return located(text, base) if text else None
+    return resolve_location(text, base) if text else None
 
 
 def resolve_paths(section: Mapping[str, Any], base: Path, files: tuple[str, ...]) -> dict[str, Any]:

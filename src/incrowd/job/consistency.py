@@ -12,7 +12,7 @@ from incrowd.guarantees.shapes import SETS, TABLES, TRANSACTIONS
 from incrowd.guarantees.table import TableGuarantee
 from incrowd.methods.base import TableMethod
 from incrowd.methods.table import METHODS, methods_keeping
-from incrowd.options import changed
+from incrowd.options import changed_parameters
 from incrowd.sets.sets import BIPARTITE
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ def _refuse_other_shapes(job: Job) -> None:
     }
     stated: dict[str, Any] = {}
     if job.shape == TABLES:
-        stated = {f"[sets] {name}": SETS for name in changed(job.sets)}
-        stated |= {f"[rules] {name}": TRANSACTIONS for name in changed(job.rules)}
+        stated = {f"[sets] {name}": SETS for name in changed_parameters(job.sets)}
+        stated |= {f"[rules] {name}": TRANSACTIONS for name in changed_parameters(job.rules)}
     else:
         stated = {what: TABLES for what, value in of_tables.items() if value}
     own = TABLES if job.shape == TABLES else SETS
@@ -201,7 +201,7 @@ def _refuse_sets(job: Job) -> None:
 
 def _refuse_rules(job: Job) -> None:
     """Raise where rules are stated and none are protected, or none where they are."""
-    stated = changed(job.rules)
+    stated = changed_parameters(job.rules)
     if job.shape != TRANSACTIONS:
         if stated:
             raise JobError(

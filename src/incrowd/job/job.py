@@ -29,8 +29,8 @@ from incrowd.job.inputs import InputOptions, RuleInput, SetInput
 from incrowd.methods.base import Method, TableMethod
 from incrowd.methods.shared.shown_columns import with_flat, with_means
 from incrowd.methods.table import METHODS, default_method
-from incrowd.options import changed, parameters
-from incrowd.tables.locations import Location, located
+from incrowd.options import changed_parameters, parameters
+from incrowd.tables.locations import Location, resolve_location
 from incrowd.tables.schema import Schema
 
 SET_SUFFIXES = (".dat", ".npz", ".mtx")
@@ -74,7 +74,7 @@ class Job:
             object.__setattr__(self, "hierarchies", self._settled_hierarchies())
         for name in ("data", "output"):
             stated = getattr(self, name)
-            object.__setattr__(self, name, located(stated) if stated is not None else None)
+            object.__setattr__(self, name, resolve_location(stated) if stated is not None else None)
         refuse_contradictions(self)
 
     @property
@@ -187,7 +187,7 @@ class Job:
             }
         mapping["engine"] = parameters(self.engine)
         for section in ("sets", "rules", "input", "release"):
-            stated = changed(getattr(self, section))
+            stated = changed_parameters(getattr(self, section))
             files = {
                 "sets": _SET_FILES,
                 "rules": _rule_files(stated, Path()),

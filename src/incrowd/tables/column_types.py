@@ -41,15 +41,15 @@ class ColumnKind:
     """What a column holds, and what in it does not fit.
 
     ``n_values`` counts distinct values that are not missing, ``n_missing`` cells. Where at least
-    nine in ten cells fit a kind and some do not, ``kind`` is ``category``, ``nearly`` is the kind
-    that most fit, ``n_odd`` counts the cells that do not, and ``odd_rows`` (from 1) and
+    nine in ten cells fit a kind and some do not, ``kind`` is ``category``, ``dominant_kind`` is the
+    kind that most fit, ``n_odd`` counts the cells that do not, and ``odd_rows`` (from 1) and
     ``odd_examples`` name the first few. The examples are people's values: show them with care.
     """
 
     kind: str
     n_values: int = 0
     n_missing: int = 0
-    nearly: str = ""
+    dominant_kind: str = ""
     n_odd: int = 0
     odd_rows: tuple[int, ...] = ()
     odd_examples: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Where data lie: a file or folder of this machine, or an address that Spark knows."""
+"""Locations of data: a local file or folder, or an address that Spark can read."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 
 Location = Path | str
-"""A path, or the text of an address (``s3a://bucket/people``) or of a folder that is to be made
+"""A path, or the text of an address (``s3a://bucket/people``) or of a folder to be created
 (it ends in a slash)."""
 
 
-def located(text: str | Path, base: Path | None = None) -> Location:
-    """Return a stated location as it is seen from a folder."""
+def resolve_location(text: str | Path, base: Path | None = None) -> Location:
+    """Return a stated location, relative to a base folder."""
     if isinstance(text, str) and is_address(text):
         return text
     path = Path(text) if base is None else base / text
@@ -21,15 +21,15 @@ def located(text: str | Path, base: Path | None = None) -> Location:
 
 
 def is_address(location: Location | None) -> bool:
-    """Whether it names another file system than this machine's."""
+    """Whether it is on another file system than the local one."""
     return isinstance(location, str) and "://" in location
 
 
 def is_folder(location: Location) -> bool:
-    """Whether it is many files: an address, a folder, or to be one."""
+    """Whether it holds many files: an address, a folder, or a folder to be created."""
     return isinstance(location, str) or location.is_dir()
 
 
-def name_of(location: Location) -> str:
+def location_name(location: Location) -> str:
     """Return the last part of a location, to name it in messages."""
     return str(location).rstrip("/").rsplit("/", 1)[-1]

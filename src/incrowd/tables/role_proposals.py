@@ -131,90 +131,6 @@ _FREE_TEXT = (
 )
 _K_NAMES = ("k", "k_min", "min_k", "k_anonymity", "k_level", "personal_k", "privacy_level")
 
-
-@dataclass(frozen=True)
-class Meaning:
-    """What a name says: a role, about what, and by which of its words.
-
-    ``is_person_key`` is True where the column may tell people apart, row after row.
-    """
-
-    role: str
-    about: str
-    word: str
-    is_person_key: bool = False
-
-
-def words_of(name: str) -> list[str]:
-    """Return a name's words in lower case without accents: 'PatientID' is patient, id."""
-    spaced = re.sub(r"(?<=[a-zß-ÿ0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
-    german = spaced.lower()
-    for umlaut, letters in (("ä", "ae"), ("ö", "oe"), ("ü", "ue"), ("ß", "ss")):
-        german = german.replace(umlaut, letters)
-    plain = unicodedata.normalize("NFKD", german)
-    plain = "".join(letter for letter in plain if not unicodedata.combining(letter))
-    return re.findall(r"[a-z]+|[0-9]+", plain)
-
-
-def is_k_name(name: str) -> bool:
-    """Return whether a name says that the column holds each person's own k."""
-    return "_".join(words_of(name)) in _K_NAMES
-
-
-def is_free_text_name(name: str) -> bool:
-    """Return whether a name says that people wrote sentences into the column."""
-    return bool(set(words_of(name)) & set(_FREE_TEXT.split()))
-
-
-def meaning_of(name: str) -> Meaning | None:
-    """Return what a name says about the role, or None.
-
-    Direct identifiers come first, then sensitive words, then quasi-identifying ones, and only
-    then the words "name" and "id", which also stand in names such as "city name".
-    """
-    words = words_of(name)
-    for role, table in (
-        ("identifying", _IDENTIFYING),
-        ("sensitive", _SENSITIVE),
-        ("quasi-identifying", _QUASI),
-    ):
-        for about, listed in table.items():
-            word = _first_match(words, listed)
-            if word:
-                is_key = about in (_NUMBER, _EMAIL) or word in ("username", "user name", "login")
-                return Meaning(role, about, word, is_key)
-    for about, endings in _ENDINGS.items():
-        for word in words:
-            if word.endswith(endings):
-                return Meaning("identifying", about, word, about == _NUMBER)
-    generic_id = _first_match(words, _GENERIC_IDS)
-    if generic_id:
-        return Meaning(
-            "identifying", "a number that stands for one row or person", generic_id, True
-        )
-    if is_about_people(name) and len(words) == 1:
-        return Meaning("identifying", _NUMBER, words[0], True)
-    return None
-
-
-def is_about_people(name: str) -> bool:
-    """Return whether a name speaks of people: patient, customer, person …"""
-    return bool(set(words_of(name)) & set(_PEOPLE.split()))
-
-
-def _first_match(words: list[str], listed: str) -> str:
-    """Return the first entry of a list that the name contains as whole words in a row."""
-    joined = "_" + "_".join(words) + "_"
-    squeezed = "".join(words)
-    for entry in listed.split():
-        phrase = entry.replace("-", "_")
-        if f"_{phrase}_" in joined or (len(phrase) >= 5 and squeezed == phrase.replace("_", "")):
-            return entry.replace("_", " ")
-    return ""
-
-
-# Roles and hierarchies to start from: what a column's name and values suggest, with reasons.
-
 K_COLUMN = "k column"
 PERSON_COLUMN = "person column"
 
@@ -224,7 +140,7 @@ ENOUGH_ROWS = 20
 MISSING_TOKENS = ("?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "-", ".", "#N/A")
 """Cells that often mean missing without being empty."""
 
-_PATTERNS = {  # of values that point at one person; judged on distinct values
+_PATTERNS = {  # of values that point at one person; tested on distinct values
     "e-mail addresses": r"^[^@\s]+@[^@\s]+\.[A-Za-z]{2,}$",
     "web addresses": r"^(https?://|www\.)\S+$",
     "network addresses": r"^[0-9]{1,3}(\.[0-9]{1,3}){3}$",
@@ -235,7 +151,7 @@ _PATTERNS = {  # of values that point at one person; judged on distinct values
     "telephone numbers": r"^(\+|00|\()[0-9(][0-9 ()./-]{5,}[0-9]$",
 }
 _PATTERN_SHARE = {"e-mail addresses": 0.05, "web addresses": 0.5}
-"""How many distinct values must look like it; one e-mail address in twenty is too many."""
+"""The share of distinct values that must match; 0.8 unless stated here."""
 
 _WHY = {
     "identifying": "points at one person",
@@ -275,13 +191,13 @@ class TableSummary:
 
 def propose_roles(table: Table) -> list[Proposal]:
     """Return a proposal per column, in the table's order; the same for any order of rows."""
-    looks = [_profile(table, name) for name in table.columns]
-    person = _choose_person_column(look for look in looks if look.is_repeating_key)
-    return [_propose(look, is_person=look.name == person) for look in looks]
+    profiles = [_profile(table, name) for name in table.columns]
+    person = _choose_person_column(profile for profile in profiles if profile.is_repeating_key)
+    return [_propose(profile, is_person=profile.name == person) for profile in profiles]
 
 
 def summarize_proposals(table: Table, proposals: list[Proposal]) -> TableSummary:
-    """Return what a custodian must know besides the columns one by one."""
+    """Return what concerns the table as a whole: its person and k columns, and warnings."""
     having = {
         role: [part.column for part in proposals if part.role == role]
         for role in ("quasi-identifying", "sensitive", PERSON_COLUMN, K_COLUMN)
@@ -305,7 +221,7 @@ def summarize_proposals(table: Table, proposals: list[Proposal]) -> TableSummary
         warnings.append("no column looks sensitive: l and t have nothing to protect")
     for token, columns in _missing_tokens(table).items():
         warnings.append(
-            f"{token!r} stands in {', '.join(columns)} and may mean missing "
+            f"{token!r} occurs in {', '.join(columns)} and may mean missing "
             f"(--missing-values '{token}')"
         )
     return TableSummary(person, k_column, tuple(warnings))
@@ -319,7 +235,7 @@ def repeating_identifiers(table: Table) -> list[str]:
         if meaning is None or not meaning.is_person_key:
             continue
         column = table.frame.column(name)
-        if len(column.unique()) == len(column):  # the usual case, told without counting
+        if len(column.unique()) == len(column):  # the usual case, without counting
             continue
         values = _Values.of(table, name)
         if _is_repeating_key(name, len(values.labels), values.n_cells):
@@ -327,7 +243,91 @@ def repeating_identifiers(table: Table) -> list[str]:
     return found
 
 
-# ── looking at a column ──────────────────────────────────────────────────────────────────────
+# ── what a name says ────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a name says: a role, about what, and by which of its words.
+
+    ``is_person_key`` is True where the column may identify people across rows.
+    """
+
+    role: str
+    about: str
+    word: str
+    is_person_key: bool = False
+
+
+def words_of(name: str) -> list[str]:
+    """Return a name's words in lower case without accents: 'PatientID' is patient, id."""
+    spaced = re.sub(r"(?<=[a-zß-ÿ0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
+    german = spaced.lower()
+    for umlaut, letters in (("ä", "ae"), ("ö", "oe"), ("ü", "ue"), ("ß", "ss")):
+        german = german.replace(umlaut, letters)
+    plain = unicodedata.normalize("NFKD", german)
+    plain = "".join(letter for letter in plain if not unicodedata.combining(letter))
+    return re.findall(r"[a-z]+|[0-9]+", plain)
+
+
+def is_k_name(name: str) -> bool:
+    """Return whether a name suggests a column of per-record k."""
+    return "_".join(words_of(name)) in _K_NAMES
+
+
+def is_free_text_name(name: str) -> bool:
+    """Return whether a name suggests free text."""
+    return bool(set(words_of(name)) & set(_FREE_TEXT.split()))
+
+
+def meaning_of(name: str) -> Meaning | None:
+    """Return what a name says about the role, or None.
+
+    Direct identifiers come first, then sensitive words, then quasi-identifying ones, and only
+    then the words "name" and "id", which also occur in names such as "city name".
+    """
+    words = words_of(name)
+    for role, table in (
+        ("identifying", _IDENTIFYING),
+        ("sensitive", _SENSITIVE),
+        ("quasi-identifying", _QUASI),
+    ):
+        for about, listed in table.items():
+            word = _first_match(words, listed)
+            if word:
+                is_key = about in (_NUMBER, _EMAIL) or word in ("username", "user name", "login")
+                return Meaning(role, about, word, is_key)
+    for about, endings in _ENDINGS.items():
+        for word in words:
+            if word.endswith(endings):
+                return Meaning("identifying", about, word, about == _NUMBER)
+    generic_id = _first_match(words, _GENERIC_IDS)
+    if generic_id:
+        return Meaning(
+            "identifying", "a number that stands for one row or person", generic_id, True
+        )
+    if is_about_people(name) and len(words) == 1:
+        return Meaning("identifying", _NUMBER, words[0], True)
+    return None
+
+
+def is_about_people(name: str) -> bool:
+    """Return whether a name is about people: patient, customer, person …"""
+    return bool(set(words_of(name)) & set(_PEOPLE.split()))
+
+
+def _first_match(words: list[str], listed: str) -> str:
+    """Return the first entry of a list that the name contains as whole words in a row."""
+    joined = "_" + "_".join(words) + "_"
+    squeezed = "".join(words)
+    for entry in listed.split():
+        phrase = entry.replace("-", "_")
+        if f"_{phrase}_" in joined or (len(phrase) >= 5 and squeezed == phrase.replace("_", "")):
+            return entry.replace("_", " ")
+    return ""
+
+
+# ── profiling a column ──────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,7 +359,7 @@ class _Values:
 
 @dataclass(frozen=True, eq=False)
 class _ColumnProfile:
-    """All that a proposal is made from."""
+    """Everything that a proposal is based on."""
 
     name: str
     kind: ColumnKind
@@ -407,7 +407,7 @@ def _is_repeating_key(name: str, n_values: int, n_cells: int) -> bool:
 def _choose_person_column(candidates: Iterable[_ColumnProfile]) -> str | None:
     """Return the one column to count people by: a name about people first, then most values."""
     ranked = sorted(
-        candidates, key=lambda look: (not is_about_people(look.name), -look.kind.n_values)
+        candidates, key=lambda profile: (not is_about_people(profile.name), -profile.kind.n_values)
     )
     return ranked[0].name if ranked else None
 
@@ -415,91 +415,91 @@ def _choose_person_column(candidates: Iterable[_ColumnProfile]) -> str | None:
 # ── deciding ─────────────────────────────────────────────────────────────────────────────────
 
 
-def _propose(look: _ColumnProfile, is_person: bool) -> Proposal:
-    role, confidence, reasons = _decide_role(look, is_person)
-    reasons += _remarks(look, role)
-    hierarchy = _propose_hierarchy(look) if role == "quasi-identifying" else ""
-    return Proposal(look.name, role, hierarchy, tuple(reasons), confidence, look.kind.kind)
+def _propose(profile: _ColumnProfile, is_person: bool) -> Proposal:
+    role, confidence, reasons = _decide_role(profile, is_person)
+    reasons += _remarks(profile, role)
+    hierarchy = _propose_hierarchy(profile) if role == "quasi-identifying" else ""
+    return Proposal(profile.name, role, hierarchy, tuple(reasons), confidence, profile.kind.kind)
 
 
-def _decide_role(look: _ColumnProfile, is_person: bool) -> tuple[str, str, list[str]]:
-    """Return role, confidence and the deciding reason; the first rule that fits decides."""
-    meaning, kind = look.meaning, look.kind.kind
+def _decide_role(profile: _ColumnProfile, is_person: bool) -> tuple[str, str, list[str]]:
+    """Return role, confidence and the deciding reason; the first rule that applies decides."""
+    meaning, kind = profile.meaning, profile.kind.kind
     if kind == "empty":
         return "identifying", "high", ["every cell is missing: removing it loses nothing"]
-    if is_k_name(look.name) and _may_be_k(look):
-        return K_COLUMN, "high", ["its name and its small whole numbers say that it is a k"]
+    if is_k_name(profile.name) and _may_be_k(profile):
+        return K_COLUMN, "high", ["its name and its small whole numbers suggest a per-record k"]
     for what, pattern in _PATTERNS.items():
-        if look.values.share_matching(pattern) >= _PATTERN_SHARE.get(what, 0.8):
+        if profile.values.share_matching(pattern) >= _PATTERN_SHARE.get(what, 0.8):
             return "identifying", "high", [f"its values look like {what}"]
     if is_person:
-        said = "it looks like an identifier and repeats, so it may tell people apart"
-        return PERSON_COLUMN, "medium", [said]
-    if look.is_free_text:
-        said = "long texts, mostly different: sentences can hold names, so it is removed"
-        return "identifying", "high", [said]
-    if meaning and _is_supported_by_values(look, meaning):
+        reason = "it looks like an identifier and repeats, so it may identify people"
+        return PERSON_COLUMN, "medium", [reason]
+    if profile.is_free_text:
+        reason = "long texts, mostly different: sentences can hold names, so it is removed"
+        return "identifying", "high", [reason]
+    if meaning and _is_supported_by_values(profile, meaning):
         if meaning.role == "sensitive" and kind == "date":
             return "quasi-identifying", "medium", ["a date is something that others may know"]
         about = "" if meaning.about == meaning.word else f" ({meaning.about})"
-        said = f"its name says {meaning.word!r}{about}, which {_WHY[meaning.role]}"
-        return meaning.role, "high", [said]
-    if _may_number_rows(look) or (look.is_nearly_unique and kind == "category"):
-        differs = "every row has" if look.is_unique else "nearly every row has"
+        reason = f"its name says {meaning.word!r}{about}, which {_WHY[meaning.role]}"
+        return meaning.role, "high", [reason]
+    if _may_number_rows(profile) or (profile.is_nearly_unique and kind == "category"):
+        differs = "every row has" if profile.is_unique else "nearly every row has"
         return "identifying", "medium", [f"{differs} its own value"]
-    if look.kind.n_values >= 50 and look.values.share_matching(_FULL_NAME) >= 0.9:
+    if profile.kind.n_values >= 50 and profile.values.share_matching(_FULL_NAME) >= 0.9:
         return "identifying", "medium", ["its values look like first and last names"]
     if kind == "date":
         return "quasi-identifying", "medium", ["a date is something that others may know"]
-    said = "in doubt: neither its name nor its values tell what it is, so it is protected"
-    return "quasi-identifying", "low", [said]
+    reason = "in doubt: neither its name nor its values tell what it is, so it is protected"
+    return "quasi-identifying", "low", [reason]
 
 
-def _is_supported_by_values(look: _ColumnProfile, meaning: Meaning) -> bool:
+def _is_supported_by_values(profile: _ColumnProfile, meaning: Meaning) -> bool:
     """Return whether the values can be what the name says."""
-    kind, n_values = look.kind.kind, look.kind.n_values
+    kind, n_values = profile.kind.kind, profile.kind.n_values
     if meaning.role == "identifying":
         if meaning.is_person_key:  # few values are kinds of something, not people
-            return kind != "boolean" and (n_values > 10 or look.values.n_cells <= ENOUGH_ROWS)
+            return kind != "boolean" and (n_values > 10 or profile.values.n_cells <= ENOUGH_ROWS)
         return meaning.about != "a person's name" or kind in ("category", "code")
     if meaning.role == "sensitive":  # 'blood sample id' is a number of the sample
-        is_numbered = bool(set(words_of(look.name)) & {"id", "nr", "no", "number", "code"})
-        return not (is_numbered and _may_number_rows(look))
+        is_numbered = bool(set(words_of(profile.name)) & {"id", "nr", "no", "number", "code"})
+        return not (is_numbered and _may_number_rows(profile))
     return True
 
 
-def _may_number_rows(look: _ColumnProfile) -> bool:
-    return look.is_unique and look.kind.kind in ("integer", "code", "category")
+def _may_number_rows(profile: _ColumnProfile) -> bool:
+    return profile.is_unique and profile.kind.kind in ("integer", "code", "category")
 
 
-def _may_be_k(look: _ColumnProfile) -> bool:
-    numbers = parse_numbers(look.values.labels)
-    return look.kind.kind == "integer" and numbers.min() >= 1 and numbers.max() <= 1000
+def _may_be_k(profile: _ColumnProfile) -> bool:
+    numbers = parse_numbers(profile.values.labels)
+    return profile.kind.kind == "integer" and numbers.min() >= 1 and numbers.max() <= 1000
 
 
-def _remarks(look: _ColumnProfile, role: str) -> list[str]:
+def _remarks(profile: _ColumnProfile, role: str) -> list[str]:
     """Return what else a person should know of the column."""
     remarks = []
     if (
-        look.meaning
-        and look.meaning.is_person_key
+        profile.meaning
+        and profile.meaning.is_person_key
         and role == "identifying"
-        and look.is_repeating_key
+        and profile.is_repeating_key
     ):
-        remarks.append("it repeats: if it tells people apart, groups should count people")
-    if look.kind.nearly:
+        remarks.append("it repeats: if it identifies people, groups should count people")
+    if profile.kind.dominant_kind:
         remarks.append(
-            f"{look.kind.n_odd} cells are no {look.kind.nearly}: if they mean missing, name them "
-            "with --missing-values"
+            f"{profile.kind.n_odd} cells are not {profile.kind.dominant_kind}: if they mean "
+            "missing, name them with --missing-values"
         )
-    if role == "quasi-identifying" and look.is_unique:
+    if role == "quasi-identifying" and profile.is_unique:
         remarks.append("every row has its own value")
-    if role == "quasi-identifying" and look.meaning and look.meaning.about == "origin":
-        remarks.append("it is delicate as well: consider it when you choose sensitive columns")
-    is_number = look.kind.kind in ("integer", "decimal")
-    if role == "sensitive" and is_number and look.kind.n_values > 50:
+    if role == "quasi-identifying" and profile.meaning and profile.meaning.about == "origin":
+        remarks.append("it may be sensitive as well: consider it when you choose sensitive columns")
+    is_number = profile.kind.kind in ("integer", "decimal")
+    if role == "sensitive" and is_number and profile.kind.n_values > 50:
         remarks.append("many different numbers: distinct values in a group say little about it")
-    if look.kind.n_values == 1:
+    if profile.kind.n_values == 1:
         remarks.append("the same in every row")
     return remarks
 
@@ -507,38 +507,38 @@ def _remarks(look: _ColumnProfile, role: str) -> list[str]:
 # ── hierarchies ──────────────────────────────────────────────────────────────────────────────
 
 
-def _propose_hierarchy(look: _ColumnProfile) -> str:
-    kind = look.kind.kind
-    about = look.meaning.about if look.meaning else ""
-    if look.kind.n_values <= 4:
+def _propose_hierarchy(profile: _ColumnProfile) -> str:
+    kind = profile.kind.kind
+    about = profile.meaning.about if profile.meaning else ""
+    if profile.kind.n_values <= 4:
         return "flat"
     if about == "postal code" or kind == "code":
         return "prefix"
     if kind == "date":
         return "dates:month,year,decade" if about == "birth" else "dates:month,year"
     if kind in ("integer", "decimal"):
-        return _propose_intervals(look, is_age=about == "age")
-    if kind == "category" and look.kind.n_values > 20:
-        return "prefix" if look.values.share_matching(_SHORT_CODE) == 1.0 else "auto"
+        return _propose_intervals(profile, is_age=about == "age")
+    if kind == "category" and profile.kind.n_values > 20:
+        return "prefix" if profile.values.share_matching(_SHORT_CODE) == 1.0 else "auto"
     return "auto"
 
 
-def _propose_intervals(look: _ColumnProfile, is_age: bool) -> str:
+def _propose_intervals(profile: _ColumnProfile, is_age: bool) -> str:
     """Return round widths for some twenty intervals, or ``auto`` where numbers bunch up."""
-    numbers = parse_numbers(look.values.labels)
+    numbers = parse_numbers(profile.values.labels)
     if is_age and numbers.max() - numbers.min() >= 20:  # years, not numbers of age groups
         return "intervals:5,10,20"
     order = np.argsort(numbers)
-    below = np.cumsum(look.values.counts[order]) / look.values.n_cells
+    below = np.cumsum(profile.values.counts[order]) / profile.values.n_cells
     low, high = numbers[order][np.searchsorted(below, (0.05, 0.95))]
     spread, whole = float(high - low), float(numbers.max() - numbers.min())
-    if look.kind.n_values <= 8 or spread <= 0 or whole > 4 * spread:
+    if profile.kind.n_values <= 8 or spread <= 0 or whole > 4 * spread:
         return "auto"
-    wish = spread / 18
-    exponent = int(np.floor(np.log10(wish)))
-    digit = min((1, 2, 5, 10), key=lambda round_digit: abs(round_digit - wish / 10.0**exponent))
+    target = spread / 18
+    exponent = int(np.floor(np.log10(target)))
+    digit = min((1, 2, 5, 10), key=lambda round_digit: abs(round_digit - target / 10.0**exponent))
     width = Decimal(digit).scaleb(exponent)
-    if look.kind.kind == "integer":
+    if profile.kind.kind == "integer":
         width = max(width, Decimal(2))
     return "intervals:" + ",".join(f"{(width * times).normalize():f}" for times in (1, 2, 4))
 

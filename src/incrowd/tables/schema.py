@@ -1,4 +1,4 @@
-"""Roles: what each column of a table is to the people in it."""
+"""The role of each column: identifying, quasi-identifying, sensitive or insensitive."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROLES = ("identifying", "quasi-identifying", "sensitive", "insensitive")
 class Schema:
     """Which columns play which role; a column with no stated role is not released.
 
-    ``person`` names the column that tells people apart where one person has several rows. It is
+    ``person`` names the column that identifies people where one person has several rows. It is
     never released.
 
     >>> Schema(quasi=["age", "zip"], sensitive=["diagnosis"]).published
@@ -54,8 +54,8 @@ class Schema:
         object.__setattr__(self, "person", person or None)
         if person and role_of.get(person, "identifying") != "identifying":
             raise JobError(
-                f"column {person!r} tells people apart (person) and is {role_of[person]}",
-                remedy="The person column is never released: take its role away.",
+                f"column {person!r} is the person column and {role_of[person]}",
+                remedy="The person column is never released: remove its role.",
             )
 
     @classmethod

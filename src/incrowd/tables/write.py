@@ -1,4 +1,4 @@
-"""Write a release: the same rows give the same bytes, and the file holds nothing besides them."""
+"""Write tables: the same rows give the same bytes, and the file contains nothing besides them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def write_tables(
         elif format.kind == "arrow":
             _write_arrow(tables, schema, file, format.is_stream)
         else:
-            raise ValueError(f"no table is stored as {format.kind!r}")
+            raise ValueError(f"unknown format {format.kind!r}")
         file.flush()
         os.fsync(file.fileno())
 
@@ -93,7 +93,7 @@ def regroup(tables: Iterable[pa.Table], n_rows: int) -> Iterator[pa.Table]:
 
 @contextmanager
 def compressed_stream(file: Any, compression: str) -> Iterator[Any]:
-    """Yield a file whose content is packed into ``file``, with neither name nor time."""
+    """Yield a stream that compresses into ``file``, without a file name or time."""
     if compression == "gz":
         with gzip.GzipFile("", "wb", 6, file, mtime=0) as stream:
             yield stream
@@ -152,7 +152,7 @@ def _quote(cells: pa.Array, delimiter: str, is_alone: bool) -> pa.Array:
     cells = pc.fill_null(cells, "")
     content = join_bytes(cells).to_pybytes()
     special = [mark for mark in (delimiter, *_ALWAYS_QUOTED) if mark.encode() in content]
-    if special:  # rare in most columns, and dear to look for cell by cell
+    if special:  # rare in most columns, and expensive to search cell by cell
         needs_quotes = pc.match_substring(cells, special[0])
         for mark in special[1:]:
             needs_quotes = pc.or_(needs_quotes, pc.match_substring(cells, mark))

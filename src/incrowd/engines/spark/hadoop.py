@@ -235,7 +235,7 @@ def require_replaceable(hadoop: Hadoop, final: str, *, force: bool) -> None:
         return
     if not force:
         raise InputError(
-            f"{final}: the output exists already",
+            f"{final}: the output already exists",
             remedy="Choose another name with -o, or overwrite it with --force.",
         )
     names = hadoop.names(final)
