@@ -93,6 +93,7 @@ def matched(
         for vertex in (lower[edge], upper[edge]):
             places[filled[vertex]] = place_of_edge[edge]
             filled[vertex] += 1
+    # suitors: per vertex a heap of the proposals that it holds, the lightest on top
     n_sorted = np.zeros(n_vertices, dtype=np.int64)
     n_asked = np.zeros(n_vertices, dtype=np.int64)
     suitors = np.empty(room[-1], dtype=np.int64)
@@ -102,6 +103,7 @@ def matched(
     queue = np.arange(n_vertices)
     queue_next = np.empty(n_vertices, dtype=np.int64)
     n_queue = n_vertices
+    # a round: those in the queue propose along their heaviest edges that they have not tried
     while n_queue > 0:
         n_next = 0
         for turn in range(n_queue):
@@ -114,6 +116,8 @@ def matched(
                 edge = order[n_edges - 1 - place]
                 partner = lower[edge] + upper[edge] - vertex
                 heap = suitors[room[partner] : room[partner + 1]]
+                # the partner has room, or annuls the lightest that it holds, whose vertex proposes
+                # again
                 if n_suitors[partner] < len(heap):
                     _push(heap, n_suitors[partner], place)
                     n_suitors[partner] += 1
@@ -127,12 +131,14 @@ def matched(
                         queue_next[n_next] = loser
                         n_next += 1
                     wanted_next[loser] += 1
+        # the annulled ones are the next queue
         for turn in range(n_next):
             vertex = queue_next[turn]
             wanted[vertex] += wanted_next[vertex]
             wanted_next[vertex] = 0
         queue, queue_next = queue_next, queue
         n_queue = n_next
+    # an edge is matched if both of its vertices hold it
     n_proposals = np.zeros(n_edges, dtype=np.int8)
     for vertex in range(n_vertices):
         for suitor in range(n_suitors[vertex]):

@@ -47,6 +47,7 @@ def nearest_ranks(
     ``neighbour[start[q] : start[q + 1]]``. ``differing`` is room for counts, of a type that holds
     the number of attributes. O(queries · groups · attributes), vectorised over groups.
     """
+    # held: candidates of each query, with room for twice as many as it wishes
     n_attributes = len(groups.narrow) + len(groups.wide)
     n_groups, n_queries = len(groups.profile), len(queries)
     room = np.zeros(n_queries + 1, dtype=np.int64)
@@ -58,6 +59,7 @@ def nearest_ranks(
     farthest = np.full(n_queries, n_attributes + 1, dtype=np.int64)
     nearer = np.zeros(n_queries, dtype=np.int64)
     histogram = np.zeros((n_queries, n_attributes + 2), dtype=np.int64)
+    # tile by tile, so that counts stay in the cache; strips with nobody near are passed over
     for first in range(0, n_groups, TILE):
         end = min(n_groups, first + TILE)
         for query in range(n_queries):
@@ -83,6 +85,7 @@ def nearest_ranks(
                     held[0, room[query] + n_held[query]] = group
                     held[1, room[query] + n_held[query]] = count
                     n_held[query] += 1
+                    # the bound falls as soon as there are rows enough below it
                     histogram[query, count] += groups.n_rows[group]
                     nearer[query] += groups.n_rows[group]
                     while nearer[query] >= n_wished:

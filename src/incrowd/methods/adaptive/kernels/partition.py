@@ -73,10 +73,12 @@ def fill_buckets(
     group_of_row = np.full(n_rows, NONE, dtype=np.int64)
     left = order.copy()
     n_left = len(left)
+    # whole: the sum of the hashes of all of a row's values
     whole = np.zeros(n_rows, dtype=np.uint64)
     for row in range(n_rows):
         for attribute in range(n_attributes):
             whole[row] += hash_of_value[first_value[attribute] + codes[row, attribute]]
+    # a hash table of buckets, which shrinks as rows leave
     bits = 1
     while (1 << bits) < 2 * n_rows:
         bits += 1
@@ -90,6 +92,7 @@ def fill_buckets(
     for mask in masks:
         if n_left == 0:
             break
+        # one mask: its attributes, and an empty table
         n_masked = 0
         for attribute in range(n_attributes):
             if (mask >> attribute) & 1:
@@ -102,6 +105,7 @@ def fill_buckets(
         n_in_slot[:n_slots] = 0
         length_of_slot[:n_slots] = 0
         is_any = False
+        # rows by rising need into buckets; length_of_slot: the longest run whose last need is met
         for place in range(n_left):
             row = left[place]
             key = whole[row]
@@ -119,6 +123,7 @@ def fill_buckets(
                 is_any = True
         if not is_any:
             continue
+        # those runs become groups and leave; the others stay, in their order
         n_in_slot[:n_slots] = 0
         n_kept = 0
         for place in range(n_left):

@@ -88,6 +88,7 @@ def nearest_ranks(
         room[query + 1] = room[query] + 2 * len(given) + SPARE
         last[query] = _last_key(cells, queries[query], given)
         _weigh_combinations(cells, tiles, queries[query], shift, own_half[query])
+    # held: candidates of each query, with room for twice as many as it wishes
     held = np.empty(room[-1], dtype=np.int64)
     n_held = np.zeros(n_queries, dtype=np.int64)
     n_places = np.max(tiles.layer[:, -1] - tiles.layer[:, 0])
@@ -97,6 +98,7 @@ def nearest_ranks(
     passing = np.empty(n_places, dtype=np.int64)
     n_measured = 0
     for tile in range(n_tiles):
+        # one tile: its rows in layers, and its planes of the half that takes the others' weights
         first_segment, first_place = tiles.first[tile], tiles.layer[tile, 0]
         layers = tiles.layer[tile] - first_place
         ranks = tiles.rank[first_place : first_place + layers[-1]]
@@ -104,6 +106,7 @@ def nearest_ranks(
         summed = np.int64(-1)
         for query in range(n_queries):
             rank = queries[query]
+            # queries of one profile share the sums
             if cells.profile[rank] != summed:
                 summed = np.int64(cells.profile[rank])
                 _sum_planes(cells, rank, first_place, planes, to_place[: len(ranks)])
@@ -111,6 +114,7 @@ def nearest_ranks(
             bound = last[query] >> (32 + shift)
             candidates = held[room[query] : room[query + 1]]
             weighed = own_half[query]
+            # segments, then rows in them, whose lower bound is within the query's bound
             n_passing = _list_within(nearest[: layers[1]], bound, passing)
             for turn in range(n_passing):
                 segment = passing[turn]
@@ -128,6 +132,8 @@ def nearest_ranks(
                         break
                     if half + to_place[place] > bound:
                         continue
+                    # measured exactly; when the room is full the nearest are kept and the bound
+                    # falls
                     n_measured += 1
                     far = half + to_place[place]
                     if shift > 0:
@@ -141,6 +147,7 @@ def nearest_ranks(
                         n_held[query] = start[query + 1] - start[query]
                         last[query] = _select(candidates, n_held[query])
                         bound = last[query] >> (32 + shift)
+    # the nearest of what is held, in order
     for query in range(n_queries):
         n_wished = start[query + 1] - start[query]
         candidates = held[room[query] : room[query] + n_held[query]]

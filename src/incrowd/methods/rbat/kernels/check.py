@@ -50,6 +50,7 @@ def distinct_demands(
     n_items: Whole = np.int64(0)
     for rule in rules:
         n_items += table.starts[rule + 1] - table.starts[rule]
+    # slots: a hash table of the demands, so that each is listed once
     room = 16
     while room < 2 * n_rules:
         room *= 2
@@ -61,6 +62,8 @@ def distinct_demands(
     n_demands: Whole = np.int64(0)
     for number in range(n_rules):
         rule = rules[number]
+        # the side of the split that the rule asks for, and the other parts that its items lie in,
+        # each once, ascending
         begin = other_starts[n_demands]
         end = begin
         side = np.uint8(0)
@@ -79,6 +82,7 @@ def distinct_demands(
                 others[move] = others[move - 1]
             others[hole] = part
             end += 1
+        # find this demand, or add it
         mixed = np.uint64(side)
         for place in range(begin, end):
             mixed = (mixed ^ np.uint64(others[place])) * np.uint64(0x9E3779B97F4A7C15)
@@ -93,6 +97,7 @@ def distinct_demands(
             sides[n_demands] = side
             n_demands += 1
             other_starts[n_demands] = end
+        # demand · n_told + sensitive set: sorted, what each demand must not tell
         keys[number] = np.int64(slots[slot]) * table.n_told + table.told[rule]
     shell_sort(keys, n_rules)
     told_starts = np.zeros(n_demands + 1, dtype=np.int64)

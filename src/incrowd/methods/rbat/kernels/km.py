@@ -102,6 +102,7 @@ def _breaks_triples(
     support: NDArray[np.int64],
 ) -> Flag:
     """Whether two other parts are with a side in 1 to k − 1 rows, rare parts first."""
+    # counts: in how many rows of the side each other part is shown
     n_entries: Whole = np.int64(0)
     n_others = 0
     for row in rows:
@@ -112,6 +113,7 @@ def _breaks_triples(
                 n_others += counts[other] == 0
                 counts[other] += 1
                 n_entries += 1
+    # others: those parts, each once; a negative count says that it is listed
     others = np.empty(n_others, dtype=np.int32)
     n_others = 0
     for row in rows:
@@ -124,6 +126,7 @@ def _breaks_triples(
                     n_others += 1
                     counts[other] = -counts[other]
     # showing[starts[o]:starts[o + 1]]: the rows of the side that show others[o], rare parts first
+    # counts now holds each part's number in ``others``
     others = others[np.argsort(support[others])]
     starts = np.zeros(n_others + 1, dtype=np.int64)
     for number in range(n_others):
@@ -138,6 +141,7 @@ def _breaks_triples(
                 number = counts[shown.parts[entry]]
                 showing[filled[number]] = row
                 filled[number] += 1
+    # per part, the rows that show it with each other one: too few, and at least one, breaks
     of_place = np.zeros(n_others, dtype=np.int64)
     is_broken = False
     for number in range(n_others):
@@ -156,6 +160,7 @@ def _breaks_triples(
                 place = counts[shown.parts[entry]]
                 is_broken |= 0 < of_place[place] < k
                 of_place[place] = 0
+    # counts is as it was
     for other in others:
         counts[other] = 0
     return is_broken

@@ -83,6 +83,7 @@ def cases_of_rules(
     demand_of_case = np.full(room[1], -1, dtype=np.int64)
     starts = np.zeros(room[1] + 1, dtype=np.int64)
     nodes = np.empty(room[2], dtype=np.int32)
+    # slots: a hash table of the demands, so that each set of nodes is listed once
     n_slots = 16
     while n_slots < 2 * room[1]:
         n_slots *= 2
@@ -93,6 +94,7 @@ def cases_of_rules(
     for number in range(n_rules):
         rule = rules[number]
         items = table.items[table.starts[rule] : table.starts[rule + 1]]
+        # touched: the open splits that the rule's items lie in, each once, ascending
         begin = end_of_touched
         begins[number] = begin
         for item in items:
@@ -108,6 +110,8 @@ def cases_of_rules(
                 touched[move] = touched[move - 1]
             touched[hole] = split
             end_of_touched += 1
+        # a case says which of those splits are made: all subsets, or growing prefixes of them where
+        # there are too many; of all subsets the empty one is what holds already
         n_open = end_of_touched - begin
         n_touched[number] = n_open
         cases[number] = n_cases
@@ -116,6 +120,7 @@ def cases_of_rules(
         for case in range(n_of_rule):
             if is_full and case == 0:
                 continue
+            # the nodes that the rule's items are shown as in this case, each once
             start = starts[n_demands]
             end = start
             for item in items:
@@ -131,6 +136,7 @@ def cases_of_rules(
                 if is_made:
                     node = np.int32(n_parts + 2 * split + side_of_item[item] - 1)
                 end = _with_node(nodes, start, end, node)
+            # find this set of nodes among the demands, or add it
             key = np.uint64(end - start)
             for place in range(start, end):
                 key = mixed(key ^ np.uint64(nodes[place]))

@@ -137,6 +137,8 @@ def add_demands(
     n_rows = len(rows.n_equal)
     shown = _room_for_marks(demands.n_nodes, 2 * _most_entries(rows.starts))
     told = _room_for_marks(demands.n_told, _most_entries(rows.tells_starts))
+    # planes[b]: bit b of the number of equal rows, a bit per row of the stretch: so that rows in a
+    # matched set of bits are counted with their numbers by popcounts
     most_equal = np.int64(0)
     for n_equal in rows.n_equal:
         most_equal = max(most_equal, np.int64(n_equal))
@@ -155,6 +157,8 @@ def add_demands(
         _read(rows, demands, is_wanted, begin, end, shown, told, planes, n_words_of_plane)
         for demand in range(len(demands.starts) - 1):
             first, last = demands.starts[demand], demands.starts[demand + 1]
+            # the rarest of the demand's nodes in this stretch; nothing to count where one is not
+            # shown
             rarest = np.int64(-1)
             is_shown = True
             for place in range(first, last):
@@ -167,6 +171,7 @@ def add_demands(
             if not is_shown:
                 continue
             told_first, told_last = demands.told_starts[demand], demands.told_starts[demand + 1]
+            # few rows show it: look each of them up
             if shown.n_rows[rarest] <= n_words:
                 entry = np.int64(shown.first[rarest])
                 while entry >= 0:
@@ -187,6 +192,7 @@ def add_demands(
                         if slot >= 0 and _has(told, slot, number):
                             telling[place] += n_equal
                 continue
+            # many do: AND the bits of all nodes
             for word in range(n_words):
                 matched[word] = shown.bits[rarest, word]
             for place in range(first, last):
@@ -198,6 +204,8 @@ def add_demands(
             if n_matched == 0:
                 continue
             holding[demand] += n_matched
+            # of the matched rows, those that tell each sensitive set: by bits, or row by row if few
+            # do
             for place in range(told_first, told_last):
                 slot = np.int64(told.slot_of_thing[demands.told[place]])
                 if slot < 0:

@@ -39,6 +39,7 @@ def lay_out(
     is looked for where a row holds the item, ``next_told`` the next; set s is
     ``told_items[told_starts[s]:told_starts[s + 1]]``. O(entries) where sensitive sets are single.
     """
+    # count first, so that the lists have just the room they need
     n_rows = len(starts) - 1
     n_kept = 0
     n_public = 0
@@ -56,6 +57,7 @@ def lay_out(
                 wanted = told_items[told_starts[told] : told_starts[told + 1]]
                 n_told += _holds(items, starts[row], starts[row + 1], wanted, 0)
                 told = next_told[told]
+    # then write the same
     row_starts = np.zeros(n_kept + 1, dtype=np.int64)
     row_items = np.empty(n_public, dtype=np.int32)
     tells_starts = np.zeros(n_kept + 1, dtype=np.int64)

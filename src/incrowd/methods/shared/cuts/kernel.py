@@ -322,6 +322,7 @@ def cut_slice(
     order = parts.order
     n_parts, n_done = parts.counters
     while n_parts > 0 and n_looked_at > 0:
+        # take the last part off the stack; count its rows
         n_parts -= 1
         first = parts.spans[n_parts, 0]
         end = parts.spans[n_parts, 1]
@@ -329,6 +330,7 @@ def cut_slice(
         size = np.int64(0)
         for place in range(first, end):
             size += parts.count_of_row[order[place]]
+        # per column the span of its values and the node above them; open: it may be cut
         for column in range(n_columns):
             least = position[order[first], column]
             most = least
@@ -346,6 +348,7 @@ def cut_slice(
             least_of_column[column] = least
             most_of_column[column] = most
             is_open[column] = least != most and size >= 2 * limits.k
+        # try open columns from the widest on, until one has a cut that leaves both sides valid
         middle: Whole = np.int64(-1)
         while middle < 0:
             widest: Whole = np.int64(-1)
@@ -396,6 +399,7 @@ def cut_slice(
                     is_size_only,
                     scratch,
                 )
+        # no cut is left: the part is a group, shown at its nodes
         if middle < 0:
             for place in range(first, end):
                 for column in range(n_columns):
@@ -403,6 +407,7 @@ def cut_slice(
                     parts.released[order[place], column] = node
             n_done += size
             continue
+        # both sides go on the stack, the left one on top
         for place in range(first, end):
             order[place] = parts.spare[place]
         parts.spans[n_parts, 0] = middle

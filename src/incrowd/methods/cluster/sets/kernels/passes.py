@@ -168,7 +168,7 @@ def improve_pair(
 
     The counts of ``group`` are those of side 0 and of ``partner`` those of side 1, before and
     after. No group ever falls below the need of its members. Of more than ``n_at_most`` distinct
-    sets a random run is looked at each time. O(kinds² · entries of a row) per step.
+    sets a random run is looked at each time. O(sets² · entries of a row) per step.
     """
     total = 0.0
     price = rule.price
@@ -180,6 +180,7 @@ def improve_pair(
     ends = np.array([group, partner], dtype=np.int64)
     is_majority = rule.code == MAJORITY_CODE
     while True:
+        # per side: its size, the vote's bar, and the run of slots that is looked at this time
         for side in range(2):
             one = ends[side]
             size[side] = groups.size[one]
@@ -193,6 +194,7 @@ def improve_pair(
             need[side] = _needs_without(
                 distinct_sets, groups, scratch, side, one, start[side], n_looked_at[side]
             )
+        # change[side, place]: what one row less here and one more there is worth, by itself
         for side in range(2):
             _changes(
                 distinct_sets,
@@ -205,6 +207,7 @@ def improve_pair(
                 size,
                 least,
             )
+        # moves: one row goes over and none comes back
         best, leaving, entering = LEAST_GAIN, -1, -1
         for side in range(2):
             gain, distinct = _best_move(
@@ -222,6 +225,9 @@ def improve_pair(
             if gain > best:
                 best = gain
                 leaving, entering = (distinct, -1) if side == 0 else (-1, distinct)
+        # swaps: one row each way. The two changes add up but for the items in common, which are
+        # looked at only where the bound of what they can add (``at_most``) does not rule the swap
+        # out
         for place in range(n_looked_at[0]):
             distinct = groups.distinct[start[0] + place]
             if distinct_sets.need[distinct] > size[1] or (
@@ -254,6 +260,7 @@ def improve_pair(
                             )
                 if gain > best and has_room(groups, group, other):
                     best, leaving, entering = gain, distinct, other
+        # make the best of them, or stop where none gains
         if leaving < 0 and entering < 0:
             return total
         total += best
@@ -465,6 +472,7 @@ def dissolve_groups(
         n_slots = groups.n_slots[group]
         if n_slots == 0 or n_slots > n_at_most:
             continue
+        # what the group is worth, and what its rows could be worth elsewhere at best
         load_counts(distinct_sets, groups, scratch, 0, group)
         value = worth_at(scratch, 0, rule, groups.size[group], groups.bar[group])
         clear_counts(scratch, 0)
@@ -476,6 +484,7 @@ def dissolve_groups(
             )
         if value > rule.price * hope:
             continue
+        # rows leave from the last slot on, until what is gained and hoped for is not enough
         n_moved = 0
         gained = 0.0
         while groups.n_slots[group] > 0 and gained + hope > value + LEAST_GAIN:
@@ -502,6 +511,7 @@ def dissolve_groups(
             moved_distinct[n_moved], moved_units[n_moved] = distinct, n_units
             moved_to[n_moved] = target
             n_moved += 1
+        # all are gone and it paid off; else they go back the way they came
         if groups.n_slots[group] == 0 and gained > value + LEAST_GAIN:
             n_dissolved += 1
             for place in range(n_moved):

@@ -117,6 +117,7 @@ def cut_groups(
         size, n_slots = groups.size[group], groups.n_slots[group]
         if size < least_size or n_slots < 2:
             continue
+        # both sides must be large enough: the needs of the most and the least demanding
         first = groups.first[group]
         need = 1
         smallest = distinct_sets.need[groups.distinct[first]]
@@ -125,11 +126,13 @@ def cut_groups(
             smallest = min(smallest, distinct_sets.need[groups.distinct[slot]])
         if size < need + smallest:
             continue
+        # a cut must be worth more than the whole
         load_counts(distinct_sets, groups, scratch, 0, group)
         best = worth_at(scratch, 0, rule, size, groups.bar[group]) + LEAST_GAIN
         best_order = np.empty(0, dtype=np.int64)
         best_cut = 0
         for _ in range(N_TRIALS):
+            # two poles, the second the farthest from the first, and slots by which is nearer
             one = groups.distinct[first + below(random, n_slots)]
             from_one = _distances(distinct_sets, groups, scratch, group, one)
             far = groups.distinct[first + np.argmax(from_one)]
@@ -141,6 +144,7 @@ def cut_groups(
             for place in range(n_slots):
                 if nearer[place] < 0:
                     n_natural += groups.units[first + place]
+            # cut where nearness changes sides, or as far to either end as needs allow
             for option in range(3):
                 n_cut = smallest
                 if option == 0:
@@ -150,6 +154,7 @@ def cut_groups(
                 value = _worth_of_cut(distinct_sets, groups, scratch, rule, group, order, n_cut)
                 if value > best:
                     best, best_order, best_cut = value, order, n_cut
+        # the nearest of the best cut leave for a new group
         for place in best_order:
             n_taken = min(best_cut, groups.units[first + place])
             if n_taken > 0:

@@ -252,6 +252,7 @@ def grow(
     Returns how many are picked, how many still wait, the last stamp used, and whether the group
     is valid; without rules it is, if k rows wait. With rules, the tally is then that of the group.
     """
+    # the seed, and its box: the leaves of its own values
     size = _pick(pool, below(state.random, n_waiting), n_waiting, 0)
     n_waiting -= 1
     n_picked = np.int64(1)
@@ -270,7 +271,9 @@ def grow(
         _start_meeting(space, pool, n_waiting)
     elif absorbs:
         return n_picked, n_waiting, stamps, True  # nothing else lies within a single row's box
+    # items are picked until the group is valid or none waits
     while not is_enough and n_waiting > 0:
+        # under rules that count more than rows, one item at a time: the cheapest that is wanted
         lacking = k - size
         takes_one = False
         if rules is not None:
@@ -286,6 +289,7 @@ def grow(
             tally(rules, pool.items[DISTINCT, example], pool.items[COUNT, example])
             is_enough = is_met(rules)
         else:
+            # else by class: waiting items by the box that they would make, the best class first
             stamps += 1
             n_classes = _sort_into_classes(pool, n_waiting, stamps)
             best = _best_class(state, pool, n_classes, size, price, lacking, noise, uses_credit)
@@ -307,6 +311,7 @@ def grow(
             is_enough = lacking <= 0
             if rules is not None:
                 is_enough = is_met(rules)
+        # the box now holds what was picked: meetings of those that wait are set anew
         if not is_enough or absorbs:
             _widen_growing(space, pool, example, n_waiting)
     if absorbs and is_enough:

@@ -283,6 +283,7 @@ def search_slice(
     """
     random = state.random
     n_distinct = space.value.shape[0]
+    # a plan that found no room in the slice before comes first
     if pool.counters[IS_WAITING]:
         if not has_room(state, pool):
             return stamps
@@ -291,6 +292,7 @@ def search_slice(
     for _ in range(n_iterations):
         warmth = heat * max(0.0, 1.0 - state.counters[N_DONE] / (COOLING * effort))
         state.counters[N_DONE] += 1
+        # ruin: a random row whose group is no single row, or that was left out
         clear(pool)
         is_left_out = False
         for _attempt in range(50):
@@ -304,6 +306,7 @@ def search_slice(
                 break
         if pool.counters[N_FULL] == 0 and not is_left_out:
             continue
+        # groups near to it, and all their rows in the pool; ``cost`` is what they cost now
         wanted = 2 + below(random, 2)
         if state.counters[N_SLOTS] < FEW_GROUPS:
             _choose_by_boxes(space, state, pool, distinct, wanted, k)
@@ -313,6 +316,7 @@ def search_slice(
         if cost < 0:
             continue
         n_items = pool.counters[N_ITEMS]
+        # the row left out, at times surplus rows of near groups, and offers of groups that stand
         if is_left_out:
             _, cost_of_row = _take_of_row(space, state, pool, rules, distinct, k, k)
             cost += cost_of_row
@@ -322,6 +326,7 @@ def search_slice(
             continue
         if below(random, 2):
             _ask_outside(space, state, pool, rules, n_items)
+        # recreate under moods drawn anew: how much dearer it may be, noise, and two habits
         most = cost
         if warmth > 0.0:
             most += np.int64(warmth * waiting_time(random))
@@ -331,6 +336,7 @@ def search_slice(
         after, stamps = recreate(
             space, state, pool, rules, k, noise, absorbs, uses_credit, most, stamps
         )
+        # keep it if it is cheap enough; of equally cheap ones without heat one in four
         if after < 0 or after > most or (after == cost and warmth == 0.0 and below(random, 4)):
             continue
         if after < cost:

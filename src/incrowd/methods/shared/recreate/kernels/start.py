@@ -218,12 +218,14 @@ def split_top_down(space: Space, k: Whole, n_pairs: Whole, children: Children, r
     spare_distinct, spare_count = room.spare[DISTINCT], room.spare[COUNT]
     child_of, ranking = room.numbers[CHILD_OF], room.numbers[RANKING]
     span_start, group_start = room.numbers[SPAN_START], room.numbers[GROUP_START]
+    # the stack holds spans of (distinct row, count) pairs one behind the other; ``top`` is its end
     n_spans: Whole = np.int64(1)
     top: Whole = n_pairs
     n_all: Whole = n_pairs
     n_groups = np.int64(0)
     while n_spans > 0:
         n_spans -= 1
+        # take the last span: its size, and the box that its rows are shown as
         start = span_start[n_spans]
         size = np.int64(0)
         set_to_row(space, box, stack_distinct[start])
@@ -242,6 +244,7 @@ def split_top_down(space: Space, k: Whole, n_pairs: Whole, children: Children, r
                 children,
                 rest_box,
             )
+        # no split pays: the span is a group
         if column < 0:
             out = group_start[n_groups]
             for place in range(start, top):
@@ -252,6 +255,8 @@ def split_top_down(space: Space, k: Whole, n_pairs: Whole, children: Children, r
             group_start[n_groups] = out
             top = start
             continue
+        # child_of: the child of the box's node that each pair lies under; size: rows under each
+        # child
         n_items = top - start
         item: Whole
         n_seen = np.int64(0)
@@ -263,6 +268,7 @@ def split_top_down(space: Space, k: Whole, n_pairs: Whole, children: Children, r
                 children.seen[n_seen] = child
                 n_seen += 1
             children.size[child] += stack_count[start + item]
+        # children below k make up the rest; what the others have beyond k is the surplus
         surplus: Whole = np.int64(0)
         n_rest: Whole = np.int64(0)
         smallest: Whole = np.int64(-1)
@@ -274,6 +280,7 @@ def split_top_down(space: Space, k: Whole, n_pairs: Whole, children: Children, r
                 surplus += children.size[child] - k
                 if smallest < 0 or children.size[child] <= children.size[smallest]:
                     smallest = child
+        # a rest below k that cannot borrow enough takes in the smallest of the others whole
         folded = np.int64(-1)
         if 0 < n_rest < k and surplus < k - n_rest:
             folded = smallest
@@ -288,6 +295,7 @@ def split_top_down(space: Space, k: Whole, n_pairs: Whole, children: Children, r
             set_to_row(space, rest_box, spare_distinct[0])
             for item in range(out):
                 widen(space, rest_box, spare_distinct[item])
+            # it borrows the rows that widen its box least, from children with more than k
             n_ranked = np.int64(0)
             for item in range(n_items):
                 if children.size[child_of[item]] > k:
@@ -313,6 +321,8 @@ def split_top_down(space: Space, k: Whole, n_pairs: Whole, children: Children, r
                 stack_count[start + item] -= n_taken
                 children.size[child_of[item]] -= n_taken
                 n_rest += n_taken
+        # the rest, then each child that stands, are spans of their own in place of the one they
+        # were
         if out > 0:
             span_start[n_spans] = start
             n_spans += 1
