@@ -87,13 +87,13 @@ def _bin_column(table: Table, name: str, n_bins: int) -> tuple[pa.ChunkedArray, 
     import pyarrow.compute as pc
 
     from incrowd.codes import factorize
-    from incrowd.tables.column_types import labels_of
+    from incrowd.tables.column_types import labels_of, to_mask
 
     column = table.frame.column(name)
     cells = factorize(column)
     labels = labels_of(cells.values)
     tokens = pa.array(["", *table.missing_values], labels.type)
-    is_missing = np.append(_mask(pc.is_in(labels, tokens)) | _mask(pc.is_null(labels)), True)
+    is_missing = np.append(to_mask(pc.is_in(labels, tokens)) | to_mask(pc.is_null(labels)), True)
     order, rank_of_place = _sorted_values(cells.values, is_missing[:-1], table, name)
     if len(order) == 0:
         return column, f"column {name!r}: no numbers to group"
@@ -173,9 +173,3 @@ def _find_cuts(ends: NDArray[np.int64], n_bins: int) -> NDArray[np.int64]:
     is_left = wanted - scaled[left] <= np.abs(scaled[right] - wanted)
     is_left &= scaled[right] != wanted
     return np.asarray(np.unique(np.where(is_left, left, right)), dtype=np.int64)
-
-
-def _mask(flags: pa.Array) -> NDArray[np.bool_]:
-    import numpy as np
-
-    return np.array(flags.to_numpy(zero_copy_only=False), dtype=np.bool_)

@@ -1,8 +1,8 @@
-"""Which released lines fit what somebody knows of a person, cell by cell.
+"""Match what an attacker knows of a person with released rows, cell by cell.
 
-A *line* is one distinct released row, with how often it occurs. Knowledge is exact: a value in each
-known column. A line fits if every known value is the cell shown, lies under it in its hierarchy,
-or meets a ``*``.
+Knowledge is exact: a value in each known column. A released row fits if every known value is the
+cell shown, lies under it in its hierarchy, or is shown as ``*``. Equal rows are matched once on
+either side: what is matched are distinct known rows and distinct released rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FLAGS_AT_ONCE = 1 << 22
 """Pairs of a value and a shown cell that are looked at together."""
 
 COMMON_SHARE = 16
-"""A cell is common, and kept as bits too, where one in so many lines shows it."""
+"""A cell is common, and stored as bits too, if more than one row in this many shows it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,32 +145,34 @@ def count_fitting(
     """Return, for every known row, how many released rows fit it.
 
     ``is_known[row, column]`` says which columns are known of each row, all where it is not given.
-    Equal rows are met once on either side.
+    Equal rows are matched once on either side.
     """
-    met = _Matches.of(columns, is_known)
-    return met.n_rows_fitting[met.known]
+    matches = _Matches.of(columns, is_known)
+    return matches.n_rows_fitting[matches.known]
 
 
 def count_fitted(columns: list[FittingColumn]) -> NDArray[np.int64]:
     """Return, for every released row, how many known rows it fits; the other way round."""
-    met = _Matches.of(columns, None)
-    return met.n_known_fitted[met.line]
+    matches = _Matches.of(columns, None)
+    return matches.n_known_fitted[matches.released]
 
 
 def fitting_row_pairs(
     columns: list[FittingColumn], most: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
     """Return every pair of a known and a released row that fit; None where they are too many."""
-    met = _Matches.of(columns, None)
-    rows_of_known, known_start = _rows_of_numbers(met.known)
-    rows_of_line, line_start = _rows_of_numbers(met.line)
-    n_left, n_right = np.diff(known_start), np.diff(line_start)
-    n_all = int(met.n_rows_fitting @ n_left)
+    matches = _Matches.of(columns, None)
+    rows_of_known, known_start = _rows_of_numbers(matches.known)
+    rows_of_released, released_start = _rows_of_numbers(matches.released)
+    n_left, n_right = np.diff(known_start), np.diff(released_start)
+    n_all = int(matches.n_rows_fitting @ n_left)
     if n_all > most:
         return None
-    known, line = _Matches.of(columns, None, room=met.n_pairs).pairs
-    left, right = _cross_ranges(known_start[known], n_left[known], line_start[line], n_right[line])
-    return rows_of_known[left], rows_of_line[right]
+    known, released = _Matches.of(columns, None, room=matches.n_pairs).pairs
+    left, right = _cross_ranges(
+        known_start[known], n_left[known], released_start[released], n_right[released]
+    )
+    return rows_of_known[left], rows_of_released[right]
 
 
 def do_pairs_fit(
@@ -196,12 +198,12 @@ def do_pairs_fit(
 class _Matches:
     """Known and released rows by content, and what their meeting came to.
 
-    ``known`` and ``line`` number the distinct rows; ``n_rows_fitting`` counts released rows by
-    distinct known row, ``n_known_fitted`` known rows by line.
+    ``known`` and ``released`` number the distinct rows; ``n_rows_fitting`` counts released rows by
+    distinct known row, ``n_known_fitted`` known rows by distinct released row.
     """
 
     known: NDArray[np.int64]
-    line: NDArray[np.int64]
+    released: NDArray[np.int64]
     n_rows_fitting: NDArray[np.int64]
     n_known_fitted: NDArray[np.int64]
     n_pairs: int
@@ -211,7 +213,7 @@ class _Matches:
     def of(
         cls, columns: list[FittingColumn], is_known: NDArray[np.bool_] | None, room: int = 0
     ) -> _Matches:
-        """Meet every known row with every line; pairs are kept up to ``room``."""
+        """Match every known row with every released row; pairs are kept up to ``room``."""
         from incrowd.encoding.fitting_kernels import match_rows
 
         known_columns = [(column.value_of_row, column.n_values) for column in columns]
@@ -219,22 +221,22 @@ class _Matches:
             known_columns += [(flags.astype(np.int32), 2) for flags in is_known.T]
         known = number_distinct_rows(known_columns, len(columns[0].value_of_row))
         shown_columns = [(column.shown_of_row, column.n_shown) for column in columns]
-        line = number_distinct_rows(shown_columns, len(columns[0].shown_of_row))
-        first_known, first_line = _first_rows(known), _first_rows(line)
+        released = number_distinct_rows(shown_columns, len(columns[0].shown_of_row))
+        first_known, first_released = _first_rows(known), _first_rows(released)
         value_shift = np.cumsum([0, *(column.n_values for column in columns)])
         cell_shift = np.cumsum([0, *(column.n_shown for column in columns)])
         values, shown = (
             np.stack([codes[first] + int(shift) for codes, shift in side], axis=1).astype(np.int32)
             for first, side in (
                 (first_known, zip((c.value_of_row for c in columns), value_shift, strict=False)),
-                (first_line, zip((c.shown_of_row for c in columns), cell_shift, strict=False)),
+                (first_released, zip((c.shown_of_row for c in columns), cell_shift, strict=False)),
             )
         )
         n_fitting = np.concatenate([np.diff(column.start) for column in columns])
         cells = [c.cells + np.int32(shift) for c, shift in zip(columns, cell_shift, strict=False)]
-        lists = _RowsOfCell.of(shown, int(cell_shift[-1]))
+        rows_of_cell = _RowsOfCell.of(shown, int(cell_shift[-1]))
         weight_of_known = np.zeros(len(first_known), dtype=np.int64)
-        n_of_line = np.zeros(len(first_line), dtype=np.int64)
+        n_of_released = np.zeros(len(first_released), dtype=np.int64)
         pairs = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
         n_pairs = match_rows(
             values,
@@ -242,44 +244,44 @@ class _Matches:
             shown,
             np.concatenate([[0], np.cumsum(n_fitting)]).astype(np.int64),
             np.concatenate(cells).astype(np.int32),
-            lists.start,
-            lists.lines,
-            lists.words_of_cell,
-            lists.words,
+            rows_of_cell.start,
+            rows_of_cell.rows,
+            rows_of_cell.words_of_cell,
+            rows_of_cell.words,
             np.bincount(known, minlength=len(first_known)).astype(np.int64),
-            np.bincount(line, minlength=len(first_line)).astype(np.int64),
+            np.bincount(released, minlength=len(first_released)).astype(np.int64),
             weight_of_known,
-            n_of_line,
+            n_of_released,
             *pairs,
         )
-        return cls(known, line, weight_of_known, n_of_line, int(n_pairs), pairs)
+        return cls(known, released, weight_of_known, n_of_released, int(n_pairs), pairs)
 
 
 @dataclass(frozen=True, eq=False)
 class _RowsOfCell:
-    """The lines that show each cell, as lists, and as bits where the cell is common."""
+    """The distinct released rows that show each cell, as lists, and as bits for common cells."""
 
     start: NDArray[np.int64]
-    lines: NDArray[np.int32]
+    rows: NDArray[np.int32]
     words_of_cell: NDArray[np.int32]
     words: NDArray[np.uint64]
 
     @classmethod
     def of(cls, shown: NDArray[np.int32], n_cells: int) -> _RowsOfCell:
-        n_lines = len(shown)
+        n_released = len(shown)
         cells = shown.T.reshape(-1)
         counts = np.bincount(cells, minlength=n_cells)
         start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        lines = (np.argsort(cells, kind="stable") % max(n_lines, 1)).astype(np.int32)
-        common = np.flatnonzero(counts > n_lines // COMMON_SHARE)
+        rows = (np.argsort(cells, kind="stable") % max(n_released, 1)).astype(np.int32)
+        common = np.flatnonzero(counts > n_released // COMMON_SHARE)
         words_of_cell = np.full(n_cells, -1, dtype=np.int32)
         words_of_cell[common] = np.arange(len(common), dtype=np.int32)
-        words = np.zeros((len(common), -(-n_lines // 64)), dtype=np.uint64)
+        words = np.zeros((len(common), -(-n_released // 64)), dtype=np.uint64)
         for place, cell in enumerate(common.tolist()):
             flags = np.zeros(words.shape[1] * 64, dtype=np.bool_)
-            flags[lines[start[cell] : start[cell + 1]]] = True
+            flags[rows[start[cell] : start[cell + 1]]] = True
             words[place] = np.packbits(flags, bitorder="little").view("<u8")
-        return cls(start, lines, words_of_cell, words)
+        return cls(start, rows, words_of_cell, words)
 
 
 def _first_rows(number: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""The loop that meets what is known of people with released lines, by lists or by bits."""
+"""The loop that matches what is known of people with released rows, by lists or by bits."""
 
 from __future__ import annotations
 
@@ -33,28 +33,29 @@ def match_rows(
     words_of_cell: NDArray[np.int32],
     words: NDArray[np.uint64],
     n_of_known: NDArray[np.int64],
-    weight_of_line: NDArray[np.int64],
+    weight_of_released: NDArray[np.int64],
     weight_of_known: NDArray[np.int64],
-    n_of_line: NDArray[np.int64],
+    n_of_released: NDArray[np.int64],
     pair_known: NDArray[np.int64],
-    pair_line: NDArray[np.int64],
+    pair_released: NDArray[np.int64],
 ) -> int:
-    """Visit every pair of a known row and a line that fits it; return how many there are.
+    """Visit every pair of a known row and a released row that fits it; return their number.
 
-    ``values[known, column]`` and ``shown[line, column]`` are numbered over all columns. A value
-    fits ``cells[cell_start[value]:cell_start[value + 1]]``, rising; a cell is shown by the lines
+    ``values[known, column]`` and ``shown[released, column]`` are numbered over all columns. A value
+    fits ``cells[cell_start[value]:cell_start[value + 1]]``, rising; a cell is shown by the rows
     ``listed[list_start[cell]:…]`` and, where it is common, by the bits
-    ``words[words_of_cell[cell]]``. Weights of lines are summed up by known row and numbers of known
-    rows by line; pairs are kept as far as there is room. Each known row takes the cheaper way:
-    its column with the shortest lists, line by line, or the bits of all its columns.
+    ``words[words_of_cell[cell]]``. Weights of released rows are summed by known row, numbers of
+    known rows by released row; pairs are kept as far as there is room. Each known row takes the
+    cheaper way: the shortest lists of a column, row by row, or the bits of all its columns.
     """
-    n_lines, n_columns = shown.shape
-    n_words = (n_lines + 63) // 64
+    n_released, n_columns = shown.shape
+    n_words = (n_released + 63) // 64
     every = np.empty(n_words, dtype=np.uint64)
     one = np.empty(n_words, dtype=np.uint64)
     n_pairs = 0
     for known in range(len(values)):
-        best, shortest, n_asked, by_bits = -1, n_lines + 1, 0, n_words
+        # what either way would cost: the lists of the best column, or the bits of all columns
+        best, shortest, n_asked, by_bits = -1, n_released + 1, 0, n_words
         for column in range(n_columns):
             if is_known[known, column]:
                 n_asked += 1
@@ -70,28 +71,33 @@ def match_rows(
                     best, shortest = column, length
         total = 0
         if n_asked and shortest * min(n_asked, 3) <= by_bits:
+            # by lists: check the other columns of every row that shows a fitting cell
             value = values[known, best]
             for place in range(cell_start[value], cell_start[value + 1]):
                 cell = cells[place]
                 for entry in range(list_start[cell], list_start[cell + 1]):
-                    line = listed[entry]
+                    released = listed[entry]
                     fits = True
                     for column in range(n_columns):
                         if column != best and is_known[known, column]:
                             other = values[known, column]
                             if not is_listed(
-                                cells, cell_start[other], cell_start[other + 1], shown[line, column]
+                                cells,
+                                cell_start[other],
+                                cell_start[other + 1],
+                                shown[released, column],
                             ):
                                 fits = False
                                 break
                     if fits:
-                        total += weight_of_line[line]
-                        n_of_line[line] += n_of_known[known]
+                        total += weight_of_released[released]
+                        n_of_released[released] += n_of_known[known]
                         if n_pairs < len(pair_known):
                             pair_known[n_pairs] = known
-                            pair_line[n_pairs] = line
+                            pair_released[n_pairs] = released
                         n_pairs += 1
         else:
+            # by bits: unite the rows of a column's fitting cells, intersect over columns
             every[:] = ~np.uint64(0)
             for column in range(n_columns):
                 if is_known[known, column]:
@@ -105,19 +111,19 @@ def match_rows(
                                 one[word] |= of_cell[word]
                         else:
                             for entry in range(list_start[cell], list_start[cell + 1]):
-                                line = listed[entry]
-                                one[line >> 6] |= np.uint64(1) << np.uint64(line & 63)
+                                released = listed[entry]
+                                one[released >> 6] |= np.uint64(1) << np.uint64(released & 63)
                     for word in range(n_words):
                         every[word] &= one[word]
             for word in range(n_words):
                 if every[word]:
-                    for line in range(64 * word, min(64 * word + 64, n_lines)):
-                        if (every[word] >> np.uint64(line & 63)) & np.uint64(1):
-                            total += weight_of_line[line]
-                            n_of_line[line] += n_of_known[known]
+                    for released in range(64 * word, min(64 * word + 64, n_released)):
+                        if (every[word] >> np.uint64(released & 63)) & np.uint64(1):
+                            total += weight_of_released[released]
+                            n_of_released[released] += n_of_known[known]
                             if n_pairs < len(pair_known):
                                 pair_known[n_pairs] = known
-                                pair_line[n_pairs] = line
+                                pair_released[n_pairs] = released
                             n_pairs += 1
         weight_of_known[known] = total
     return n_pairs

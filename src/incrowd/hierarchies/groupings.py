@@ -74,9 +74,9 @@ def group_by_interval(
         labels = []
         for place in bins.tolist():
             if place == -outermost and lower is not None:
-                labels.append(f"<{_format_decimal(origin, scale)}")
+                labels.append(f"<{format_decimal(Fraction(origin, scale))}")
             elif place == outermost:
-                labels.append(f">={_format_decimal(end, scale)}")
+                labels.append(f">={format_decimal(Fraction(end, scale))}")
             else:
                 first = origin + place * width
                 beyond = first + width if upper is None else min(first + width, end)
@@ -102,17 +102,21 @@ def _bin_numbers(
 
 def _interval_label(first: int, beyond: int, scale: int, is_whole: bool) -> str:
     if not is_whole or first % scale or beyond % scale:
-        return f"[{_format_decimal(first, scale)}, {_format_decimal(beyond, scale)})"
+        return (
+            f"[{format_decimal(Fraction(first, scale))}, {format_decimal(Fraction(beyond, scale))})"
+        )
     low, high = first // scale, beyond // scale - 1
     if low == high:
         return str(low)
     return f"{low}-{high}" if low >= 0 else f"{low} to {high}"
 
 
-def _format_decimal(units: int, scale: int) -> str:
-    if units % scale == 0:
-        return str(units // scale)
-    return format((Decimal(units) / Decimal(scale)).normalize(), "f")
+def format_decimal(number: Fraction) -> str:
+    """Return the exact decimal of a number, without trailing zeros."""
+    if number.denominator == 1:
+        return str(number.numerator)
+    exact = Decimal(number.numerator) / Decimal(number.denominator)
+    return format(exact.normalize(), "f")
 
 
 # ── codes ───────────────────────────────────────────────────────────────────────────────────

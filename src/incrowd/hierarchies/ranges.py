@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import HierarchyError
-from incrowd.hierarchies.groupings import Levels
+from incrowd.hierarchies.groupings import Levels, format_decimal
 from incrowd.hierarchies.tree import STAR, Hierarchy, Runs
 
 MOST_STEPS = 100
@@ -68,19 +67,19 @@ class Grid:
         number is that number, unless several ``members`` (1 and +1) have to be distinguished.
         """
         if low == 0:
-            return f"<{_format_decimal(self.edge(high))}"
+            return f"<{format_decimal(self.edge(high))}"
         start = self.edge(low - 1)
         if high == self.n_edges:
-            return f">={_format_decimal(start)}"
+            return f">={format_decimal(start)}"
         beyond = self.edge(high)
         if not self.is_whole or beyond.denominator != 1 or start.denominator != 1:
-            return f"[{_format_decimal(start)}, {_format_decimal(beyond)})"
+            return f"[{format_decimal(start)}, {format_decimal(beyond)})"
         if beyond - start == 1:
             is_one = len(list(members)) <= 1
             return (
-                _format_decimal(start)
+                format_decimal(start)
                 if is_one
-                else f"[{_format_decimal(start)}, {_format_decimal(beyond)})"
+                else f"[{format_decimal(start)}, {format_decimal(beyond)})"
             )
         return f"{start}-{beyond - 1}" if start >= 0 else f"{start} to {beyond - 1}"
 
@@ -174,13 +173,6 @@ def _central_span(
     if low == high:
         low, high = float(numbers[0]), float(numbers[-1])
     return Fraction(low), Fraction(high)
-
-
-def _format_decimal(number: Fraction) -> str:
-    if number.denominator == 1:
-        return str(number.numerator)
-    exact = Decimal(number.numerator) / Decimal(number.denominator)
-    return format(exact.normalize(), "f")
 
 
 # ── the hierarchy on a grid ─────────────────────────────────────────────────────────────────

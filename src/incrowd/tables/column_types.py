@@ -80,7 +80,7 @@ def kind_of_values(
     """
     values = _plain(values)
     labels = labels_of(values)
-    is_missing = _to_mask(pc.is_null(labels)) | _to_mask(
+    is_missing = to_mask(pc.is_null(labels)) | to_mask(
         pc.is_in(labels, _to_strings(["", *missing_values]))
     )
     n_missing = int(counts[is_missing].sum())
@@ -103,7 +103,7 @@ def kind_of_values(
         odd = values.filter(pa.array(~is_missing)).filter(pa.array(~fits))
         odd_rows = np.zeros(0, dtype=np.int64)
         if column is not None:
-            odd_rows = np.flatnonzero(_to_mask(pc.is_in(_plain(column), odd)))[:_SHOWN] + 1
+            odd_rows = np.flatnonzero(to_mask(pc.is_in(_plain(column), odd)))[:_SHOWN] + 1
         return ColumnKind(
             "category",
             len(labels),
@@ -169,9 +169,9 @@ def _numeric_or_date_kind(numbers_or_dates: pa.Array) -> str:
     """Name the kind of values that are all numbers or all dates."""
     if not _is_number(numbers_or_dates[:1])[0]:
         return "date"
-    if _to_mask(pc.ascii_is_decimal(numbers_or_dates)).all():
+    if to_mask(pc.ascii_is_decimal(numbers_or_dates)).all():
         lengths = pc.binary_length(numbers_or_dates).to_numpy()
-        has_zero = _to_mask(pc.starts_with(numbers_or_dates, "0")) & (lengths > 1)
+        has_zero = to_mask(pc.starts_with(numbers_or_dates, "0")) & (lengths > 1)
         return "code" if has_zero.any() or lengths.max() > _LONGEST_INTEGER else "integer"
     is_integer = _matches(numbers_or_dates, f"[+-]?[0-9]{{1,{_LONGEST_INTEGER}}}")
     return "integer" if is_integer.all() else "decimal"
@@ -186,7 +186,7 @@ def _is_date(trimmed: pa.Array) -> NDArray[np.bool_]:
     days = pc.utf8_slice_codeunits(trimmed.filter(pa.array(shaped)), 0, 10)
     missing_days = [day for day in pc.unique(days).to_pylist() if _day(day) is None]
     if missing_days:  # the 30th of February has the shape of a date
-        shaped[shaped] = ~_to_mask(pc.is_in(days, _to_strings(missing_days)))
+        shaped[shaped] = ~to_mask(pc.is_in(days, _to_strings(missing_days)))
     return shaped
 
 
@@ -254,9 +254,10 @@ def _to_strings(labels: Iterable[str | None] | pa.Array) -> pa.Array:
 
 def _matches(texts: pa.Array, pattern: str) -> NDArray[np.bool_]:
     """Return which texts fit the pattern from end to end."""
-    return _to_mask(pc.match_substring_regex(texts, f"^({pattern})$"))
+    return to_mask(pc.match_substring_regex(texts, f"^({pattern})$"))
 
 
-def _to_mask(flags: Any) -> NDArray[np.bool_]:
+def to_mask(flags: Any) -> NDArray[np.bool_]:
+    """Return Arrow booleans as a NumPy mask."""
     copied = {} if isinstance(flags, pa.ChunkedArray) else {"zero_copy_only": False}
     return np.array(flags.to_numpy(**copied), dtype=np.bool_)
