@@ -73,7 +73,7 @@ def heavy_tables(draw):
     return whole.rows, n_of_row
 
 
-def expanded(rows, n_of_row):
+def expand(rows, n_of_row):
     """Return every row by itself."""
     return Rows(rows.names, np.repeat(rows.nodes, n_of_row, axis=1), rows.hierarchies)
 
@@ -110,7 +110,7 @@ def assert_sorted(rows, n_of_row, found):
 
 def assert_same(method, rows, n_of_row, k, engine=None):
     """Search distinct rows, the rows one by one, and distinct rows in another order."""
-    table = expanded(rows, n_of_row)
+    table = expand(rows, n_of_row)
     local = LocalEngine(1)
     if int(n_of_row.sum()) < k:
         for run in (
@@ -151,7 +151,7 @@ def test_searches_count_numbers_as_they_count_rows(table, k, seed, small_blocks)
     # the same loops, rows one by one: nothing is collapsed here
     rows, n_of_row = table
     k = min(k, int(n_of_row.sum()))
-    each = expanded(rows, n_of_row)
+    each = expand(rows, n_of_row)
     first = np.cumsum(n_of_row) - n_of_row
     limits = Conditions(k).packed(rows.n_rows)
     limits_of_each = Conditions(k).packed(each.n_rows)
@@ -191,7 +191,7 @@ def test_searches_count_numbers_as_they_count_rows(table, k, seed, small_blocks)
 def test_lines_in_blocks_count_as_rows_do(table, k, seed, small_blocks):  # noqa: ARG001
     rows, n_of_row = table
     k = min(k, int(n_of_row.sum()))
-    each = expanded(rows, n_of_row)
+    each = expand(rows, n_of_row)
     limits = Conditions(k).packed(rows.n_rows)
     plan = replace(cluster_search.Plan.of(rows, "ncp", limits, seed), effort=20.0)
     counted = CountedRows.of_rows(rows.nodes, n_of_row, limits)
@@ -311,7 +311,7 @@ def test_equal_rows_take_their_fragments_in_order():
     )
     assert found.row.tolist() == [0, 0, 1]
     assert found.count.tolist() == [1, 2, 2]
-    assert whole.expanded(found).tolist() == [[7, 9, 8, 9, 8]]
+    assert whole.expand(found).tolist() == [[7, 9, 8, 9, 8]]
 
 
 def test_what_does_not_spread():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.cluster.method import Cluster
 from incrowd.methods.shared.conditions import Conditions
-from incrowd.methods.shared.options import seconds_of, stated_effort
+from incrowd.methods.shared.options import parse_effort, seconds_of
 from incrowd.methods.shared.recreate import blocks
 from incrowd.methods.shared.recreate import blocks as budget
 from incrowd.methods.shared.recreate.search import automatic_effort, first_heat
@@ -41,7 +41,7 @@ def release(effort, rows, k=5, threads=1, seed=0):
     ],
 )
 def test_ways_to_state_an_effort(stated, kept, seconds):
-    assert stated_effort(stated) == kept
+    assert parse_effort(stated) == kept
     assert Cluster(effort=stated).effort == kept
     assert seconds_of(kept) == seconds
 

@@ -132,11 +132,11 @@ def test_no_room_for_boxes_changes_nothing():
 
 def merged_with_few_boxes(rows, plan, limits, n_boxes):
     from incrowd.kernels.trees import Trees
-    from incrowd.methods.shared.fragments import sorted_runs
+    from incrowd.methods.shared.fragments import sort_into_runs
 
     forest = plan.forest
     ranks = forest.in_ranks(rows.nodes)
-    order, run_start = sorted_runs(plan.key_of_row(ranks))
+    order, run_start = sort_into_runs(plan.key_of_row(ranks))
     trees = Trees(forest.start, forest.parent, forest.end, plan.cost_to_root)
     offset = trees.start[:-1, None].astype(np.int32)
     sizes = np.diff(run_start)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from incrowd.methods.microaggregate import kernels as kernel_start
 from incrowd.methods.microaggregate import search as searching
-from incrowd.methods.microaggregate.search import search, spread_of, standardised
+from incrowd.methods.microaggregate.search import search, spread_of, standardize
 from oracles import microaggregation as oracle
 from tiers import examples
 
@@ -71,7 +71,7 @@ def test_small_tables_are_grouped_best(rows):
 
 def test_same_seed_same_groups_and_the_order_of_rows_does_not_matter():
     random = np.random.default_rng(2)
-    points = standardised(random.lognormal(0, 1, (200, 3)))
+    points = standardize(random.lognormal(0, 1, (200, 3)))
     one, other = search(points, 4, 800, 1)[0], search(points, 4, 800, 1)[0]
     assert np.array_equal(one, other)
     assert not np.array_equal(one, search(points, 4, 800, 2)[0])
@@ -84,7 +84,7 @@ def test_same_seed_same_groups_and_the_order_of_rows_does_not_matter():
 
 def test_large_tables_are_searched_in_blocks(monkeypatch):
     monkeypatch.setattr(searching, "MOST_BLOCK_ROWS", 60)
-    points = standardised(np.random.default_rng(4).normal(size=(300, 2)))
+    points = standardize(np.random.default_rng(4).normal(size=(300, 2)))
     group_of_row, n_changes, n_tried = search(points, 3, 1001, 0)
     assert n_changes == n_tried == 1001
     sizes = np.bincount(group_of_row)
@@ -94,7 +94,7 @@ def test_large_tables_are_searched_in_blocks(monkeypatch):
 
 
 def test_efforts():
-    points = standardised(np.random.default_rng(4).normal(size=(120, 2)))
+    points = standardize(np.random.default_rng(4).normal(size=(120, 2)))
     n_auto = search(points, 3, "auto", 0)[1]
     assert n_auto == 40 * 120
     assert search(points, 3, "quick", 0)[1] == n_auto // 4
@@ -104,7 +104,7 @@ def test_efforts():
 
 def test_a_constant_column_says_nothing():
     numbers = np.array([[1.0, 7.0], [2.0, 7.0], [6.0, 7.0]])
-    points = standardised(numbers)
+    points = standardize(numbers)
     assert not points[:, 1].any()
     assert np.allclose(points[:, 0].std(), 1.0)
 
@@ -127,7 +127,7 @@ def test_reference_tables_are_grouped_better_than_by_mdav(name, k, published):
         pytest.skip(f"{path.name} is not there")
     with gzip.open(path, "rt") as file:
         lines = list(csv.reader(file))[1:]
-    points = standardised(np.asarray(lines, dtype=np.float64))
+    points = standardize(np.asarray(lines, dtype=np.float64))
     whole = float(np.square(points).sum())
     start = 100 * spread_of(points, kernel_start.mdav(points, k)) / whole
     assert round(start, 2) == published

@@ -19,9 +19,9 @@ from incrowd.methods.randomized_response import noise
 from incrowd.methods.randomized_response.method import RandomizedResponse
 from incrowd.methods.randomized_response.noise import (
     Cells,
-    drawn_in_blocks,
-    flipped_places,
-    kept_entries,
+    draw_in_blocks,
+    flip_places,
+    keep_entries,
     nth_empty,
 )
 from incrowd.methods.randomized_response.search import (
@@ -98,7 +98,7 @@ def test_empty_cells_are_flipped_independently_with_probability_q(q, monkeypatch
     source = noise.bytes_from(1)
     is_flipped = np.zeros((n_runs, n_places), dtype=bool)
     for run in range(n_runs):
-        places = flipped_places(n_places, q, source)
+        places = flip_places(n_places, q, source)
         assert (np.diff(places) > 0).all()
         is_flipped[run, places] = True
     n_cells = n_runs * n_places
@@ -113,7 +113,7 @@ def test_empty_cells_are_flipped_independently_with_probability_q(q, monkeypatch
 
 @pytest.mark.parametrize("q", [0.5, 0.05])
 def test_entries_are_flipped_with_probability_q(q):
-    is_kept = kept_entries(200_000, q, noise.bytes_from(2))
+    is_kept = keep_entries(200_000, q, noise.bytes_from(2))
     assert abs((~is_kept).sum() - 200_000 * q) < 5 * math.sqrt(200_000 * q)
 
 
@@ -272,11 +272,11 @@ def test_blocks_hold_every_cell_once(drawn, block_rows):
     engine = LocalEngine(threads=2, block_rows=block_rows)
     cells = Cells.of(sets, self_loops=has_loops)
     entries = cells.ranks(sets)
-    assert drawn_in_blocks(cells, entries, 1e-15, None, engine).tolist() == entries.tolist()
-    shown = drawn_in_blocks(cells, entries, 0.5, 7, engine)
+    assert draw_in_blocks(cells, entries, 1e-15, None, engine).tolist() == entries.tolist()
+    shown = draw_in_blocks(cells, entries, 0.5, 7, engine)
     assert (np.diff(shown) > 0).all()
     assert ((shown >= 0) & (shown < cells.n_cells)).all()
-    other_blocks = drawn_in_blocks(cells, entries, 0.5, 7, LocalEngine(threads=1))
+    other_blocks = draw_in_blocks(cells, entries, 0.5, 7, LocalEngine(threads=1))
     assert shown.tolist() == other_blocks.tolist()
 
 
@@ -285,13 +285,13 @@ def test_cells_of_blocks_are_flipped_with_probability_q():
     engine = LocalEngine(threads=2, block_rows=3)
     cells = Cells.of(sets, self_loops=False)
     entries, q = cells.ranks(sets), 0.03
-    shown = drawn_in_blocks(cells, entries, q, None, engine)
+    shown = draw_in_blocks(cells, entries, q, None, engine)
     kept = np.isin(entries, shown).sum()
     added = len(shown) - kept
     n_empty = cells.n_cells - len(entries)
     assert abs(kept - (1 - q) * len(entries)) < 6 * math.sqrt(q * len(entries))
     assert abs(added - q * n_empty) < 6 * math.sqrt(q * n_empty)
-    again = drawn_in_blocks(cells, entries, q, None, engine)
+    again = draw_in_blocks(cells, entries, q, None, engine)
     assert shown.tolist() != again.tolist()  # nothing seeds it
     rows = np.zeros(cells.n_rows * cells.n_items, dtype=bool)
     rows[shown] = True
@@ -310,7 +310,7 @@ def test_a_lost_block_of_noise_is_an_error():
     sets = generated(n_rows=50, n_items=20)
     cells = Cells.of(sets, self_loops=False)
     with pytest.raises(EngineError, match="lost or doubled"):
-        drawn_in_blocks(cells, cells.ranks(sets), 0.1, None, Forgetful())
+        draw_in_blocks(cells, cells.ranks(sets), 0.1, None, Forgetful())
 
 
 @pytest.mark.spark

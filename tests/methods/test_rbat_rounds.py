@@ -16,7 +16,7 @@ from incrowd.methods.rbat.rounds import search as rounds
 from incrowd.methods.rbat.rounds import sides
 from incrowd.methods.rbat.rounds import sides as side_rounds
 from incrowd.methods.shared.item_parts import KmConditions
-from incrowd.methods.shared.parts import packed, packed_in_chunks, unpacked
+from incrowd.methods.shared.parts import pack_in_chunks, packed, unpack
 from incrowd.progress import silent
 
 SMALL_BLOCKS = LocalEngine(threads=2, block_rows=7)
@@ -194,13 +194,13 @@ def test_km_is_not_counted_in_rounds():
 def test_packed_rows_come_back(monkeypatch):
     monkeypatch.setattr("incrowd.methods.shared.parts.CHUNK_ITEMS", 4)
     sets = to_sets([[], [1, 2, 3, 4, 5, 6], [7], [8], [], [9, 10]], 11)
-    column = packed_in_chunks(sets.starts, sets.items)
+    column = pack_in_chunks(sets.starts, sets.items)
     assert column.num_chunks > 2
-    starts, items = unpacked(column)
+    starts, items = unpack(column)
     assert starts.tolist() == sets.starts.tolist()
     assert items.tolist() == sets.items.tolist()
     assert column.combine_chunks().equals(packed(sets.starts, sets.items))
-    assert packed_in_chunks(np.zeros(1, np.int64), np.empty(0, np.int32)).num_chunks == 0
+    assert pack_in_chunks(np.zeros(1, np.int64), np.empty(0, np.int32)).num_chunks == 0
 
 
 @pytest.mark.spark

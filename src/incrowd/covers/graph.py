@@ -103,7 +103,7 @@ def edge_order(
     Whole weights below 2³¹ are sorted digit by digit: linear in the number of edges.
     """
     if weight.dtype.kind in "iu" and (not len(weight) or int(weight.max()) <= _MOST):
-        return kernels.sorted_edges(weight.astype(np.int32, copy=False), lower, upper)
+        return kernels.sort_edges(weight.astype(np.int32, copy=False), lower, upper)
     order: NDArray[np.int32] = np.lexsort((upper, lower, weight)).astype(np.int32)
     return order
 

@@ -16,7 +16,7 @@ DIGIT = 16
 
 
 @compiled
-def sorted_edges(
+def sort_edges(
     weight: NDArray[np.int32], lower: NDArray[np.int32], upper: NDArray[np.int32]
 ) -> NDArray[np.int32]:
     """Return the edges by (weight, lower, upper): stable passes from the last digit to the first.

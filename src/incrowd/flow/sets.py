@@ -32,7 +32,7 @@ from incrowd.guarantees.sets.promises import Majority, SetEvidence, Smooth, Supp
 from incrowd.job.job import Job
 from incrowd.measures.losses.sets import set_losses
 from incrowd.methods.base import NoiseMethod, SetMethod
-from incrowd.methods.shared.set_groups.vote import SetConditions, shown_by_groups
+from incrowd.methods.shared.set_groups.vote import SetConditions, show_by_groups
 from incrowd.progress import Progress
 from incrowd.sets.files import read_set_file, read_sets, write_sets
 from incrowd.sets.format import (
@@ -136,7 +136,7 @@ class SetAdapter:
         )
         method = cast(SetMethod, self.job.method)
         found = method.search(encoded.original, conditions, self.engine, self.job.seed, progress)
-        shown = shown_by_groups(encoded.original, found.group_of_row, conditions, self.shelf)
+        shown = show_by_groups(encoded.original, found.group_of_row, conditions, self.shelf)
         return FoundSets(shown, found.group_of_row, dict(found.figures), dict(found.settings), [])
 
     def _with_noise(

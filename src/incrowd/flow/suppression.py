@@ -118,12 +118,12 @@ def _far_groups(rows: Rows, conditions: Conditions) -> tuple[int, int]:
     """
     if not any(column.t >= 0.0 for column in conditions.sensitive):
         return 0, 0
-    from incrowd.methods.shared.conditions import Validity, kept_rows
-    from incrowd.methods.shared.fragments import sort_key, sorted_runs
+    from incrowd.methods.shared.conditions import Validity, keep_rows
+    from incrowd.methods.shared.fragments import sort_into_runs, sort_key
 
-    kept, limits = kept_rows(rows, conditions)
+    kept, limits = keep_rows(rows, conditions)
     sizes = [hierarchy.n_nodes for hierarchy in kept.hierarchies]
-    order, starts = sorted_runs(sort_key(list(kept.nodes), sizes, kept.n_rows))
+    order, starts = sort_into_runs(sort_key(list(kept.nodes), sizes, kept.n_rows))
     validity = Validity(order, limits)
     spans = zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
     n_far = sum(not validity.of_span(start, end) for start, end in spans)

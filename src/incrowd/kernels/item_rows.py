@@ -25,7 +25,7 @@ def n_set(word: np.uint64) -> Whole:
 
 
 @compiled_into_callers
-def mixed(number: np.uint64) -> np.uint64:
+def mix_bits(number: np.uint64) -> np.uint64:
     """Return the number with its bits well mixed (SplitMix64)."""
     number = number + np.uint64(0x9E3779B97F4A7C15)
     number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -48,7 +48,7 @@ def are_equal(
 
 
 @compiled
-def turned_around(
+def invert_rows(
     starts: NDArray[np.int64], items: NDArray[np.int32], n_items: Whole
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return the rows that hold each item, ascending: where each list starts, and the lists.

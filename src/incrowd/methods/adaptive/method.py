@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import JobError, unknown
 from incrowd.methods.base import TableMethod
-from incrowd.methods.shared.options import stated_effort
+from incrowd.methods.shared.options import parse_effort
 from incrowd.options import option
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Adaptive(TableMethod):
             raise JobError(
                 "partitions is not a whole number of 0 or more", remedy="State --partitions 4."
             )
-        object.__setattr__(self, "effort", stated_effort(self.effort))
+        object.__setattr__(self, "effort", parse_effort(self.effort))
         object.__setattr__(self, "sweeps", _stated_sweeps(self.sweeps))
         if self.mask == "bit" and self.search == "partition":
             raise JobError(

@@ -548,7 +548,7 @@ def _polish(
     limits = conditions.packed(len(rows))
     plan = Plan.of(table, "loss", limits, seed, is_size_only=False)
     each = np.ones(len(rows), dtype=np.int64)
-    counted = CountedRows.continued(table.nodes, Fragments.of_each(start, each), limits)
+    counted = CountedRows.continue_from(table.nodes, Fragments.of_each(start, each), limits)
     found = budget.search(counted, plan, engine, progress)
     key = sort_key(
         list(found.nodes), [hierarchy.n_nodes for hierarchy in table.hierarchies], len(rows)

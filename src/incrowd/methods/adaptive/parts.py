@@ -19,7 +19,7 @@ from incrowd.engines.base import Engine
 from incrowd.errors import EngineError
 from incrowd.interrupts import is_abort_requested, is_stop_requested
 from incrowd.methods.adaptive.search import Found, Problem
-from incrowd.methods.shared.fragments import sort_key, sorted_runs
+from incrowd.methods.shared.fragments import sort_into_runs, sort_key
 from incrowd.methods.shared.parts import PartProgress
 from incrowd.methods.shared.reorganize import cut
 from incrowd.progress import Progress, silent
@@ -90,7 +90,7 @@ def part_of_rows(problem: Problem, n_parts: int) -> NDArray[np.int64]:
     by_entropy = np.argsort(np.round(entropies, 9), kind="stable").tolist()
     n_values = [int(problem.n_values[attribute]) for attribute in by_entropy]
     key = sort_key([lines[attribute] for attribute in by_entropy], n_values, problem.n_rows)
-    order, run_start = sorted_runs(key)
+    order, run_start = sort_into_runs(key)
     k = problem.k[order]
 
     def is_valid(start: int, end: int) -> bool:

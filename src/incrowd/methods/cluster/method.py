@@ -13,9 +13,9 @@ from incrowd.methods.shared.options import (
     AUTO,
     KEEPS,
     METRICS,
+    parse_effort,
     require_metric,
     seconds_of,
-    stated_effort,
 )
 from incrowd.options import option
 
@@ -82,7 +82,7 @@ class Cluster(DistinctRowMethod, SetMethod):
 
     def __post_init__(self) -> None:
         require_metric(self.metric)
-        object.__setattr__(self, "effort", stated_effort(self.effort))
+        object.__setattr__(self, "effort", parse_effort(self.effort))
         if type(self.chunk_rows) is not int or self.chunk_rows < LEAST_CHUNK:
             raise JobError(
                 f"chunk_rows is not a whole number of {LEAST_CHUNK} or more",

@@ -64,7 +64,7 @@ class DistinctSets:
 
 def collapse_sets(sets: Sets, conditions: SetConditions) -> DistinctSets:
     """Return the different sets of rows with what they weigh and ask for. O(entries)."""
-    from incrowd.kernels.item_rows import turned_around
+    from incrowd.kernels.item_rows import invert_rows
     from incrowd.methods.facility.kernels.location import first_equal_rows, row_hashes
 
     hashes = row_hashes(sets.starts, sets.items)
@@ -76,7 +76,7 @@ def collapse_sets(sets: Sets, conditions: SetConditions) -> DistinctSets:
     need = np.full(len(firsts), conditions.k, dtype=np.int64)
     np.maximum.at(need, distinct_of_row, conditions.needs(sets.n_rows))
     different = sets.take(firsts)
-    holder_starts, holders = turned_around(different.starts, different.items, sets.n_items)
+    holder_starts, holders = invert_rows(different.starts, different.items, sets.n_items)
     return DistinctSets(
         different.starts,
         different.items,
@@ -206,13 +206,13 @@ def _online(
 
 def facilities_at(distinct: DistinctSets, facility: NDArray[np.int32]) -> Facilities:
     """Return facilities at these distinct sets, all open, with the lists that find the nearest."""
-    from incrowd.kernels.item_rows import turned_around
+    from incrowd.kernels.item_rows import invert_rows
     from incrowd.methods.facility.kernels.location import Facilities
 
     sizes = np.diff(distinct.starts)[facility]
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     places = np.arange(starts[-1]) - np.repeat(starts[:-1] - distinct.starts[facility], sizes)
-    number_starts, numbers = turned_around(starts, distinct.items[places], distinct.n_items)
+    number_starts, numbers = invert_rows(starts, distinct.items[places], distinct.n_items)
     return Facilities(
         facility,
         number_starts,

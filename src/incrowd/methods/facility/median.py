@@ -49,11 +49,11 @@ def medians(distinct: DistinctSets, cost: NDArray[np.float64], work: Work) -> ND
     if is_left.any():
         nearest, _ = nearest_facilities(distinct, facilities_at(distinct, centre), work)
         star_of_distinct[is_left] = nearest[is_left]
-        star_of_distinct = _joined(distinct, centre, star_of_distinct)
-    return _improved(distinct, star_of_distinct, work.progress, work)
+        star_of_distinct = _join_short_stars(distinct, centre, star_of_distinct)
+    return _improve_stars(distinct, star_of_distinct, work.progress, work)
 
 
-def _joined(
+def _join_short_stars(
     distinct: DistinctSets, centre: NDArray[np.int32], star_of_distinct: NDArray[np.int32]
 ) -> NDArray[np.int32]:
     """Let stars that became too small for a newcomer's own k join the largest star."""
@@ -71,7 +71,7 @@ def _joined(
         )
 
 
-def _improved(
+def _improve_stars(
     distinct: DistinctSets, star_of_distinct: NDArray[np.int32], progress: Progress, work: Work
 ) -> NDArray[np.int32]:
     """Move distinct sets and centres in turn while the total distance falls."""

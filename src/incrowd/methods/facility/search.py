@@ -22,7 +22,7 @@ from incrowd.methods.facility.location import (
     nearest_sums,
 )
 from incrowd.methods.facility.median import medians
-from incrowd.methods.shared.set_groups.vote import Found, SetConditions, numbered_by_first_row
+from incrowd.methods.shared.set_groups.vote import Found, SetConditions, number_by_first_row
 from incrowd.progress import Progress, silent
 from incrowd.sets.sets import Sets
 
@@ -77,7 +77,7 @@ def search(
     figures["n_clusters"] = len(np.unique(group_of_distinct))
     if cut:
         group_of_distinct = cut_groups(distinct, group_of_distinct, work)
-    group_of_row = numbered_by_first_row(group_of_distinct[distinct.distinct_of_row])
+    group_of_row = number_by_first_row(group_of_distinct[distinct.distinct_of_row])
     figures["n_groups"] = int(group_of_row.max()) + 1
     return Found(group_of_row, figures)
 
@@ -90,7 +90,7 @@ def _practical(
     cost = _factor(1.0 / beta) * nearest_sums(distinct, n_nearest, work)
     location = best_of_orders(distinct, cost, orders, work)
     figures |= {"facility_cost": location.cost, "n_opened": len(location.facility)}
-    return _closed(distinct, location, 1.0, None, work)
+    return _close_facilities(distinct, location, 1.0, None, work)
 
 
 def _alg2(
@@ -100,7 +100,7 @@ def _alg2(
     cost = _factor(alpha) * nearest_sums(distinct, distinct.need, work)
     location = best_of_orders(distinct, cost, orders, work)
     figures |= {"facility_cost": location.cost, "n_opened": len(location.facility)}
-    number_of_distinct = _closed(distinct, location, alpha, cost, work)
+    number_of_distinct = _close_facilities(distinct, location, alpha, cost, work)
     figures["n_clusters_before_merge"] = len(np.unique(number_of_distinct))
     return merge_small(distinct, number_of_distinct, location.facility, work)
 
@@ -109,7 +109,7 @@ def _factor(alpha: float) -> float:
     return 2.0 * alpha / (1.0 - alpha)
 
 
-def _closed(
+def _close_facilities(
     distinct: DistinctSets,
     location: Location,
     share: float,
@@ -176,11 +176,11 @@ def merge_small(
         batch_of_group[batch] = batch[0]
     merged = batch_of_group[group_of_distinct].astype(np.int32)
     if batch:
-        merged = _placed(distinct, merged, batch[0], facility[groups], work)
+        merged = _place_leftover(distinct, merged, batch[0], facility[groups], work)
     return merged
 
 
-def _placed(
+def _place_leftover(
     distinct: DistinctSets,
     group_of_distinct: NDArray[np.int32],
     left: int,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from incrowd.encoding.rows import Rows
 from incrowd.hierarchies.costs import fixed_point_costs
 from incrowd.methods.shared.conditions import Conditions, PackedConditions
-from incrowd.methods.shared.fragments import sort_key, sorted_runs
+from incrowd.methods.shared.fragments import sort_into_runs, sort_key
 
 if TYPE_CHECKING:
     from incrowd.kernels.validity import Scratch
@@ -86,7 +86,7 @@ class LeveledTable:
         self._conditions = conditions
         ladders = [hierarchy.ladder for hierarchy in rows.hierarchies]
         sizes = [hierarchy.n_leaves for hierarchy in rows.hierarchies]
-        order, starts = sorted_runs(sort_key(list(rows.nodes), sizes, rows.n_rows))
+        order, starts = sort_into_runs(sort_key(list(rows.nodes), sizes, rows.n_rows))
         self._rows = order.astype(np.int32)
         self._start_of_distinct = starts
         distinct = order[starts[:-1]]

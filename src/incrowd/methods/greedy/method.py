@@ -13,9 +13,9 @@ from incrowd.methods.shared.options import (
     METRICS,
     NONE,
     QUICK,
+    parse_polish,
     require_metric,
     seconds_of,
-    stated_polish,
 )
 from incrowd.options import option
 
@@ -111,7 +111,7 @@ class Greedy(DistinctRowMethod):
                 "costs does not name a file for each column",
                 remedy='Write  [method.costs] education = "education_costs.csv".',
             )
-        object.__setattr__(self, "polish", stated_polish(self.polish))
+        object.__setattr__(self, "polish", parse_polish(self.polish))
         if self.repair not in REPAIR:
             raise unknown("repair", str(self.repair), REPAIR, where="repair")
         if self.costs and (self.polish != NONE or self.repair == "yes"):
@@ -251,14 +251,14 @@ class Greedy(DistinctRowMethod):
         import numpy as np
 
         from incrowd.methods.shared.conditions import Validity
-        from incrowd.methods.shared.fragments import sorted_runs
+        from incrowd.methods.shared.fragments import sort_into_runs
         from incrowd.methods.shared.reorganize import automatic_partitions, column_order, part_runs
 
         if self._stated_partitions == 1:
             return None
         ranks = plan.forest.in_ranks(rows.nodes)
         columns = column_order(rows, self.reorganize)
-        sorted_rows, run_start = sorted_runs(plan.key_of_row(ranks, columns))
+        sorted_rows, run_start = sort_into_runs(plan.key_of_row(ranks, columns))
         if self.reorganize == "none":  # runs of equal rows in the order of their first rows
             sizes = np.diff(run_start)
             by_first_row = np.argsort(sorted_rows[run_start[:-1]])
@@ -266,7 +266,7 @@ class Greedy(DistinctRowMethod):
             rank[by_first_row] = np.arange(len(sizes))
             key = np.empty(rows.n_rows, dtype=np.int64)
             key[sorted_rows] = np.repeat(rank, sizes)
-            sorted_rows, run_start = sorted_runs(key)
+            sorted_rows, run_start = sort_into_runs(key)
         n_partitions = self._stated_partitions or automatic_partitions(len(run_start) - 1)
         if n_partitions == 1:
             return None

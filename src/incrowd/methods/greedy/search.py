@@ -17,13 +17,13 @@ from incrowd.hierarchies.tree import Hierarchy
 from incrowd.interrupts import is_abort_requested
 from incrowd.methods.shared.conditions import PackedConditions
 from incrowd.methods.shared.forest import Forest
-from incrowd.methods.shared.fragments import sort_key, sorted_runs
+from incrowd.methods.shared.fragments import sort_into_runs, sort_key
 from incrowd.methods.shared.parts import (
     PartProgress,
     SilentParts,
     limits_of_part,
     nodes_of_part,
-    released_part,
+    release_part,
     released_schema,
 )
 from incrowd.methods.shared.reorganize import column_order
@@ -174,7 +174,7 @@ def merge(
     forest = plan.forest
     trees = Trees(forest.start, forest.parent, forest.end, plan.cost_to_root)
     ranks = forest.in_ranks(nodes)
-    rows, run_start = sorted_runs(plan.key_of_row(ranks))
+    rows, run_start = sort_into_runs(plan.key_of_row(ranks))
     sizes = np.diff(run_start)
     if n_of_row is not None and plan.is_size_only:
         sizes = np.add.reduceat(n_of_row[rows], run_start[:-1]).astype(np.int64)
@@ -231,7 +231,7 @@ class MergePartition:
         progress = self.report.of(int(block.column("part")[0].as_py()))
         count = block.column("count").to_numpy()
         merged = merge_rows(nodes, self.plan, limits, progress, n_of_row=count)
-        return released_part(block.column("row").to_numpy(), count, merged)
+        return release_part(block.column("row").to_numpy(), count, merged)
 
 
 # ── the loss added up by parts ──────────────────────────────────────────────────────────────────

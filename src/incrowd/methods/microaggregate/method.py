@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.methods.base import TableMethod
-from incrowd.methods.shared.options import AUTO, stated_effort
+from incrowd.methods.shared.options import AUTO, parse_effort
 from incrowd.options import option
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Microaggregate(TableMethod):
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "effort", stated_effort(self.effort))
+        object.__setattr__(self, "effort", parse_effort(self.effort))
 
     def run(
         self,
@@ -59,7 +59,7 @@ class Microaggregate(TableMethod):
 
         from incrowd.encoding.rows import Trace
         from incrowd.hierarchies.means import covering_ranges
-        from incrowd.methods.microaggregate.search import search, standardised
+        from incrowd.methods.microaggregate.search import search, standardize
 
         if not conditions.is_size_only or rows.is_suppressed.any():
             raise ValueError("microaggregation keeps groups of k rows, of all rows, and no more")
@@ -69,7 +69,7 @@ class Microaggregate(TableMethod):
                 raise ValueError("microaggregation takes columns that show means")
             numbers[:, column] = hierarchy.values[rows.nodes[column]]
         group_of_row, n_changes, n_tried = search(
-            standardised(numbers), conditions.k, self.effort, seed, progress
+            standardize(numbers), conditions.k, self.effort, seed, progress
         )
         nodes = np.stack(
             [

@@ -33,7 +33,7 @@ CHANGES_PER_SLICE = 2_000
 TRIAL_CHANGES, TRIAL_SHARE = 200, 0.05
 
 
-def standardised(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+def standardize(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return ``numbers[row, column]`` with mean 0 and variance 1; a constant column is all 0."""
     centred = numbers - numbers.mean(axis=0)
     spread = centred.std(axis=0)

@@ -13,9 +13,9 @@ from incrowd.methods.shared.options import (
     KEEPS,
     METRICS,
     NONE,
+    parse_polish,
     require_metric,
     seconds_of,
-    stated_polish,
 )
 from incrowd.options import option
 
@@ -72,7 +72,7 @@ class Mondrian(DistinctRowMethod, SetMethod):
 
     def __post_init__(self) -> None:
         require_metric(self.metric)
-        object.__setattr__(self, "polish", stated_polish(self.polish))
+        object.__setattr__(self, "polish", parse_polish(self.polish))
         if type(self.strict) is not bool:
             raise JobError("strict is neither true nor false", remedy="State one of the two.")
 
@@ -127,7 +127,7 @@ class Mondrian(DistinctRowMethod, SetMethod):
             is_together=self.strict,
         )
         if whole is not None:
-            found = Fragments.of_each(whole.expanded(found), n_of_row, found.trace)
+            found = Fragments.of_each(whole.expand(found), n_of_row, found.trace)
         iterations = found.trace.figures["iterations"]
         return replace(found, trace=Trace({"iterations": iterations}, {"polish": iterations}))
 

@@ -66,6 +66,6 @@ class Policy(TableMethod):
         self, rows: Rows, conditions: Conditions, engine: Engine, seed: int, progress: Progress
     ) -> Rows:
         """Return the rows as the policy shows them; raises InfeasibleError where it cannot."""
-        from incrowd.methods.policy.search import applied
+        from incrowd.methods.policy.search import apply_policy
 
-        return applied(self, rows, conditions, engine, seed, progress)
+        return apply_policy(self, rows, conditions, engine, seed, progress)

@@ -15,7 +15,7 @@ from incrowd.encoding.rows import Rows, Trace
 from incrowd.errors import InfeasibleError, InputError, JobError
 from incrowd.methods.policy.kernel import NONE, first_lines
 from incrowd.methods.shared.conditions import LEFT_OUT, Validity, n_suppressible_of, put_back
-from incrowd.methods.shared.fragments import search_rows, sort_key, sorted_runs
+from incrowd.methods.shared.fragments import search_rows, sort_into_runs, sort_key
 from incrowd.methods.shared.recreate.table import search_table
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Lines:
         )
 
 
-def applied(
+def apply_policy(
     method: Policy,
     rows: Rows,
     conditions: Conditions,
@@ -60,7 +60,7 @@ def applied(
 ) -> Rows:
     """Show every row as the first line it fits whose rows are a valid group."""
     lines = _lines_of(Path(method.lines), rows)
-    line_of_row, is_valid = _fitted(rows, lines, conditions)
+    line_of_row, is_valid = _fit_rows(rows, lines, conditions)
     nodes = np.where(line_of_row >= 0, lines.nodes[:, line_of_row], rows.nodes)
     unfit = np.flatnonzero(line_of_row == NONE)
     figures: dict[str, int | float | str] = {
@@ -91,7 +91,7 @@ def applied(
     return rows.with_nodes(nodes, trace=Trace(figures))
 
 
-def _fitted(
+def _fit_rows(
     rows: Rows, lines: Lines, conditions: Conditions
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return each row's line, −1 for none, and which lines have a valid group of rows."""
@@ -164,7 +164,7 @@ def _spared(
 def _first_lines(places: NDArray[np.int32], lines: Lines) -> NDArray[np.int64]:
     """Return each row's first line; equal rows are looked up once."""
     n_values = [int(column.max(initial=0)) + 1 for column in places]
-    order, starts = sorted_runs(sort_key(list(places), n_values, places.shape[1]))
+    order, starts = sort_into_runs(sort_key(list(places), n_values, places.shape[1]))
     sizes = np.diff(starts)
     found = first_lines(
         np.ascontiguousarray(places[:, order[starts[:-1]]]),
@@ -180,7 +180,7 @@ def _valid_lines(
     line_of_row: NDArray[np.int64], n_lines: int, conditions: Conditions
 ) -> NDArray[np.bool_]:
     """Return which lines' rows meet the conditions as a group."""
-    order, starts = sorted_runs(line_of_row)
+    order, starts = sort_into_runs(line_of_row)
     test = Validity(order, conditions.packed(len(line_of_row)))
     is_valid = np.zeros(n_lines, dtype=np.bool_)
     for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):

@@ -135,7 +135,7 @@ def bytes_from(insecure_seed: int | tuple[int, int] | None) -> Bytes:
     return np.random.default_rng(insecure_seed).bytes
 
 
-def kept_entries(n_entries: int, q: float, noise: Bytes) -> NDArray[np.bool_]:
+def keep_entries(n_entries: int, q: float, noise: Bytes) -> NDArray[np.bool_]:
     """Return which entries stay: each is flipped with probability q, rounded up to n / 2⁶⁴."""
     least = np.uint64(min(math.ceil(q * 2**64), 2**64 - 1))
     is_kept = np.empty(n_entries, dtype=np.bool_)
@@ -146,7 +146,7 @@ def kept_entries(n_entries: int, q: float, noise: Bytes) -> NDArray[np.bool_]:
     return is_kept
 
 
-def flipped_places(n_places: int, q: float, noise: Bytes, progress: Progress = silent) -> Numbers:
+def flip_places(n_places: int, q: float, noise: Bytes, progress: Progress = silent) -> Numbers:
     """Return which of so many empty cells are flipped, each with probability q, ascending.
 
     The way to the next flipped cell is 1 + ⌊ln U / ln(1 − q)⌋ with U uniform in 53 bits, never 0.
@@ -164,14 +164,14 @@ def flipped_places(n_places: int, q: float, noise: Bytes, progress: Progress = s
         ways = np.floor(np.log(uniform) / log_stays)
         # a way beyond the end is as good as any other beyond it, and cannot overflow a sum
         ways = np.minimum(ways, float(n_places)).astype(np.int64) + 1
-        places = reached + _cumulated(ways, n_places)
+        places = reached + _accumulate(ways, n_places)
         found.append(places[places < n_places])
         reached = int(places[-1])
     progress("drawing noise", n_places, n_places)
     return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
 
 
-def _cumulated(ways: Numbers, n_places: int) -> Numbers:
+def _accumulate(ways: Numbers, n_places: int) -> Numbers:
     """Return sums of the first, first two, … ways; those past the end stay just past it."""
     sums = np.cumsum(ways)
     beyond = np.flatnonzero(np.cumsum(ways.astype(np.float64)) > 2.0 * n_places + 2.0)
@@ -192,7 +192,7 @@ def nth_empty(places: Numbers, entries: Numbers) -> Numbers:
 # ── noise drawn where the engine works: whole rows in blocks, each with noise of its own ────────
 
 
-def drawn_in_blocks(
+def draw_in_blocks(
     cells: Cells, entries: Numbers, q: float, insecure_seed: int | None, engine: Engine
 ) -> Numbers:
     """Return the cells that are shown, ascending; every block draws on a worker of the engine.
@@ -228,10 +228,12 @@ def drawn_in_blocks(
     return np.concatenate(shown)
 
 
-def flipped(entries: Numbers, n_cells: int, q: float, noise: Bytes, progress: Progress) -> Numbers:
+def flip_cells(
+    entries: Numbers, n_cells: int, q: float, noise: Bytes, progress: Progress
+) -> Numbers:
     """Return which of so many cells are shown, ascending, each flipped with probability q."""
-    kept = entries[kept_entries(len(entries), q, noise)]
-    added = nth_empty(flipped_places(n_cells - len(entries), q, noise, progress), entries)
+    kept = entries[keep_entries(len(entries), q, noise)]
+    added = nth_empty(flip_places(n_cells - len(entries), q, noise, progress), entries)
     shown: Numbers = np.concatenate([kept, added])
     shown.sort(kind="stable")  # two runs in order: a merge
     return shown
@@ -262,6 +264,6 @@ class _Draw:
             entries = np.frombuffer(line["cells"], np.int64)
             seed = None if self.insecure_seed is None else (self.insecure_seed, line["block"])
             noise = bytes_from(seed)
-            shown.append(flipped(entries, line["n_cells"], self.q, noise, silent).tobytes())
+            shown.append(flip_cells(entries, line["n_cells"], self.q, noise, silent).tobytes())
         columns = {"block": lines.column("block"), "cells": pa.array(shown, pa.large_binary())}
         return pa.table(columns, schema=_DRAWN)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from incrowd.engines.base import Engine
 from incrowd.errors import InputError, JobError
-from incrowd.methods.randomized_response.noise import Cells, bytes_from, drawn_in_blocks, flipped
+from incrowd.methods.randomized_response.noise import Cells, bytes_from, draw_in_blocks, flip_cells
 from incrowd.progress import Progress, silent
 from incrowd.sets.sets import Sets
 
@@ -170,9 +170,9 @@ def respond(
     entries = cells.ranks(sets)
     if engine is None:
         noise = bytes_from(insecure_noise_seed)
-        ranks = flipped(entries, cells.n_cells, q, noise, progress)
+        ranks = flip_cells(entries, cells.n_cells, q, noise, progress)
     else:
-        ranks = drawn_in_blocks(cells, entries, q, insecure_noise_seed, engine)
+        ranks = draw_in_blocks(cells, entries, q, insecure_noise_seed, engine)
     return Noisy(
         cells.sets_of(ranks, sets),
         outlook,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import JobError, unknown
 from incrowd.methods.base import TransactionMethod
-from incrowd.methods.shared.options import NONE, stated_effort
+from incrowd.methods.shared.options import NONE, parse_effort
 from incrowd.options import option
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Rbat(TransactionMethod):
             raise unknown("order", str(self.order), ORDERS, where="order")
         if self.rounds not in (AUTO, DRIVER, ENGINE):
             raise unknown("rounds", str(self.rounds), (AUTO, DRIVER, ENGINE), where="rounds")
-        improve = NONE if str(self.improve) in ("0", NONE) else stated_effort(self.improve)
+        improve = NONE if str(self.improve) in ("0", NONE) else parse_effort(self.improve)
         object.__setattr__(self, "improve", improve)
 
     def refuse_guarantee(self, guarantee: Guarantee) -> None:

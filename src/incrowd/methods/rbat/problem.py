@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.kernels.item_rows import turned_around
+from incrowd.kernels.item_rows import invert_rows
 from incrowd.methods.rbat.kernels import rows as rows_kernels
 from incrowd.methods.rbat.kernels.check import BILLION, RuleTable
 from incrowd.methods.rbat.kernels.split import Baskets
@@ -68,7 +68,7 @@ class Numbering:
     weight: NDArray[np.float64]
     n_absent: int
 
-    def laid_out(self, starts: NDArray[np.int64], items: NDArray[np.int32]) -> DistinctRows:
+    def lay_out_rows(self, starts: NDArray[np.int64], items: NDArray[np.int32]) -> DistinctRows:
         """Return the distinct ones of some transactions that hold a public item. O(entries)."""
         told = self.told
         row_starts, row_items, tells_starts, tells = rows_kernels.lay_out(
@@ -124,9 +124,9 @@ def numbering_of(sets: Sets, conditions: RuleConditions | KmConditions) -> Numbe
 def problem_of(sets: Sets, conditions: RuleConditions | KmConditions) -> Problem:
     """Return transactions and conditions in the numbers of the search. O(entries)."""
     numbering = numbering_of(sets, conditions)
-    rows = numbering.laid_out(sets.starts, sets.items)
+    rows = numbering.lay_out_rows(sets.starts, sets.items)
     n_public = len(numbering.items)
-    list_starts, holders = turned_around(rows.starts, rows.items, n_public)
+    list_starts, holders = invert_rows(rows.starts, rows.items, n_public)
     support = rows_kernels.counted(rows.starts, rows.items, rows.n_equal, n_public)
     n_told = numbering.told.n_sets
     return Problem(

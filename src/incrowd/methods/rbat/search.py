@@ -16,7 +16,7 @@ from incrowd.methods.shared.item_parts import (
     KmConditions,
     RuleConditions,
     SplitTree,
-    numbered_parts,
+    number_parts,
 )
 from incrowd.methods.shared.options import seconds_of
 from incrowd.progress import Progress
@@ -63,7 +63,7 @@ def search(
     }
     if problem.n_absent:
         figures["absent_rules"] = problem.n_absent
-    part_of_item = numbered_parts(parts.part_of_item, problem.items, sets.n_items)
+    part_of_item = number_parts(parts.part_of_item, problem.items, sets.n_items)
     settings: dict[str, object] = {"improve": more.n_passes} if seconds_of(effort) else {}
     return FoundParts(part_of_item, parts.tree(), figures, settings)
 

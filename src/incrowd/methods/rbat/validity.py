@@ -171,7 +171,7 @@ def refuse_infeasible(problem: Counted, conditions: RuleConditions | KmCondition
     if not is_rare and not n_sure:
         return
     n_rules = len(table.told)
-    least = _rounded_up(int(telling.max()), problem.n_rows)
+    least = _round_up(int(telling.max()), problem.n_rows)
     reasons = []
     remedies = []
     if is_rare:
@@ -198,7 +198,7 @@ def _listed(rules: NDArray[np.int64]) -> str:
     return f"{what} {named}{', …' if len(rules) > MOST_NAMED else ''}"
 
 
-def _rounded_up(n_telling: int, n_rows: int) -> str:
+def _round_up(n_telling: int, n_rows: int) -> str:
     """Return the least share with four digits that is not below the exact one."""
     share = -(-n_telling * 10_000 // n_rows) / 10_000
     return f"{share:g}"

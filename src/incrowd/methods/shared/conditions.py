@@ -179,7 +179,7 @@ def _shares(codes: NDArray[np.int32], parent: NDArray[np.int32]) -> NDArray[np.f
 # ── the rows that a method works on: all but the suppressed ones, and the way back ────────────────
 
 
-def kept_rows(rows: Rows, conditions: Conditions) -> tuple[Rows, PackedConditions]:
+def keep_rows(rows: Rows, conditions: Conditions) -> tuple[Rows, PackedConditions]:
     """Return the rows that are not suppressed, and the packed conditions of those alone."""
     if not rows.is_suppressed.any():
         return rows, conditions.packed(rows.n_rows)

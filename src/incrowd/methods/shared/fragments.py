@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.encoding.rows import Rows, Trace
-from incrowd.methods.shared.conditions import Conditions, PackedConditions, kept_rows, put_back
+from incrowd.methods.shared.conditions import Conditions, PackedConditions, keep_rows, put_back
 
 _ROOM = 1 << 62
 
@@ -75,7 +75,7 @@ class Collapsed:
     @classmethod
     def of(cls, rows: Rows) -> Collapsed:
         """Collapse equal rows. O(rows · log rows)."""
-        by_content, start = sorted_runs(_key_of_row(rows))
+        by_content, start = sort_into_runs(_key_of_row(rows))
         first = by_content[start[:-1]]
         order = np.argsort(first)
         number = np.empty(len(first), dtype=np.int64)
@@ -86,7 +86,7 @@ class Collapsed:
         nodes = np.ascontiguousarray(rows.nodes[:, first[order]])
         return cls(Rows(rows.names, nodes, rows.hierarchies), sizes[order], distinct_of_row)
 
-    def expanded(self, found: Fragments) -> NDArray[np.int32]:
+    def expand(self, found: Fragments) -> NDArray[np.int32]:
         """Return ``nodes[column, row]``; equal rows, by number, take their fragments in order."""
         if len(found.row) == len(self.n_of_row):
             return np.ascontiguousarray(found.nodes[:, self.distinct_of_row])
@@ -103,7 +103,7 @@ def search_rows(
 
     Equal rows are searched as one with a number where ``is_collapsed``, else each by itself.
     """
-    kept, limits = kept_rows(rows, conditions)
+    kept, limits = keep_rows(rows, conditions)
     if kept.n_rows == 0:
         return put_back(rows, kept.nodes)
     if not is_collapsed:
@@ -111,7 +111,7 @@ def search_rows(
         return put_back(rows, found.nodes, found.trace)
     whole = Collapsed.of(kept)
     found = search(whole.rows, whole.n_of_row, conditions.packed(whole.rows.n_rows))
-    return put_back(rows, whole.expanded(found), found.trace)
+    return put_back(rows, whole.expand(found), found.trace)
 
 
 def search_distinct(
@@ -164,7 +164,7 @@ def sort_key(
     return key
 
 
-def sorted_runs(key: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def sort_into_runs(key: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the rows sorted by their key, where each run of equal keys starts, and the end."""
     rows = np.argsort(key, kind="stable")
     ordered = key[rows]

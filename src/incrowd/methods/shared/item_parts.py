@@ -72,7 +72,7 @@ class FoundParts:
     settings: dict[str, object] = field(default_factory=dict)
 
 
-def numbered_parts(
+def number_parts(
     part_of_public: NDArray[np.int32], items: NDArray[np.int32], n_items: int
 ) -> NDArray[np.int32]:
     """Return a part for every item, numbered by their first items; −1 for all other items."""

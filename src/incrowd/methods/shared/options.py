@@ -43,7 +43,7 @@ _SECONDS = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(s|m|h)")
 _IN_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-def stated_effort(effort: object) -> int | str:
+def parse_effort(effort: object) -> int | str:
     """Return an effort as it is kept in a job: a whole number above 0, a word, or ``10s``.
 
     0 is ``auto``, and a number in a text is a number. Raises JobError on anything else.
@@ -63,9 +63,9 @@ def stated_effort(effort: object) -> int | str:
     )
 
 
-def stated_polish(polish: object) -> int | str:
+def parse_polish(polish: object) -> int | str:
     """Return the effort of a second search, or ``none``. Raises JobError on anything else."""
-    return NONE if polish == NONE else stated_effort(polish)
+    return NONE if polish == NONE else parse_effort(polish)
 
 
 def seconds_of(effort: int | str) -> float:

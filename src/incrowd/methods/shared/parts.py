@@ -149,7 +149,7 @@ def released_schema(n_columns: int) -> pa.Schema:
     return pa.schema([("row", pa.int64()), ("count", pa.int64()), *nodes])
 
 
-def released_part(
+def release_part(
     row: NDArray[np.int64], count: NDArray[np.int64], released: NDArray[np.int32]
 ) -> pa.Table:
     """Return the rows of a searched part by number, with the nodes that they are released as."""
@@ -210,7 +210,7 @@ def packed(starts: NDArray[np.int64], items: NDArray[np.int32]) -> pa.Array:
     return pa.Array.from_buffers(kind, len(starts) - 1, [None, offsets, content])
 
 
-def packed_in_chunks(starts: NDArray[np.int64], items: NDArray[np.int32]) -> pa.ChunkedArray:
+def pack_in_chunks(starts: NDArray[np.int64], items: NDArray[np.int32]) -> pa.ChunkedArray:
     """Return the same as chunks whose offsets are all small, which any column may have."""
     chunks = []
     n_rows = len(starts) - 1
@@ -224,7 +224,7 @@ def packed_in_chunks(starts: NDArray[np.int64], items: NDArray[np.int32]) -> pa.
     return pa.chunked_array(chunks, pa.binary())
 
 
-def unpacked(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def unpack(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return where the rows' items start, and the items, of a column of bytes."""
     starts, items = [np.zeros(1, dtype=np.int64)], [np.empty(0, dtype=np.int32)]
     for chunk in column.chunks:

@@ -17,11 +17,11 @@ from incrowd.engines.base import Engine
 from incrowd.errors import EngineError
 from incrowd.methods.cluster.sets.part_search import PartSearch, Told
 from incrowd.methods.cluster.sets.start import Part
-from incrowd.methods.shared.parts import PartProgress, SilentParts, packed, unpacked
+from incrowd.methods.shared.parts import PartProgress, SilentParts, packed, unpack
 from incrowd.methods.shared.set_groups.vote import (
     SUPPRESSION,
     SetConditions,
-    numbered_by_first_row,
+    number_by_first_row,
     rule_of,
 )
 from incrowd.sets.sets import Sets, item_counts
@@ -106,7 +106,7 @@ def chunks_of_groups(
     # what is sorted: whole groups, then loose rows as groups of one
     loose = np.flatnonzero(is_loose)
     thing_of_row = np.empty(sets.n_rows, dtype=np.int32)
-    thing_of_row[~is_loose] = numbered_by_first_row(group_of_row[~is_loose])
+    thing_of_row[~is_loose] = number_by_first_row(group_of_row[~is_loose])
     n_groups = int(thing_of_row[~is_loose].max(initial=-1)) + 1
     thing_of_row[loose] = n_groups + np.arange(len(loose), dtype=np.int32)
     n_things = n_groups + len(loose)
@@ -179,7 +179,7 @@ def search_chunks(
     n_groups = np.zeros(int(chunk_of_row.max()) + 1, dtype=np.int64)
     np.maximum.at(n_groups, chunk_of_row, in_chunk + 1)
     first = np.cumsum(n_groups) - n_groups
-    return numbered_by_first_row((first[chunk_of_row] + in_chunk).astype(np.int32))
+    return number_by_first_row((first[chunk_of_row] + in_chunk).astype(np.int32))
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +195,7 @@ class _SearchChunk:
         rows = block.column("row").to_numpy()
         if (rows[1:] < rows[:-1]).any():
             block = block.sort_by("row")
-        starts, items = unpacked(block.column("items"))
+        starts, items = unpack(block.column("items"))
         needs = (
             block.column("k").to_numpy()
             if "k" in block.column_names
@@ -204,7 +204,7 @@ class _SearchChunk:
         given = None
         if "group" in block.column_names:
             given = block.column("group").to_numpy().copy()
-            given[given >= 0] = numbered_by_first_row(given[given >= 0])
+            given[given >= 0] = number_by_first_row(given[given >= 0])
         number = int(block.column("part")[0].as_py())
         progress = self.report.of(number)
 

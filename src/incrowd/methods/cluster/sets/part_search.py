@@ -15,9 +15,9 @@ from incrowd.methods.cluster.sets.start import (
     Placements,
     collapse_part,
     first_groups,
-    laid_out,
-    placed_groups,
-    placed_rows,
+    lay_out_groups,
+    place_rows,
+    read_placements,
 )
 from incrowd.methods.shared.set_groups.vote import SetConditions, Utility, rule_of
 
@@ -90,12 +90,12 @@ class PartSearch:
         given = None
         if group_of_row is not None:
             is_placed = group_of_row >= 0
-            given = placed_rows(distinct_of_row[is_placed], group_of_row[is_placed])
+            given = place_rows(distinct_of_row[is_placed], group_of_row[is_placed])
         first = FIRST_PRICE if self.price is None else self.price
         placed = first_groups(distinct_sets, rule_of(self.conditions, first), order, random, given)
         begun = [_State(self, distinct_sets, placed, len(part.items), order, random)]
         if given is None and not is_stop_requested():
-            cut = placed_rows(distinct_of_row, _cut_by_items(part, self.conditions))
+            cut = place_rows(distinct_of_row, _cut_by_items(part, self.conditions))
             begun.append(_State(self, distinct_sets, cut, len(part.items), order, random))
         tell_on = tell(Told(0, _best(begun).utility))
         if len(begun) > 1 and tell_on and self.n_passes and not is_stop_requested():
@@ -200,7 +200,7 @@ class _State:
                 self.random,
             )
         n_changes += int(self.is_changed.sum())
-        self.placed = placed_groups(self.groups)
+        self.placed = read_placements(self.groups)
         self._lay_out()
         self.utility = self._utility(rule)
         if self.search.price is None:
@@ -222,7 +222,7 @@ class _State:
             n_cuts += int(n_new)
             distinct = self.groups.distinct[slots]
             self.groups.units[slots] -= units
-            rest = placed_groups(self.groups)
+            rest = read_placements(self.groups)
             is_left = rest.units > 0
             self.placed = Placements(
                 np.concatenate([rest.distinct[is_left], distinct]),
@@ -234,7 +234,7 @@ class _State:
     def _lay_out(self) -> None:
         from incrowd.methods.cluster.sets.kernels.state import new_scratch
 
-        self.groups, before = laid_out(self.distinct_sets, self.placed)
+        self.groups, before = lay_out_groups(self.distinct_sets, self.placed)
         self.scratch = new_scratch(
             len(self.distinct_sets.list_starts) - 1, len(self.groups.size), N_LOOKED_AT
         )

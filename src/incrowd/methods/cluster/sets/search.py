@@ -13,7 +13,7 @@ from incrowd.engines.base import Engine
 from incrowd.interrupts import is_stop_requested
 from incrowd.methods.cluster.sets.part_search import PartSearch, Told
 from incrowd.methods.cluster.sets.start import Part
-from incrowd.methods.shared.options import AUTO, FULL, QUICK, seconds_of, stated_effort
+from incrowd.methods.shared.options import AUTO, FULL, QUICK, parse_effort, seconds_of
 from incrowd.methods.shared.set_groups.vote import SetConditions, Utility, utility
 from incrowd.progress import Progress, silent
 from incrowd.sets.sets import Sets
@@ -73,7 +73,7 @@ def search(
     """
     if sets.n_rows < int(conditions.needs(sets.n_rows).max(initial=conditions.k)):
         raise ValueError("there are fewer rows than a group needs")
-    effort = stated_effort(effort)
+    effort = parse_effort(effort)
     if sets.n_rows > 1.5 * chunk_rows:
         found = _in_chunks(sets, conditions, engine, effort, seed, progress, chunk_rows)
     else:

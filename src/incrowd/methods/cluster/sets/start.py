@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.interrupts import is_stop_requested
-from incrowd.methods.shared.set_groups.vote import numbered_by_first_row
+from incrowd.methods.shared.set_groups.vote import number_by_first_row
 
 if TYPE_CHECKING:
     from incrowd.methods.cluster.sets.kernels.near import Index
@@ -65,12 +65,12 @@ class Placements:
         rows = np.argsort(distinct_of_row, kind="stable")
         group_of_row = np.empty(len(distinct_of_row), dtype=np.int32)
         group_of_row[rows] = np.repeat(self.group[pairs], self.units[pairs])
-        return numbered_by_first_row(group_of_row)
+        return number_by_first_row(group_of_row)
 
 
 def collapse_part(part: Part) -> tuple[DistinctSets, NDArray[np.int32]]:
     """Return the distinct sets of a part, whose items have no gaps, and the one of every row."""
-    from incrowd.kernels.item_rows import turned_around
+    from incrowd.kernels.item_rows import invert_rows
     from incrowd.methods.cluster.sets.kernels import near as near_kernels
     from incrowd.methods.cluster.sets.kernels.state import DistinctSets
 
@@ -82,14 +82,14 @@ def collapse_part(part: Part) -> tuple[DistinctSets, NDArray[np.int32]]:
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     places = np.arange(starts[-1]) - np.repeat(starts[:-1] - part.starts[first], sizes)
     items = part.items[places]
-    list_starts, holders = turned_around(starts, items, part.n_items)
+    list_starts, holders = invert_rows(starts, items, part.n_items)
     distinct_sets = DistinctSets(
         starts, items, part.needs[first], n_units.astype(np.int32), list_starts, holders
     )
     return distinct_sets, distinct_of_row.reshape(-1).astype(np.int32)
 
 
-def placed_rows(distinct_of_row: NDArray[np.int32], group_of_row: NDArray[np.int32]) -> Placements:
+def place_rows(distinct_of_row: NDArray[np.int32], group_of_row: NDArray[np.int32]) -> Placements:
     """Return the placements of groups that rows are in already."""
     n_groups = int(group_of_row.max(initial=-1)) + 1
     pairs, units = np.unique(
@@ -102,7 +102,9 @@ def placed_rows(distinct_of_row: NDArray[np.int32], group_of_row: NDArray[np.int
     )
 
 
-def laid_out(distinct_sets: DistinctSets, placed: Placements) -> tuple[Groups, NDArray[np.int32]]:
+def lay_out_groups(
+    distinct_sets: DistinctSets, placed: Placements
+) -> tuple[Groups, NDArray[np.int32]]:
     """Return groups with room to grow, numbered without gaps, and which number each had before."""
     from incrowd.methods.cluster.sets.kernels.state import Groups
 
@@ -132,7 +134,7 @@ def laid_out(distinct_sets: DistinctSets, placed: Placements) -> tuple[Groups, N
     return groups, before
 
 
-def placed_groups(groups: Groups) -> Placements:
+def read_placements(groups: Groups) -> Placements:
     """Return the placements of laid out groups."""
     n_slots = groups.n_slots.astype(np.int64)
     group = np.repeat(np.arange(len(n_slots), dtype=np.int32), n_slots)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.compiling import Flag, Whole, compiled, compiled_inner
-from incrowd.kernels.item_rows import are_equal, mixed
+from incrowd.kernels.item_rows import are_equal, mix_bits
 
 NONE = -1
 
@@ -32,7 +32,7 @@ def row_hashes(starts: NDArray[np.int64], items: NDArray[np.int32]) -> NDArray[n
     for row in range(len(starts) - 1):
         total = np.uint64(starts[row + 1] - starts[row])
         for place in range(starts[row], starts[row + 1]):
-            total += mixed(np.uint64(items[place]))
+            total += mix_bits(np.uint64(items[place]))
         hashes[row] = total
     return hashes
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.compiling import Flag, Whole, compiled, compiled_inner
-from incrowd.kernels.item_rows import mixed
+from incrowd.kernels.item_rows import mix_bits
 from incrowd.methods.rbat.kernels.check import BILLION, RuleTable
 
 OPEN, ACCEPTED, REJECTED = 0, 1, 2
@@ -139,7 +139,7 @@ def cases_of_rules(
             # find this set of nodes among the demands, or add it
             key = np.uint64(end - start)
             for place in range(start, end):
-                key = mixed(key ^ np.uint64(nodes[place]))
+                key = mix_bits(key ^ np.uint64(nodes[place]))
             slot = np.int64(key & np.uint64(n_slots - 1))
             while slots[slot] >= 0 and not _is_same(nodes, starts, slots[slot], start, end):
                 slot = (slot + 1) & (n_slots - 1)

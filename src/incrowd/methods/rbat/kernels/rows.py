@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.compiling import Flag, Whole, compiled, compiled_inner
-from incrowd.kernels.item_rows import are_equal, mixed
+from incrowd.kernels.item_rows import are_equal, mix_bits
 
 
 @compiled_inner
@@ -111,9 +111,9 @@ def first_equal(
     for row in range(n_rows):
         key = np.uint64(7)
         for place in range(row_starts[row], row_starts[row + 1]):
-            key = mixed(key ^ np.uint64(row_items[place]))
+            key = mix_bits(key ^ np.uint64(row_items[place]))
         for place in range(tells_starts[row], tells_starts[row + 1]):
-            key = mixed(key ^ (np.uint64(tells[place]) << np.uint64(32)))
+            key = mix_bits(key ^ (np.uint64(tells[place]) << np.uint64(32)))
         slot = np.int64(key & np.uint64(room - 1))
         while table[slot] >= 0:
             first = firsts[table[slot]]

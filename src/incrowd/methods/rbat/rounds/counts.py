@@ -18,7 +18,7 @@ from incrowd.engines.base import Blocks, Engine
 from incrowd.errors import EngineError
 from incrowd.methods.rbat.kernels.nodes import NodeDemands
 from incrowd.methods.rbat.problem import DistinctRows, Numbering
-from incrowd.methods.shared.parts import packed_in_chunks, unpacked
+from incrowd.methods.shared.parts import pack_in_chunks, unpack
 from incrowd.sets.sets import Sets
 
 _TYPES = {
@@ -57,7 +57,7 @@ class Rounds:
 
     def __init__(self, sets: Sets, numbering: Numbering, engine: Engine) -> None:
         self._engine = engine
-        rows = engine.load(pa.table({"items": packed_in_chunks(sets.starts, sets.items)}))
+        rows = engine.load(pa.table({"items": pack_in_chunks(sets.starts, sets.items)}))
         self._blocks: Blocks = engine.map_blocks(rows, _LayOut(numbering), _ROWS)
         self._n_rows = -1
         self.n_rounds = 0
@@ -92,11 +92,11 @@ class _LayOut:
     numbering: Numbering
 
     def __call__(self, block: pa.Table) -> pa.Table:
-        starts, items = unpacked(block.column("items"))
+        starts, items = unpack(block.column("items"))
         lines: dict[str, list[bytes]] = {name: [] for name in _TYPES}
         for begin in range(0, block.num_rows, MOST_ROWS):
             some = starts[begin : begin + MOST_ROWS + 1]
-            rows = self.numbering.laid_out(some - some[0], items[some[0] : some[-1]])
+            rows = self.numbering.lay_out_rows(some - some[0], items[some[0] : some[-1]])
             for name, cells in lines.items():
                 cells.append(getattr(rows, name).tobytes())
         return pa.table(lines, schema=_ROWS)

@@ -21,7 +21,7 @@ from incrowd.methods.rbat.problem import Numbering, billionths, numbering_of
 from incrowd.methods.rbat.rounds.counts import DemandCounts, Pairs, Request, Rounds, Supports
 from incrowd.methods.rbat.rounds.sides import MOST_CELLS, Items, Node, Splittings, Table
 from incrowd.methods.rbat.validity import refuse_infeasible
-from incrowd.methods.shared.item_parts import FoundParts, RuleConditions, SplitTree, numbered_parts
+from incrowd.methods.shared.item_parts import FoundParts, RuleConditions, SplitTree, number_parts
 from incrowd.progress import Progress
 from incrowd.sets.sets import Sets
 
@@ -225,7 +225,7 @@ def search_by_rounds(
     }
     if numbering.n_absent:
         figures["absent_rules"] = numbering.n_absent
-    part_of_item = numbered_parts(search.part_of_item, numbering.items, sets.n_items)
+    part_of_item = number_parts(search.part_of_item, numbering.items, sets.n_items)
     return FoundParts(part_of_item, search.tree(), figures, settings)
 
 

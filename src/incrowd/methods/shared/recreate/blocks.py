@@ -21,7 +21,7 @@ from incrowd.methods.shared.conditions import (
     PackedConditions,
     n_suppressible_of,
 )
-from incrowd.methods.shared.fragments import Fragments, sort_key, sorted_runs
+from incrowd.methods.shared.fragments import Fragments, sort_into_runs, sort_key
 from incrowd.methods.shared.options import FULL, QUICK, seconds_of
 from incrowd.methods.shared.parts import (
     PartProgress,
@@ -29,7 +29,7 @@ from incrowd.methods.shared.parts import (
     limits_of_part,
     nodes_of_part,
     part_table,
-    released_part,
+    release_part,
     released_schema,
     search_parts,
 )
@@ -75,7 +75,7 @@ def search_table(counted: CountedRows, plan: Plan, engine: Engine, progress: Pro
     last = replace(plan, effort=REPAIR_SHARE * plan.effort, suppressible=(0, 1), seed=plan.seed + 1)
     # the last column of the first order leads: what stood far apart may stand together
     columns = (plan.columns[-1], *plan.columns[:-1])
-    counted = CountedRows.continued(nodes, found, counted.limits)
+    counted = CountedRows.continue_from(nodes, found, counted.limits)
     blocks = block_of_groups(counted, plan, columns)
     return _search_blocks(counted, last, blocks, engine, (progress, edge, WHOLE), n_of_row)
 
@@ -102,7 +102,7 @@ def block_of_counted(counted: CountedRows, plan: Plan) -> NDArray[np.int64]:
     Rows are sorted by content, columns with the fewest levels first, and cut between rows that
     differ; a block has at least k rows.
     """
-    order, run_start = sorted_runs(plan.key_of_row(plan.forest.in_ranks(counted.nodes)))
+    order, run_start = sort_into_runs(plan.key_of_row(plan.forest.in_ranks(counted.nodes)))
     return _cut_runs(order, run_start, counted.count, len(run_start) - 1, plan.k)
 
 
@@ -118,7 +118,7 @@ def block_of_groups(
     ranks = plan.forest.in_ranks(np.where(start == LEFT_OUT, counted.nodes, start))
     n_nodes = [len(plan.cost_to_root[column]) for column in columns]
     group_key = sort_key([ranks[column] for column in columns], n_nodes, len(counted.row))
-    order, run_start = sorted_runs(group_key)
+    order, run_start = sort_into_runs(group_key)
     return _cut_runs(order, run_start, counted.count, plan.n_distinct(counted.nodes), plan.k)
 
 
@@ -192,7 +192,7 @@ class SearchBlock:
         )
         number = int(block.column("part")[0].as_py())
         found = search_counted_rows(counted, self.plan, number, self.report.of(number))
-        return released_part(found.row, found.count, found.nodes)
+        return release_part(found.row, found.count, found.nodes)
 
 
 # ── a wish in seconds turned into a number of changes, by a short trial on the table itself ───────
@@ -406,5 +406,5 @@ def polish(
         n_suppressible=n_suppressible_of(conditions),
         n_rows=int(found.count.sum()),
     )
-    counted = CountedRows.continued(rows.nodes, found, limits)
+    counted = CountedRows.continue_from(rows.nodes, found, limits)
     return Budget(effort, begun).search(counted, plan, engine, progress)

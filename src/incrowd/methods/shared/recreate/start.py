@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.methods.shared.conditions import LEFT_OUT, PackedConditions
-from incrowd.methods.shared.fragments import Fragments, sort_key, sorted_runs
+from incrowd.methods.shared.fragments import Fragments, sort_into_runs, sort_key
 
 if TYPE_CHECKING:
     from incrowd.methods.shared.recreate.kernels.rules import Rules
@@ -41,7 +41,7 @@ class CountedRows:
         return cls(np.arange(nodes.shape[1]), nodes, count, limits)
 
     @classmethod
-    def continued(
+    def continue_from(
         cls, nodes: NDArray[np.int32], found: Fragments, limits: PackedConditions
     ) -> CountedRows:
         """Return what a search has released of rows with ``nodes[column, row]``, to go on from.
@@ -95,7 +95,7 @@ class SortedRows:
         cls, key_of_row: NDArray[np.int64], limits: PackedConditions, is_together: bool
     ) -> SortedRows:
         """Sort rows by the key of their nodes and by what the conditions look at."""
-        rows, run_start = sorted_runs(key_of_row)
+        rows, run_start = sort_into_runs(key_of_row)
         profile = _profile_of_row(limits, len(key_of_row))
         if profile is None:
             return cls(rows, run_start, run_start, len(run_start) - 1)
@@ -103,7 +103,7 @@ class SortedRows:
         number[rows] = np.repeat(np.arange(len(run_start) - 1), np.diff(run_start))
         n_profiles = int(profile.max(initial=0)) + 1
         n_distinct = len(run_start) - 1
-        rows, profile_start = sorted_runs(number * n_profiles + profile)
+        rows, profile_start = sort_into_runs(number * n_profiles + profile)
         return cls(rows, run_start if is_together else profile_start, profile_start, n_distinct)
 
     def rules(self, limits: PackedConditions) -> Rules:
@@ -188,20 +188,20 @@ def given_groups(
     n_distinct = len(run_start) - 1
     distinct_of_place = np.repeat(np.arange(n_distinct), np.diff(run_start))
     is_kept = start[0] != LEFT_OUT
-    left_out, n_left_out = _added_up(distinct_of_place[~is_kept], count[~is_kept])
+    left_out, n_left_out = _add_up(distinct_of_place[~is_kept], count[~is_kept])
     key = sort_key(list(start[:, is_kept]), n_nodes, int(is_kept.sum()))
     _, group = np.unique(key, return_inverse=True)
-    pairs, n_rows = _added_up(group * n_distinct + distinct_of_place[is_kept], count[is_kept])
+    pairs, n_rows = _add_up(group * n_distinct + distinct_of_place[is_kept], count[is_kept])
     group_of_pair, distinct = np.divmod(pairs, n_distinct)
     starts = np.searchsorted(group_of_pair, np.arange(int(group.max(initial=-1)) + 2))
     return FirstGroups(starts, distinct, n_rows, left_out, n_left_out)
 
 
-def _added_up(
+def _add_up(
     keys: NDArray[np.int64], count: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the keys that occur, sorted, and the sum of each one's counts."""
-    order, start = sorted_runs(keys)
+    order, start = sort_into_runs(keys)
     if not len(keys):
         return keys, count
     return keys[order[start[:-1]]], np.add.reduceat(count[order], start[:-1])

@@ -42,7 +42,7 @@ def search_table(
     counted = CountedRows.of_rows(rows.nodes, n_of_row, limits)
     if not is_size_only or is_together:
         nodes = cut_rows(rows, limits, is_size_only, metric, True, progress, n_of_row)
-        counted = CountedRows.continued(rows.nodes, Fragments.of_each(nodes, n_of_row), limits)
+        counted = CountedRows.continue_from(rows.nodes, Fragments.of_each(nodes, n_of_row), limits)
     plan = Plan.of(
         rows,
         metric,

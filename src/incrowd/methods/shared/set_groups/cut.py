@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from incrowd.errors import InfeasibleError
-from incrowd.methods.shared.set_groups.vote import Found, SetConditions, numbered_by_first_row
+from incrowd.methods.shared.set_groups.vote import Found, SetConditions, number_by_first_row
 from incrowd.progress import Progress, silent
 from incrowd.sets.sets import Sets
 
@@ -38,4 +38,4 @@ def cut_rows(sets: Sets, conditions: SetConditions, progress: Progress = silent)
             )
         )
     progress(STAGE, sets.n_rows, sets.n_rows)
-    return Found(numbered_by_first_row(parts.group_of_row), {"n_groups": int(parts.counters[4])})
+    return Found(number_by_first_row(parts.group_of_row), {"n_groups": int(parts.counters[4])})

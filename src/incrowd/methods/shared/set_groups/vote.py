@@ -26,7 +26,7 @@ class Found:
     settings: dict[str, object] = field(default_factory=dict)
 
 
-def numbered_by_first_row(group_of_row: NDArray[np.int32]) -> NDArray[np.int32]:
+def number_by_first_row(group_of_row: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return the same groups, numbered from 0 in the order of their first rows."""
     from incrowd.methods.shared.set_groups.vote_kernel import renumbered
 
@@ -89,11 +89,11 @@ class Utility:
 
 def shown(sets: Sets, group_of_row: NDArray[np.int32], conditions: SetConditions) -> Sets:
     """Return the sets with every row showing what its group votes for, O(entries)."""
-    of_row = shown_by_groups(sets, group_of_row, conditions).take(group_of_row)
+    of_row = show_by_groups(sets, group_of_row, conditions).take(group_of_row)
     return sets.with_entries(of_row.starts, of_row.items)
 
 
-def shown_by_groups(
+def show_by_groups(
     sets: Sets, group_of_row: NDArray[np.int32], conditions: SetConditions, shelf: Shelf = IN_MEMORY
 ) -> Sets:
     """Return what every group shows, a group a row, on the shelf; O(entries).

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from incrowd.compiling import Whole, compiled, compiled_inner
 from incrowd.kernels.draws import below
-from incrowd.kernels.item_rows import mixed, n_set
+from incrowd.kernels.item_rows import mix_bits, n_set
 from incrowd.methods.cluster.sets.kernels.state import DistinctSets
 
 LARGEST_KEY = np.uint32(0xFFFFFFFF)
@@ -26,10 +26,10 @@ def content_of_rows(
     """
     content = np.empty(len(needs), dtype=np.uint64)
     for row in range(len(needs)):
-        total = mixed(np.uint64(needs[row]) << np.uint64(32))
+        total = mix_bits(np.uint64(needs[row]) << np.uint64(32))
         for entry in range(starts[row], starts[row + 1]):
-            total += mixed(np.uint64(items[entry]))
-        content[row] = mixed(total)
+            total += mix_bits(np.uint64(items[entry]))
+        content[row] = mix_bits(total)
     return content
 
 
@@ -50,7 +50,7 @@ def keys_of_items(
             weight = 1
             while n_holders[item] << weight <= n_most:
                 weight += 1
-            number = mixed(np.uint64(item) ^ salt) >> np.uint64(32)
+            number = mix_bits(np.uint64(item) ^ salt) >> np.uint64(32)
             keys[item] = np.uint32(number // np.uint64(weight * weight))
     return keys
 
