@@ -14,6 +14,12 @@ from benchmarks.shared.cases import Measured, Task, Workload
 from benchmarks.shared.charts import Chart, Panel, Series
 from benchmarks.shared.page import cases_of, peak_memory, percent, short_time, table_of
 from benchmarks.shared.provenance import file_sha256, require_file
+from incrowd.compare.comparison import compare
+from incrowd.guarantees.tables.k_anonymity import KAnonymity
+from incrowd.hierarchies.specs import HierarchySpec
+from incrowd.job.job import Job
+from incrowd.methods.table import METHODS
+from incrowd.tables.schema import Schema
 
 PREDICTED = "salary-class"
 
@@ -37,13 +43,6 @@ def adult(sizes: Sizes) -> dict[str, Task]:
 
 def measure_front(sizes: Sizes, folder: Path) -> list[Measured]:
     """Compare releases of Adult; ``folder`` holds the data sets."""
-    from incrowd.compare.comparison import compare
-    from incrowd.guarantees.tables.k_anonymity import KAnonymity
-    from incrowd.hierarchies.specs import HierarchySpec
-    from incrowd.job.job import Job
-    from incrowd.methods.table import METHODS
-    from incrowd.tables.schema import Schema
-
     data = require_file(folder, ADULT)
     hierarchies = {
         name: HierarchySpec("file", path=require_file(folder, f"{ADULT_HIERARCHIES}/{name}.csv"))

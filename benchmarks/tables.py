@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.greedy.data import DataSet
 from benchmarks.greedy.paper import ADULT_LOSS, GKAA, PGPKAA, K
-from benchmarks.greedy.runs import measured
+from benchmarks.greedy.runs import task_of
 from benchmarks.shared.cases import Measured, Task, Workload
 from benchmarks.shared.page import peak_memory, percent, runs_of, table_of
 from benchmarks.shared.processes import Case
@@ -29,7 +29,7 @@ SMALL = Sizes(greedy_k=(10,), reorganize_k=(10,), methods_k=(10,))
 
 def adult(sizes: Sizes) -> dict[str, Task]:
     """Plan Adult, on one thread."""
-    return {"adult": measured(DataSet("adult-nine"), list(_cases(sizes)))}
+    return {"adult": task_of(DataSet("adult-nine"), list(_cases(sizes)))}
 
 
 def _cases(sizes: Sizes) -> Iterator[Case]:

@@ -30,7 +30,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.shared.provenance import file_sha256, require_file
+from incrowd.encoding.one_hot import encode_categories
 from incrowd.methods.adaptive.search import Problem
+from incrowd.tables.read import read_table
+from incrowd.tables.table import Table
 
 ADULT = "adult/adult.csv.gz"
 CATEGORICAL = (
@@ -96,10 +99,6 @@ class WishedTable:
             made = GENERATED[self.name](self.n_rows)
             return made.codes, made.n_values
         import pyarrow as pa
-
-        from incrowd.encoding.one_hot import encode_categories
-        from incrowd.tables.read import read_table
-        from incrowd.tables.table import Table
 
         tables = [read_table(require_file(folder, name)) for name in self._files()]
         columns = {"adult": CATEGORICAL}.get(self.name, tuple(tables[0].columns))

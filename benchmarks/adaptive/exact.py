@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.adaptive.data import WishedTable
-from benchmarks.adaptive.runs import measure_table
+from benchmarks.adaptive.runs import task_of
 from benchmarks.shared.cases import Measured, Task
+from incrowd import covers
 from incrowd.methods.adaptive.search import Problem
 
 COVERS = ("mce", "lse", "nearest")
@@ -184,7 +185,7 @@ def exact_case(wished: WishedTable, seconds: float) -> Task:
             for cover in COVERS
         ]
         first = first_covers(wished.problem(folder), seconds)
-        return [*measure_table(wished, cases, folder), {"table": wished.record(folder), **first}]
+        return [*task_of(wished, cases)(folder), {"data": wished.record(folder), **first}]
 
     return task
 
@@ -195,8 +196,6 @@ def first_covers(problem: Problem, seconds: float) -> dict[str, Any]:
     The weight of an edge is the number of attributes in which its rows differ; Algorithm 1's is
     four times that in the first iteration, on bits.
     """
-    from incrowd import covers
-
     graph = CompleteGraph.of_rows(problem.codes, problem.k - 1)
     found: dict[str, Any] = {}
     for name in COVERS:

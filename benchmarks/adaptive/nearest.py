@@ -21,7 +21,11 @@ from numpy.typing import NDArray
 from benchmarks.adaptive.data import WishedTable, few
 from benchmarks.shared.cases import Measured, Task
 from benchmarks.shared.processes import ONE_THREAD, call_apart, least_cpu_time
+from incrowd.engines.local.engine import LocalEngine
+from incrowd.methods.adaptive.neighbours import Workshop, by_differences
+from incrowd.methods.adaptive.ranked import Ranked
 from incrowd.methods.adaptive.search import Problem
+from incrowd.progress import silent
 
 REPEATS = 2
 """The least time of so many counts."""
@@ -41,18 +45,18 @@ def nearest_case(wished: WishedTable) -> Task:
     def task(folder: Path) -> list[Measured]:
         stated = json.dumps(asdict(wished))
         runs = call_apart("benchmarks.adaptive.nearest", stated, str(folder), **ONE_THREAD)
-        return [{"table": wished.record(folder), **one} for one in runs]
+        return [{"data": wished.record(folder), **one} for one in runs]
 
     return task
 
 
-def compared(problem: Problem, n_nearest: int) -> list[Measured]:
+def compare_ways(problem: Problem, n_nearest: int) -> list[Measured]:
     """Time every way, and hold the distances that they find against each other."""
     _by_incrowd(few(problem), 5)  # compiles
     seconds, ours = least_cpu_time(lambda: _by_incrowd(problem, n_nearest), REPEATS)
-    said: Measured = {"n_rows": problem.n_rows, "n_nearest": n_nearest, "threads": 1}
+    stated: Measured = {"n_rows": problem.n_rows, "n_nearest": n_nearest, "threads": 1}
     n_pairs = problem.n_rows * (problem.n_rows - 1)
-    results = [{**said, "way": "incrowd", "n_pairs": n_pairs, "seconds": seconds}]
+    results = [{**stated, "way": "incrowd", "n_pairs": n_pairs, "seconds": seconds}]
     bits = one_hot_floats(problem.codes, problem.n_values)
     queries = np.unique(np.linspace(0, problem.n_rows - 1, N_QUERIES).astype(np.int64))
     ways: dict[str, tuple[str, Plain]] = {
@@ -64,7 +68,7 @@ def compared(problem: Problem, n_nearest: int) -> list[Measured]:
         look = partial(way, bits, bits[queries], n_nearest + 1)
         seconds, apart = least_cpu_time(look, REPEATS)
         _require_same(problem, queries, ours, apart)
-        result = {**said, "way": name, "version": version(package)}
+        result = {**stated, "way": name, "version": version(package)}
         n_pairs = len(queries) * (problem.n_rows - 1)
         results.append({**result, "n_pairs": n_pairs, "seconds": seconds})
     return results
@@ -72,11 +76,6 @@ def compared(problem: Problem, n_nearest: int) -> list[Measured]:
 
 def _by_incrowd(problem: Problem, n_nearest: int) -> NDArray[np.int32]:
     """Return each row's distances to the nearest rows unlike it, as the search finds them."""
-    from incrowd.engines.local.engine import LocalEngine
-    from incrowd.methods.adaptive.neighbours import Workshop, by_differences
-    from incrowd.methods.adaptive.ranked import Ranked
-    from incrowd.progress import silent
-
     ranked = Ranked.of(problem)
     length = np.minimum(n_nearest, ranked.n_others).astype(np.int32)
     workshop = Workshop(LocalEngine(threads=1), 1 << 30, silent, "neighbours")
@@ -146,4 +145,4 @@ def by_scikit_learn(
 def main(stated: str, folder: str) -> list[Measured]:
     """Compare the ways on a table."""
     wished = WishedTable(**json.loads(stated))
-    return compared(wished.problem(Path(folder)), wished.highest - 1)
+    return compare_ways(wished.problem(Path(folder)), wished.highest - 1)

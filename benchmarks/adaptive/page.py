@@ -84,9 +84,9 @@ def _exact(cases: Runs) -> str:
             )
         least = first.get("least")
         if least:
-            said = "least, proven" if least["is_proven"] else "least found in time"
+            label = "least, proven" if least["is_proven"] else "least found in time"
             rows.append(
-                f"| {data} | {said} | {least['weight']:,} | {least['weight'] / bound:.3f} | "
+                f"| {data} | {label} | {least['weight']:,} | {least['weight'] / bound:.3f} | "
                 f"{percent(least['shown'])} | – | – | – | {short_time(least['seconds'])} | – |"
             )
         rows.append(
@@ -132,7 +132,7 @@ def _large(cases: Runs) -> str:
         for run in runs:
             steps = run["iterations"]
             weighted = _mean(steps[1:])
-            name = run["data"]
+            name = run["data"]["name"]
             utility, took = LARGE[name]
             is_whole = "most_iterations" not in run["steps"][0][1]
             paper = f"{utility}, {took}" if is_whole else "–"
@@ -193,9 +193,9 @@ def _working_sets(cases: Runs) -> str:
     for runs in cases.values():
         for run in runs:
             place = WORKING_SETS.index(run["working_set"])
-            paper = SECONDS_BY_WORKING_SET[run["data"]][place]
+            paper = SECONDS_BY_WORKING_SET[run["data"]["name"]][place]
             rows.append(
-                f"| {DATA[run['data']]} | {run['n_rows']:,} | {_set_name(run)} | "
+                f"| {DATA[run['data']['name']]} | {run['n_rows']:,} | {_set_name(run)} | "
                 f"{both_times(run)} | {search_memory(run)} | "
                 f"{'more than 24 h' if paper == 86_400 else short_time(paper)} |"
             )

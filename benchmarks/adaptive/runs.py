@@ -9,39 +9,38 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.adaptive.data import WishedTable, few
-from benchmarks.shared.cases import Measured
-from benchmarks.shared.processes import Case, forked, measure_cases, measure_forked
+from benchmarks.shared import processes
+from benchmarks.shared.cases import Measured, Task
+from benchmarks.shared.processes import Case, measure_forked, run_forked
+from incrowd.engines.local.engine import LocalEngine
+from incrowd.errors import InputError
+from incrowd.guarantees.adaptive.promise import AdaptiveAnonymity
+from incrowd.guarantees.evidence import Evidence
+from incrowd.hierarchies.tree import STAR
+from incrowd.methods.adaptive import cover, partition, sweeps
 from incrowd.methods.adaptive.search import Found, Problem
-
-if TYPE_CHECKING:
-    from incrowd.guarantees.evidence import Evidence
 
 N_RECOUNTED = 60
 """How many rows' crowds are recounted after every run."""
 
 
-def measure_table(wished: WishedTable, cases: Sequence[Case], folder: Path) -> list[Measured]:
-    """Measure cases on one table, one after the other.
+def task_of(wished: WishedTable, cases: Sequence[Case]) -> Task:
+    """Return the task that measures cases on one table, one after the other.
 
     ``steps`` of a case are searches with their settings, one after the other, such as
     ``[["cover", {"cover": "mce"}], ["sweeps", {"n_sweeps": 3}]]``; it may have ``threads`` and
     ``is_audited``.
     """
-    table = wished.record(folder)
-    answers = measure_cases("benchmarks.adaptive.runs", asdict(wished), cases, folder)
-    return [
-        {"table": table, **case, "data": wished.name, **result}
-        for case, (result,) in zip(cases, answers, strict=True)
-    ]
+    return processes.task_of("benchmarks.adaptive.runs", wished, cases)
 
 
 class Watch:
@@ -77,9 +76,6 @@ def iterations(watch: Watch) -> list[Measured]:
 
 def search(problem: Problem, case: Case, progress: Any) -> Found:
     """Run a case's steps in this process."""
-    from incrowd.engines.local.engine import LocalEngine
-    from incrowd.methods.adaptive import cover, partition, sweeps
-
     engine = LocalEngine(threads=case.get("threads", 1))
     found = Found(np.zeros((problem.n_rows, problem.n_cells), dtype=np.bool_))
     for name, settings in case["steps"]:
@@ -153,9 +149,6 @@ def audit_belief(problem: Problem, is_masked: NDArray[np.bool_]) -> Measured:
 
     Raises where it finds somebody without their crowd.
     """
-    from incrowd.errors import InputError
-    from incrowd.guarantees.adaptive.promise import AdaptiveAnonymity
-
     started = time.perf_counter()
     guarantee = AdaptiveAnonymity(k_column="k", posterior="report")
     try:
@@ -164,8 +157,8 @@ def audit_belief(problem: Problem, is_masked: NDArray[np.bool_]) -> Measured:
         return {"outcome": error.what, "seconds": round(time.perf_counter() - started, 2)}
     if any(finding.figures["n_short"] for finding in crowds):
         raise RuntimeError("the audit found people without their crowd")
-    said = {name: posterior.figures[name] for name in BELIEFS if name in posterior.figures}
-    return {**said, "seconds": round(time.perf_counter() - started, 2)}
+    beliefs = {name: posterior.figures[name] for name in BELIEFS if name in posterior.figures}
+    return {**beliefs, "seconds": round(time.perf_counter() - started, 2)}
 
 
 BELIEFS = (
@@ -187,9 +180,6 @@ BELIEFS = (
 def evidence_of(problem: Problem, is_masked: NDArray[np.bool_]) -> Evidence:
     """Return the release as the audit reads it, beside what it was made of."""
     import pyarrow as pa
-
-    from incrowd.guarantees.evidence import Evidence
-    from incrowd.hierarchies.tree import STAR
 
     n_values = np.repeat(2, problem.n_cells) if problem.is_bit else problem.n_values
     names = tuple(str(cell) for cell in range(problem.n_cells))
@@ -239,9 +229,9 @@ def measure_case(problem: Problem, case: Case, scratch: Path) -> list[Measured]:
     masks = scratch / "masks.npy"
     result = measure_forked(partial(measure, problem, case, masks))
     result["base_memory_bytes"] = base
-    result |= forked(partial(look_at, recount, problem, masks))
+    result |= run_forked(partial(look_at, recount, problem, masks))
     if case.get("is_audited"):
-        result["posterior"] = forked(partial(look_at, audit_belief, problem, masks))
+        result["posterior"] = run_forked(partial(look_at, audit_belief, problem, masks))
     return [result]
 
 

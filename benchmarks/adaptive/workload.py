@@ -15,7 +15,6 @@ Khan, Choromanski, Pothen, Ferdous, Halappanavar and Tumeo (2018).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from benchmarks.adaptive.data import WishedTable
 from benchmarks.adaptive.exact import exact_case
 from benchmarks.adaptive.nearest import nearest_case
 from benchmarks.adaptive.page import TABLES, WORKING_SETS
-from benchmarks.adaptive.runs import measure_table
+from benchmarks.adaptive.runs import task_of
 from benchmarks.shared.cases import Measured, Task, Workload
 from benchmarks.shared.processes import Case
 from benchmarks.shared.provenance import cores
@@ -101,11 +100,7 @@ def large(sizes: Sizes) -> dict[str, Task]:
 def _covered(wished: WishedTable, most_iterations: int = 0, **more: Any) -> Task:
     settings = {"most_iterations": most_iterations} if most_iterations else {}
     case: Case = {"steps": [["cover", settings]], "threads": cores(), **more}
-    return _alone(wished, [case])
-
-
-def _alone(wished: WishedTable, cases: list[Case]) -> Task:
-    return partial(measure_table, wished, cases)
+    return task_of(wished, [case])
 
 
 def memory(sizes: Sizes) -> dict[str, Task]:
@@ -132,7 +127,7 @@ def _working_sets(wished: WishedTable) -> Task:
             entries = 0 if name == "on the fly" else int(name) * wished.highest * n_rows
             settings = {"most_iterations": 2, "memory_bytes": max(1, ENTRY_BYTES * entries)}
             cases.append({"steps": [["cover", settings]], "threads": cores(), "working_set": name})
-        return measure_table(wished, cases, folder)
+        return task_of(wished, cases)(folder)
 
     return task
 
@@ -156,7 +151,7 @@ def searches(sizes: Sizes) -> dict[str, Task]:
         "bits-cover-sweeps": (bits, [["cover", {}], free]),
     }
     return {
-        name: _alone(wished, [{"steps": steps, "threads": cores(), "is_audited": True}])
+        name: task_of(wished, [{"steps": steps, "threads": cores(), "is_audited": True}])
         for name, (wished, steps) in planned.items()
     }
 

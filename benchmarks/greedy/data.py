@@ -22,10 +22,13 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.shared.provenance import file_sha256, require_file
+from incrowd.encoding.encode import encode
 from incrowd.encoding.rows import Rows
 from incrowd.errors import DataError
+from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.hierarchies.tree import Hierarchy
 from incrowd.samples import Codes, Draws
+from incrowd.tables.read import read_table
 
 ADULT = "adult/adult_30162_qi9.csv.gz"
 ADULT_HIERARCHIES = "adult/hierarchies_arx"
@@ -67,10 +70,10 @@ class DataSet:
         if self.name == "voters":
             return voters(self.n_rows, zip_population(path), n_covered=self.n_covered or N_COVERED)
         if self.name == "cup98":
-            return _coded(path, CUP98_EIGHT, folder / CUP98_HIERARCHIES)
+            return _read_coded(path, CUP98_EIGHT, folder / CUP98_HIERARCHIES)
         if self.name == "adult":
-            return _coded(path, ADULT_EIGHT, folder / ADULT_HIERARCHIES)
-        return _coded(path, ADULT_NINE, folder / ADULT_HIERARCHIES, AGES)
+            return _read_coded(path, ADULT_EIGHT, folder / ADULT_HIERARCHIES)
+        return _read_coded(path, ADULT_NINE, folder / ADULT_HIERARCHIES, AGES)
 
     def record(self, folder: Path) -> dict[str, Any]:
         """Return what results say of this data set; voters have the hash of ZIP populations."""
@@ -82,14 +85,10 @@ class DataSet:
         return {"voters": ZIP_POPULATION, "cup98": CUP98}.get(self.name, ADULT)
 
 
-def _coded(
+def _read_coded(
     path: Path, columns: tuple[str, ...], hierarchies: Path, ages: tuple[int, int] | None = None
 ) -> Rows:
     """Read a table and code it by published hierarchies; ages may be cut down to a range."""
-    from incrowd.encoding.encode import encode
-    from incrowd.hierarchies.specs import HierarchySpec
-    from incrowd.tables.read import read_table
-
     specs = {name: HierarchySpec("file", path=hierarchies / f"{name}.csv") for name in columns}
     with tempfile.TemporaryDirectory() as scratch:
         if ages is not None:
@@ -148,7 +147,7 @@ def zip_population(path: Path) -> dict[str, int]:
         ) from None
 
 
-def extended(population: Mapping[str, int], n_codes: int = N_ZIP_CODES) -> dict[str, int]:
+def extend_codes(population: Mapping[str, int], n_codes: int = N_ZIP_CODES) -> dict[str, int]:
     """Return ``n_codes`` ZIP codes: those given, and the next free numbers with few people."""
     codes = dict(population)
     few = sorted(population.values())[len(population) // 10]
@@ -163,7 +162,7 @@ def voters(
     n_rows: int, population: Mapping[str, int], seed: int = 1, n_covered: int = N_COVERED
 ) -> Rows:
     """Return a voter list as leaves of its hierarchies, the same for the same seed."""
-    codes = extended(population)
+    codes = extend_codes(population)
     draws = Draws(n_rows, seed)
     people = np.asarray(list(codes.values()), dtype=np.int64)
     area = draws.one_of(_zip_weights(people, n_covered))

@@ -101,8 +101,12 @@ def main(peer: str, data: str, hierarchies: str, k: str, released: str) -> int:
     if "count" not in result.columns:
         result = result[columns].value_counts().reset_index(name="count")
     result[[*columns, "count"]].to_csv(released, index=False)
-    said = {"version": version, "seconds": round(seconds, 3), "peak_memory_bytes": _peak_memory()}
-    print(json.dumps(said))
+    account = {
+        "version": version,
+        "seconds": round(seconds, 3),
+        "peak_memory_bytes": _peak_memory(),
+    }
+    print(json.dumps(account))
     return 0
 
 

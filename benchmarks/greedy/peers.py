@@ -1,4 +1,4 @@
-"""Other packages on the same table as our methods, priced by the same losses.
+"""Other packages on the same table as our methods, price_table by the same losses.
 
 A released cell may be a node of the column's hierarchy, a range of numbers (``17-23``) or a list of
 values (``a,b``): what it covers is what it costs. A row that is missing costs all that there is.
@@ -26,6 +26,7 @@ from incrowd.encoding.rows import Rows
 from incrowd.errors import DataError
 from incrowd.hierarchies.costs import cost_to_root
 from incrowd.hierarchies.tree import Hierarchy
+from incrowd.tables.read import read_table
 
 
 def measure_peers(folder: Path, all_k: Sequence[int], seconds: int) -> list[Measured]:
@@ -78,7 +79,7 @@ def _judge(released: Path, rows: Rows, k: int) -> Measured:
     for line, count in zip(lines, counts, strict=True):
         key = tuple(line[name] for name in rows.names)
         groups[key] = groups.get(key, 0) + count
-    losses = priced(cells, counts, rows.hierarchies, rows.n_rows)
+    losses = price_table(cells, counts, rows.hierarchies, rows.n_rows)
     return {
         "losses": {name: round(value, 6) for name, value in losses.items()},
         "n_groups": len(groups),
@@ -89,8 +90,6 @@ def _judge(released: Path, rows: Rows, k: int) -> Measured:
 
 def _write_texts(source: Path, target: Path) -> None:
     """Write the eight columns as a plain CSV of texts."""
-    from incrowd.tables.read import read_table
-
     frame = read_table(source).frame.select(list(ADULT_EIGHT))
     columns = [column.cast("string").to_pylist() for column in frame.columns]
     with target.open("w", encoding="utf-8", newline="") as file:
@@ -102,7 +101,7 @@ def _write_texts(source: Path, target: Path) -> None:
 _RANGE = re.compile(r"(-?\d+(?:\.\d+)?)\s*-\s*(-?\d+(?:\.\d+)?)")
 
 
-def priced(
+def price_table(
     cells: Mapping[str, Sequence[str]],
     counts: Sequence[int],
     hierarchies: Sequence[Hierarchy],

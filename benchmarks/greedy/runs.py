@@ -5,18 +5,22 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchmarks.greedy.data import DataSet
+from benchmarks.shared import processes
 from benchmarks.shared.cases import Measured, Task
-from benchmarks.shared.processes import Case, measure_cases, measure_forked
+from benchmarks.shared.processes import Case, measure_forked
 from benchmarks.shared.provenance import cores
-
-if TYPE_CHECKING:
-    from incrowd.encoding.rows import Rows
+from incrowd.encoding.rows import Rows
+from incrowd.engines.local.engine import LocalEngine
+from incrowd.measures.losses.tables import METRICS, group_sizes, tally
+from incrowd.methods.greedy.search import Plan, merge
+from incrowd.methods.shared.conditions import Conditions
+from incrowd.methods.table import METHODS
+from incrowd.progress import silent
 
 FEW = 50
 """Loops are compiled on this many rows."""
@@ -36,22 +40,13 @@ def method_case(method: str, settings: dict[str, Any], k: int) -> Case:
     return {"method": method, "settings": settings, "k": k, "threads": cores()}
 
 
-def measured(data: DataSet, cases: Sequence[Case]) -> Task:
+def task_of(data: DataSet, cases: Sequence[Case]) -> Task:
     """Return the task that measures cases on one data set, one after the other.
 
     A case has ``method``, ``settings``, ``k`` and ``threads``; with ``search`` greedy runs with its
     index or its scan and the merges are compared; with ``repeats`` the least time counts.
     """
-
-    def task(folder: Path) -> list[Measured]:
-        record = data.record(folder)
-        answers = measure_cases("benchmarks.greedy.runs", asdict(data), cases, folder)
-        return [
-            {"data": record, **case, **result}
-            for case, (result,) in zip(cases, answers, strict=True)
-        ]
-
-    return task
+    return processes.task_of("benchmarks.greedy.runs", data, cases)
 
 
 # ── inside the processes ────────────────────────────────────────────────────────────────────────
@@ -82,16 +77,12 @@ def compile_loops(rows: Rows, brief: Case, _: Path) -> None:
 
 def measure_case(rows: Rows, case: Case, _: Path) -> list[Measured]:
     """Measure one case in a child."""
-    from incrowd.measures.losses.tables import group_sizes
-
     n_distinct = len(group_sizes(rows.nodes, [tree.n_nodes for tree in rows.hierarchies]))
     return [{"n_distinct": n_distinct, **measure_forked(partial(measure, rows, case))}]
 
 
 def measure(rows: Rows, case: Case) -> Measured:
     """Measure one case in this process."""
-    from incrowd.measures.losses.tables import METRICS, tally
-
     seconds = float("inf")
     for _ in range(case.get("repeats", 1)):
         started = time.perf_counter()
@@ -111,11 +102,6 @@ def measure(rows: Rows, case: Case) -> Measured:
 
 def _search(rows: Rows, case: Case) -> tuple[Rows, Measured]:
     """Run a case's search; return the released rows and its figures."""
-    from incrowd.engines.local.engine import LocalEngine
-    from incrowd.methods.shared.conditions import Conditions
-    from incrowd.methods.table import METHODS
-    from incrowd.progress import silent
-
     if "search" in case:
         return _merge(rows, case)
     method: Any = METHODS[case["method"]](**case["settings"])
@@ -126,9 +112,6 @@ def _search(rows: Rows, case: Case) -> tuple[Rows, Measured]:
 
 def _merge(rows: Rows, case: Case) -> tuple[Rows, Measured]:
     """Run greedy with its index or its scan; the figures tell the merges and their order."""
-    from incrowd.methods.greedy.search import Plan, merge
-    from incrowd.methods.shared.conditions import Conditions
-
     limits = Conditions(case["k"]).packed(rows.n_rows)
     plan = Plan.of(rows, case["settings"]["metric"], limits, True)
     merged = merge(rows.nodes, plan, limits, with_index=case["search"] == "index")

@@ -22,7 +22,7 @@ from typing import Any
 from benchmarks.greedy.data import DataSet
 from benchmarks.greedy.page import CHARTS, TABLES
 from benchmarks.greedy.peers import measure_peers
-from benchmarks.greedy.runs import OWN, measured, method_case
+from benchmarks.greedy.runs import OWN, method_case, task_of
 from benchmarks.shared.cases import Measured, Task, Workload
 from benchmarks.shared.processes import Case
 
@@ -104,7 +104,7 @@ def index(sizes: Sizes) -> dict[str, Task]:
 
 def _same_merges(data: DataSet, cases: list[Case]) -> Task:
     def task(folder: Path) -> list[Measured]:
-        results = measured(data, cases)(folder)
+        results = task_of(data, cases)(folder)
         for one, other in zip(results[::2], results[1::2], strict=True):
             if one["merges_sha256"] != other["merges_sha256"]:
                 raise RuntimeError(f"the index made other merges than the scan: {one}")
@@ -124,9 +124,9 @@ def growth(sizes: Sizes) -> dict[str, Task]:
         cases = [greedy]
         if n_rows <= sizes.growth_methods_up_to:
             cases += [method_case(method, settings, 5) for method, settings in OWN]
-        planned[f"growth-{n_rows}"] = measured(DataSet("voters", n_rows), cases)
+        planned[f"growth-{n_rows}"] = task_of(DataSet("voters", n_rows), cases)
     most = max(sizes.growth_rows)
-    planned[f"growth-{most}-all-covered"] = measured(DataSet("voters", most, 1_026), [greedy])
+    planned[f"growth-{most}-all-covered"] = task_of(DataSet("voters", most, 1_026), [greedy])
     return planned
 
 
@@ -138,12 +138,12 @@ def paper(sizes: Sizes) -> dict[str, Task]:
         for k in sizes.paper_k
         for n in sizes.unsorted_processors
     ]
-    planned = {"paper-adult-nine": measured(DataSet("adult-nine"), adult)}
+    planned = {"paper-adult-nine": task_of(DataSet("adult-nine"), adult)}
     for n_rows in sizes.paper_voters:
         is_last = n_rows == max(sizes.paper_voters)
         processors = sizes.paper_processors if is_last else sizes.voter_processors
         cases = _grid(processors, sizes.paper_k)
-        planned[f"paper-voters-{n_rows}"] = measured(DataSet("voters", n_rows), cases)
+        planned[f"paper-voters-{n_rows}"] = task_of(DataSet("voters", n_rows), cases)
     return planned
 
 
@@ -165,12 +165,12 @@ def boundary(sizes: Sizes) -> dict[str, Task]:
         {**parted, "repair": "yes"},
     ]
     cases = [method_case("greedy", stated, k) for k in sizes.boundary_k for stated in settings]
-    return {"boundary": measured(DataSet("adult-nine"), cases)}
+    return {"boundary": task_of(DataSet("adult-nine"), cases)}
 
 
 def peers(sizes: Sizes) -> dict[str, Task]:
     """Plan our methods and every peer that this or another Python has."""
-    own = measured(
+    own = task_of(
         DataSet("adult"),
         [
             method_case(method, settings, k)
@@ -192,7 +192,7 @@ def curve(sizes: Sizes) -> dict[str, Task]:
     cases = [
         method_case(method, settings, k) for k in sizes.curve_k for method, settings in searches
     ]
-    return {f"curve-{name}": measured(DataSet(name), cases) for name in sizes.curve_data}
+    return {f"curve-{name}": task_of(DataSet(name), cases) for name in sizes.curve_data}
 
 
 WORKLOAD = Workload(

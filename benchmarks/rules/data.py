@@ -121,11 +121,11 @@ def shop_baskets(
     rng = np.random.default_rng([seed, 0])
     item_of_rank = rng.permutation(n_items).astype(np.int32)
     popular = 1 / np.arange(1, n_items + 1)
-    cumulated = _cumulated(popular)
-    own = item_of_rank[_picked(cumulated, rng.random((n_types, min(_OWN_ITEMS, n_items))))]
+    cumulated = _cumulate(popular)
+    own = item_of_rank[_pick(cumulated, rng.random((n_types, min(_OWN_ITEMS, n_items))))]
     chance_of_item = np.empty(n_items)
     chance_of_item[item_of_rank] = popular
-    sizes = 1 + _picked(_cumulated(_length_chances(mean, longest)), rng.random(n_rows))
+    sizes = 1 + _pick(_cumulate(_length_chances(mean, longest)), rng.random(n_rows))
     if n_rows > longest and mean > 1:
         sizes[rng.integers(n_rows)] = longest
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -136,7 +136,7 @@ def shop_baskets(
         rng = np.random.default_rng([seed, 1, first])
         items[starts[first] : starts[last]] = draw.baskets(sizes[first:last], rng)
     sets = Sets(starts, items, n_items)
-    return sets if times == 1 else _selected(sets, times, seed)
+    return sets if times == 1 else _select(sets, times, seed)
 
 
 class _Draw:
@@ -152,7 +152,7 @@ class _Draw:
         self._item_of_rank = item_of_rank
         self._cumulated = cumulated
         self._own = own
-        self._own_cumulated = _cumulated(1 / np.sqrt(np.arange(1, own.shape[1] + 1)))
+        self._own_cumulated = _cumulate(1 / np.sqrt(np.arange(1, own.shape[1] + 1)))
         self._chance_of_item = chance_of_item
         self._n_items = len(item_of_rank)
 
@@ -160,15 +160,15 @@ class _Draw:
         """Return the items of all baskets, one after the other, each basket's ascending."""
         n_rows, n_items = len(sizes), self._n_items
         n_types = len(self._own)
-        type_of_row = _picked(_cumulated(1 / np.arange(1, n_types + 1)), rng.random(n_rows))
+        type_of_row = _pick(_cumulate(1 / np.arange(1, n_types + 1)), rng.random(n_rows))
         done: list[NDArray[np.int64]] = []  # keys, row · n_items + item, of rows that are full
         keys = np.zeros(0, dtype=np.int64)  # of the others, ascending and distinct
         lacking = sizes
         for _ in range(_ROUNDS):
             rows = np.repeat(np.arange(n_rows), lacking)
             is_own = rng.random(len(rows)) < _OWN_SHARE
-            items = self._item_of_rank[_picked(self._cumulated, rng.random(len(rows)))]
-            place = _picked(self._own_cumulated, rng.random(int(is_own.sum())))
+            items = self._item_of_rank[_pick(self._cumulated, rng.random(len(rows)))]
+            place = _pick(self._own_cumulated, rng.random(int(is_own.sum())))
             items[is_own] = self._own[type_of_row[rows[is_own]], place]
             keys = np.unique(np.concatenate([keys, rows * n_items + items]))
             row_of_key = keys // n_items
@@ -177,11 +177,11 @@ class _Draw:
             is_done = lacking[row_of_key] == 0
             done.append(keys[is_done])
             keys = keys[~is_done]
-        keys = np.concatenate([*done, self._filled(keys, lacking, rng)])
+        keys = np.concatenate([*done, self._fill(keys, lacking, rng)])
         keys.sort()
         return (keys % n_items).astype(np.int32)
 
-    def _filled(
+    def _fill(
         self, keys: NDArray[np.int64], lacking: NDArray[np.int64], rng: np.random.Generator
     ) -> NDArray[np.int64]:
         """Return the keys of rows that lack items, with those added; a clock for every item.
@@ -225,7 +225,7 @@ def _length_chances(mean: float, longest: int) -> NDArray[np.float64]:
     return chances(high)
 
 
-def _selected(sets: Sets, times: float, seed: int) -> Sets:
+def _select(sets: Sets, times: float, seed: int) -> Sets:
     """Return so many times the rows, by random selection; in blocks."""
     rng = np.random.default_rng([seed, 2])
     n_wanted = max(1, round(sets.n_rows * times))
@@ -242,7 +242,7 @@ def _selected(sets: Sets, times: float, seed: int) -> Sets:
     return Sets(starts, items, sets.n_items)
 
 
-def _cumulated(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def _cumulate(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return cumulated chances; the last is above every draw."""
     chances: NDArray[np.float64] = np.cumsum(weights)
     chances /= chances[-1]
@@ -250,7 +250,7 @@ def _cumulated(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     return chances
 
 
-def _picked(cumulated: NDArray[np.float64], draws: NDArray[np.float64]) -> NDArray[np.int64]:
+def _pick(cumulated: NDArray[np.float64], draws: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.searchsorted(cumulated, draws, side="right")
 
 

@@ -56,8 +56,8 @@ def search_plainly(transactions: Transactions, case: Case, target: Path) -> Meas
     sensitive = frozenset(np.flatnonzero(is_sensitive).tolist())
     stated = []
     for number in range(case["n_rules"]):
-        public, told = rules.rule(number)
-        stated.append((tuple(map(int, public)), tuple(map(int, told))))
+        public, consequent = rules.rule(number)
+        stated.append((tuple(map(int, public)), tuple(map(int, consequent))))
     started = time.perf_counter()
     parts = plain_rbat(
         rows,
@@ -95,9 +95,11 @@ def plain_rbat(
     support_of_pair = {
         pair: len(rows_of_item[pair[0]] | rows_of_item[pair[1]]) for pair in combinations(public, 2)
     }
-    telling_rows = [_common([rows_of_item.get(item, set()) for item in told]) for _, told in rules]
+    telling_rows = [
+        _common([rows_of_item.get(item, set()) for item in consequent]) for _, consequent in rules
+    ]
     part_of_item = dict.fromkeys(public, public)
-    rows_of_part = {public: _united(public, rows_of_item)}
+    rows_of_part = {public: _unite(public, rows_of_item)}
     queue = deque([public])
     while queue:
         part = queue.popleft()
@@ -106,7 +108,7 @@ def plain_rbat(
         left, right = _split(part, rows_of_item, support_of_pair, alpha)
         trial = {**part_of_item, **dict.fromkeys(left, left), **dict.fromkeys(right, right)}
         for side in (left, right):
-            rows_of_part[side] = _united(side, rows_of_item)
+            rows_of_part[side] = _unite(side, rows_of_item)
         if _hold(rules, telling_rows, trial, rows_of_part, k, confidence):
             part_of_item = trial
             queue += [left, right]
@@ -160,5 +162,5 @@ def _common(some: list[set[int]]) -> set[int]:
     return set.intersection(*sorted(some, key=len))
 
 
-def _united(items: Items, rows_of_item: dict[int, set[int]]) -> set[int]:
+def _unite(items: Items, rows_of_item: dict[int, set[int]]) -> set[int]:
     return set().union(*(rows_of_item[item] for item in items))

@@ -9,20 +9,26 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from benchmarks.rules.data import RuleData, Transactions
+from benchmarks.shared import processes
 from benchmarks.shared.cases import Measured, Task
-from benchmarks.shared.processes import Case, forked, measure_cases, measure_forked
+from benchmarks.shared.processes import Case, measure_forked, run_forked
+from incrowd.engines.local.engine import LocalEngine
+from incrowd.errors import JobError
+from incrowd.guarantees.transactions.promises import KmAnonymity, RuleEvidence, RuleProtection
+from incrowd.measures.losses.transactions import rule_losses
+from incrowd.methods.rbat.method import Rbat
+from incrowd.methods.shared.item_parts import KmConditions, RuleConditions
+from incrowd.progress import silent
+from incrowd.transactions.generalized import generalized_sets
+from incrowd.transactions.mine import MOST_RULES, mine_rules
 from incrowd.transactions.samples import generate_rules
-
-if TYPE_CHECKING:
-    from incrowd.methods.shared.item_parts import KmConditions, RuleConditions
 
 FEW = 2_000
 """Loops are compiled on this many rows, …"""
@@ -47,28 +53,17 @@ LOSSES = (
 )
 
 
-def measured(data: RuleData, cases: Sequence[Case]) -> Task:
+def task_of(data: RuleData, cases: Sequence[Case]) -> Task:
     """Return the task that measures cases on some data, one after the other.
 
     A case has ``settings`` of the method, ``k``, and ``confidence`` with ``n_rules``, the first so
     many, or ``m``.
     """
-
-    def task(folder: Path) -> list[Measured]:
-        answers = measure_cases("benchmarks.rules.runs", asdict(data), cases, folder)
-        record = data.record(folder)
-        return [
-            {"data": record, **case, **result}
-            for case, (result,) in zip(cases, answers, strict=True)
-        ]
-
-    return task
+    return processes.task_of("benchmarks.rules.runs", data, cases)
 
 
 def conditions_of(transactions: Transactions, case: Case) -> RuleConditions | KmConditions:
     """Return what a case promises, in the numbers of the search."""
-    from incrowd.methods.shared.item_parts import KmConditions, RuleConditions
-
     weight = np.ones(transactions.sets.n_items)
     if "m" in case:
         return KmConditions(case["k"], case["m"], transactions.is_sensitive, weight)
@@ -78,10 +73,6 @@ def conditions_of(transactions: Transactions, case: Case) -> RuleConditions | Km
 
 def search(transactions: Transactions, case: Case, target: Path | None = None) -> Measured:
     """Search for parts in this process; they are written to ``target``."""
-    from incrowd.engines.local.engine import LocalEngine
-    from incrowd.methods.rbat.method import Rbat
-    from incrowd.progress import silent
-
     method = Rbat(**case["settings"])
     conditions = conditions_of(transactions, case)
     started = time.perf_counter()
@@ -103,10 +94,6 @@ def search(transactions: Transactions, case: Case, target: Path | None = None) -
 
 def look_at(transactions: Transactions, case: Case, target: Path) -> Measured:
     """Make the release of the parts in a file; audit it and say what it lost."""
-    from incrowd.guarantees.transactions.promises import KmAnonymity, RuleEvidence, RuleProtection
-    from incrowd.measures.losses.transactions import rule_losses
-    from incrowd.transactions.generalized import generalized_sets
-
     sets, is_sensitive, _ = transactions
     released = generalized_sets(sets, np.load(target), is_sensitive)
     sensitive = frozenset(str(item) for item in np.flatnonzero(is_sensitive).tolist())
@@ -163,7 +150,7 @@ def measure_case(transactions: Transactions, case: Case, scratch: Path) -> list[
     base = measure_forked(dict)["peak_memory_bytes"]
     target = scratch / "parts.npy"
     result = measure_forked(partial(search, transactions, case, target))
-    result |= forked(partial(look_at, transactions, case, target))
+    result |= run_forked(partial(look_at, transactions, case, target))
     shape = {"n_rows": transactions.sets.n_rows, "n_entries": transactions.sets.n_entries}
     return [{**shape, "base_memory_bytes": base, **result}]
 
@@ -190,9 +177,6 @@ def mined_case(data: RuleData, k: int, confidence: float, sizes: Sequence[int]) 
 
 def mine(transactions: Transactions, case: Case) -> Measured:
     """Mine the rules that transactions break; too many are an outcome."""
-    from incrowd.errors import JobError
-    from incrowd.transactions.mine import MOST_RULES, mine_rules
-
     started = time.perf_counter()
     try:
         rules = mine_rules(

@@ -25,7 +25,7 @@ from typing import Any
 from benchmarks.rules.data import REAL, SHOP, RuleData
 from benchmarks.rules.page import CHARTS, TABLES
 from benchmarks.rules.plain import plain_case
-from benchmarks.rules.runs import measured, mined_case
+from benchmarks.rules.runs import mined_case, task_of
 from benchmarks.shared.cases import Measured, Task, Workload
 from benchmarks.shared.processes import Case
 
@@ -105,10 +105,10 @@ def growth(sizes: Sizes) -> dict[str, Task]:
         cases = [_case(sizes)]
         if times <= sizes.most_times_of_others:
             cases += [_case(sizes, alpha=alpha) for alpha in sizes.alphas if alpha != 4]
-        planned[f"times-{times:g}"] = measured(_shop(sizes, times=times), cases)
+        planned[f"times-{times:g}"] = task_of(_shop(sizes, times=times), cases)
     for fold in sizes.drawn_times:
         data = _shop(sizes, n_rows=fold * sizes.baskets[0])
-        planned[f"drawn-{fold}"] = measured(data, [_case(sizes)])
+        planned[f"drawn-{fold}"] = task_of(data, [_case(sizes)])
     return planned
 
 
@@ -116,17 +116,17 @@ def alpha(sizes: Sizes) -> dict[str, Task]:
     """Plan every α in both orders of items, and what is improved after α = 4."""
     data = _shop(sizes, times=sizes.alpha_times)
     planned = {
-        f"alpha-{one}": measured(data, [_case(sizes, alpha=one, order=order) for order in ORDERS])
+        f"alpha-{one}": task_of(data, [_case(sizes, alpha=one, order=order) for order in ORDERS])
         for one in sizes.alphas
     }
     cases = [_case(sizes, order=order, improve="auto") for order in ORDERS]
-    return {**planned, "improved": measured(data, cases)}
+    return {**planned, "improved": task_of(data, cases)}
 
 
 def items(sizes: Sizes) -> dict[str, Task]:
     """Plan more and fewer items, with α = 4 and item by item."""
     return {
-        f"items-{n_items}": measured(
+        f"items-{n_items}": task_of(
             _shop(sizes, n_items=n_items), [_case(sizes), _case(sizes, alpha="full")]
         )
         for n_items in sizes.n_items
@@ -138,7 +138,7 @@ def rules(sizes: Sizes) -> dict[str, Task]:
     most = max(sizes.n_rules_varied)
     return {
         f"rules-{n_rules}": _same_parts(
-            measured(
+            task_of(
                 _shop(sizes, n_rules=most),
                 [{**_case(sizes, gamma=gamma), "n_rules": n_rules} for gamma in sizes.gammas],
             )
@@ -166,7 +166,7 @@ def real(sizes: Sizes) -> dict[str, Task]:
         {"order": "together", "improve": "auto"},
     ]
     return {
-        f"real-{name}": measured(
+        f"real-{name}": task_of(
             RuleData(name, sizes.n_rules, sizes.most_rows),
             [_case(sizes, **one) for one in settings],
         )
@@ -187,7 +187,7 @@ def mined(sizes: Sizes) -> dict[str, Task]:
 def km(sizes: Sizes) -> dict[str, Task]:
     """Plan kᵐ-anonymity of real transactions."""
     return {
-        f"km-{name}": measured(
+        f"km-{name}": task_of(
             RuleData(name, 1, sizes.most_rows),
             [
                 {"settings": {"improve": improve}, "k": sizes.k, "m": m}

@@ -124,8 +124,8 @@ def write_baskets(n_rows: int, n_items: int, longest: int, n_rules: int, target:
     sensitive = [str(item) for item in is_sensitive.nonzero()[0] if item in held]
     (target / "sensitive.txt").write_text("\n".join(sensitive) + "\n", encoding="utf-8")
     stated = [
-        f"{' '.join(map(str, public))} -> {' '.join(map(str, told))}\n"
-        for public, told in map(rules.rule, range(n_rules))
+        f"{' '.join(map(str, public))} -> {' '.join(map(str, consequent))}\n"
+        for public, consequent in map(rules.rule, range(n_rules))
     ]
     (target / "rules.txt").write_text("".join(stated), encoding="utf-8")
     return {"name": "baskets", "n_rows": sets.n_rows, "n_items": n_items, **_file(path)}

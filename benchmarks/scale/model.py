@@ -41,7 +41,7 @@ class Line:
         return self.fixed + self.per_million * count / MILLION
 
 
-def fitted(points: Iterable[tuple[float, float]]) -> Line:
+def fit_line(points: Iterable[tuple[float, float]]) -> Line:
     """Return the line of least squares that neither falls nor begins below nothing.
 
     ``points`` are counts and what they cost. One point, or several of the same count, make a line
@@ -157,8 +157,8 @@ def model_of(runs: Sequence[Run]) -> Model:
         rest = [_rest_seconds(run, name) for run in runs]
         by = [_count(run, is_by_distinct or has_tasks) for run in runs]
         stages[name] = StageCost(
-            fitted(zip(counts, tasks, strict=True)) if has_tasks else Line(0.0, 0.0),
-            fitted(zip(by, rest, strict=True)),
+            fit_line(zip(counts, tasks, strict=True)) if has_tasks else Line(0.0, 0.0),
+            fit_line(zip(by, rest, strict=True)),
             is_by_distinct,
             sum(run["n_cores"] for run in runs) / len(runs),
         )
@@ -166,9 +166,9 @@ def model_of(runs: Sequence[Run]) -> Model:
     return Model(
         start=sum(starts) / len(starts),
         stages=stages,
-        shuffled=fitted((run["n_rows"], run.get("shuffle_bytes", 0)) for run in runs),
-        driver_memory=fitted((_count(run, True), run["driver_memory_bytes"]) for run in runs),
-        worker_memory=fitted(
+        shuffled=fit_line((run["n_rows"], run.get("shuffle_bytes", 0)) for run in runs),
+        driver_memory=fit_line((_count(run, True), run["driver_memory_bytes"]) for run in runs),
+        worker_memory=fit_line(
             (run["n_rows"] / run["n_cores"], run["worker_memory_bytes"]) for run in runs
         ),
     )

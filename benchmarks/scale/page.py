@@ -239,8 +239,8 @@ def _most_of_one(cases: Runs) -> int:
 
 def _papers_rest(_: Result) -> str:
     lines = [("adaptive", *line) for line in ADAPTIVE] + [("rules", *line) for line in RULES]
-    for name, rounds, said in GREEDY_COMMUNICATION:
-        lines.append(("greedy", "Figures 7, 10", f"{name}: {rounds} rounds", said))
+    for name, rounds, text in GREEDY_COMMUNICATION:
+        lines.append(("greedy", "Figures 7, 10", f"{name}: {rounds} rounds", text))
     return table_of(
         "| paper | where | what was run | what it says |",
         ("| " + " | ".join(line) + " |" for line in lines),

@@ -191,8 +191,8 @@ def read_account(audit: Measured) -> Measured:
     """Return what results keep of a run's own account; raise where its audit does not hold."""
     if not audit["holds"]:
         raise RuntimeError("the audit of a measured run does not hold")
-    said = {name: audit[name] for name in ("stages", "n_rows", "n_groups", "release_sha256")}
-    said["parameters"] = audit["method"]["parameters"]
-    said["driver_memory_bytes"] = audit["peak_memory_bytes"]
+    kept = {name: audit[name] for name in ("stages", "n_rows", "n_groups", "release_sha256")}
+    kept["parameters"] = audit["method"]["parameters"]
+    kept["driver_memory_bytes"] = audit["peak_memory_bytes"]
     lost = {name: audit["losses"][name] for name in LOSSES if name in audit["losses"]}
-    return {**said, "losses": lost}
+    return {**kept, "losses": lost}

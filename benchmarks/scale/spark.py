@@ -172,7 +172,7 @@ def sum_tasks(events: Iterable[Mapping[str, Any]], stages: Mapping[str, float]) 
         stage = by_stage[_stage_at(begun, info["Launch Time"] / 1000)]
         stage["task_seconds"] += seconds
         stage["shuffle_bytes"] += shuffled
-    return {**_rounded(figures), "tasks_by_stage": {n: _rounded(s) for n, s in by_stage.items()}}
+    return {**_round(figures), "tasks_by_stage": {n: _round(s) for n, s in by_stage.items()}}
 
 
 def _beginnings(stages: Mapping[str, float], end: float) -> dict[str, float]:
@@ -189,5 +189,5 @@ def _stage_at(begun: Mapping[str, float], moment: float) -> str:
     return next((name for name in reversed(names) if begun[name] <= moment), names[0])
 
 
-def _rounded(figures: Mapping[str, float]) -> dict[str, float]:
+def _round(figures: Mapping[str, float]) -> dict[str, float]:
     return {name: round(value, 2) for name, value in figures.items()}

@@ -22,7 +22,14 @@ from benchmarks.adaptive.data import ADULT
 from benchmarks.sets.data import SetData, Sizes, adult_sets
 from benchmarks.shared.cases import Measured, Task
 from benchmarks.shared.provenance import require_file
+from incrowd.engines.local.engine import LocalEngine
+from incrowd.measures.losses.sets import set_losses
+from incrowd.methods.randomized_response.method import RandomizedResponse
+from incrowd.methods.shared.set_groups.vote import SetConditions, shown
+from incrowd.methods.table import METHODS
+from incrowd.progress import silent
 from incrowd.sets.sets import Sets
+from incrowd.tables.read import read_table
 
 HELD_BACK = 0.25
 LABEL = "salary-class"
@@ -51,8 +58,6 @@ class Learner:
     """Adult's rows as sets with labels, and a network to be trained on some of them."""
 
     def __init__(self, folder: Path, sizes: Sizes) -> None:
-        from incrowd.tables.read import read_table
-
         self.sizes = sizes
         path = require_file(folder, ADULT)
         sets = adult_sets(path)
@@ -122,8 +127,8 @@ def _case(sizes: Sizes, measure: Callable[[Learner], list[Measured]]) -> Task:
     def task(folder: Path) -> list[Measured]:
         versions = {name: version(name) for name in ("scikit-learn", "scipy")}
         learner = Learner(folder, sizes)
-        said = {"data": learner.record, "epochs": sizes.epochs, "versions": versions}
-        return [{**said, **one} for one in measure(learner)]
+        stated = {"data": learner.record, "epochs": sizes.epochs, "versions": versions}
+        return [{**stated, **one} for one in measure(learner)]
 
     return task
 
@@ -139,12 +144,6 @@ def _by_k(
     name: str, guarantee: str, settings: dict[str, Any]
 ) -> Callable[[Learner], list[Measured]]:
     def measure(learner: Learner) -> list[Measured]:
-        from incrowd.engines.local.engine import LocalEngine
-        from incrowd.measures.losses.sets import set_losses
-        from incrowd.methods.shared.set_groups.vote import SetConditions, shown
-        from incrowd.methods.table import METHODS
-        from incrowd.progress import silent
-
         method: Any = METHODS[name](**settings)
         results = []
         for k in learner.sizes.learning_k:
@@ -162,18 +161,15 @@ def _by_k(
                 kept.append(set_losses(sets, released).jaccard)
                 return released
 
-            said = {"method": name, "guarantee": guarantee, "settings": settings, "k": k}
+            stated = {"method": name, "guarantee": guarantee, "settings": settings, "k": k}
             accuracy = learner.accuracy(anonymize)
-            results.append({**said, **accuracy, "jaccard": statistics.fmean(similarities)})
+            results.append({**stated, **accuracy, "jaccard": statistics.fmean(similarities)})
         return results
 
     return measure
 
 
 def _by_epsilon(learner: Learner) -> list[Measured]:
-    from incrowd.methods.randomized_response.method import RandomizedResponse
-    from incrowd.progress import silent
-
     results = []
     for epsilon in learner.sizes.learning_epsilons:
 

@@ -25,6 +25,10 @@ from benchmarks.shared.processes import ONE_THREAD, call_apart, least_cpu_time
 from incrowd.compiling import compiled
 from incrowd.methods.cluster.sets.kernels.near import LONGEST_LOOK, Found, Index, find_near
 from incrowd.methods.cluster.sets.kernels.state import DistinctSets
+from incrowd.methods.cluster.sets.start import Part, collapse_part, index_of
+from incrowd.methods.facility.location import Work, collapse_sets, nearest_sums
+from incrowd.methods.shared.set_groups.vote import SetConditions
+from incrowd.progress import silent
 from incrowd.sets.sets import Sets
 
 JACCARD, HAMMING = "jaccard", "hamming"
@@ -61,15 +65,15 @@ def neighbours_case(question: str, data: SetData, sizes: Sizes) -> Task:
     return task
 
 
-def compared(question: str, sets: Sets, sizes: Sizes) -> list[Measured]:
+def compare_ways(question: str, sets: Sets, sizes: Sizes) -> list[Measured]:
     """Time every way on the different rows of some sets; raise where they find anything else."""
     rows = different_rows(sets)
     n_nearest = min(sizes.n_nearest, rows.n_rows - 1)
     ours = {JACCARD: most_alike, HAMMING: nearest_summed}[question]
     ours(rows, n_nearest)  # compiles
     seconds, found = least_cpu_time(lambda: ours(rows, n_nearest), REPEATS)
-    said = {"question": question, "n_rows": rows.n_rows, "n_nearest": n_nearest}
-    results = [{**said, "way": "incrowd", "n_queries": rows.n_rows, "seconds": seconds}]
+    stated = {"question": question, "n_rows": rows.n_rows, "n_nearest": n_nearest}
+    results = [{**stated, "way": "incrowd", "n_queries": rows.n_rows, "seconds": seconds}]
     is_slow = question == JACCARD and rows.n_items > WIDE
     ways: dict[str, tuple[int, Callable[[Queries], Floats]]] = {
         "SciPy": (sizes.queries, lambda asked: by_products(question, rows, asked, n_nearest)),
@@ -83,7 +87,7 @@ def compared(question: str, sets: Sets, sizes: Sizes) -> list[Measured]:
         seconds, theirs = least_cpu_time(partial(look, asked), REPEATS)
         if not np.allclose(found[asked], theirs, rtol=0, atol=1e-5):
             raise RuntimeError(f"{way} found other nearest rows")
-        results.append({**said, "way": way, "n_queries": len(asked), "seconds": seconds})
+        results.append({**stated, "way": way, "n_queries": len(asked), "seconds": seconds})
     return results
 
 
@@ -116,8 +120,6 @@ def near_of_all(
 
 def most_alike(rows: Sets, n_nearest: int) -> Floats:
     """Return how alike each row's most alike other rows are, falling, by cluster's loops."""
-    from incrowd.methods.cluster.sets.start import Part, collapse_part, index_of
-
     needs = np.full(rows.n_rows, 2, dtype=np.int32)
     part = Part(rows.starts, rows.items, rows.n_items, needs).compact()
     distinct_sets, distinct_of_row = collapse_part(part)
@@ -144,10 +146,6 @@ def most_alike(rows: Sets, n_nearest: int) -> Floats:
 
 def nearest_summed(rows: Sets, n_nearest: int) -> Floats:
     """Return the sum of each row's distances to its nearest others, by facility's loops."""
-    from incrowd.methods.facility.location import Work, collapse_sets, nearest_sums
-    from incrowd.methods.shared.set_groups.vote import SetConditions
-    from incrowd.progress import silent
-
     distinct = collapse_sets(rows, SetConditions("smooth", 2))
     wanted = np.full(distinct.n_distinct, n_nearest + 1, dtype=np.int64)  # itself is one of them
     work = Work(np.random.default_rng(0), 1, silent)
@@ -198,4 +196,4 @@ def by_scikit_learn(question: str, rows: Sets, asked: Queries, n_nearest: int) -
 def main(question: str, data: str, sizes: str, folder: str) -> list[Measured]:
     """Compare the ways on some data."""
     sets = SetData(**json.loads(data)).instances(Path(folder))[0]
-    return compared(question, sets, Sizes(**json.loads(sizes)))
+    return compare_ways(question, sets, Sizes(**json.loads(sizes)))

@@ -13,9 +13,18 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.sets.data import BLOCK_MODEL, SetData, Sizes
-from benchmarks.sets.runs import measured
+from benchmarks.sets.runs import task_of
 from benchmarks.shared.cases import Measured, Task
 from incrowd.errors import InputError
+from incrowd.measures.losses.sets import set_losses
+from incrowd.methods.randomized_response.method import RandomizedResponse
+from incrowd.methods.randomized_response.search import (
+    epsilon_for,
+    expected_jaccard,
+    flip_probability,
+    jaccard_bound,
+)
+from incrowd.progress import silent
 from incrowd.sets.sets import Sets
 
 SIMILARITIES = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -31,18 +40,9 @@ def noise_of(sets: Sets, epsilon: float, n_seeds: int, most_entries: int) -> Mea
 
     The noise is drawn from stated seeds, so that the figures come out again; a release never is.
     """
-    from incrowd.measures.losses.sets import set_losses
-    from incrowd.methods.randomized_response.method import RandomizedResponse
-    from incrowd.methods.randomized_response.search import (
-        expected_jaccard,
-        flip_probability,
-        jaccard_bound,
-    )
-    from incrowd.progress import silent
-
     n_cells = sets.n_rows * sets.n_items
     density, q = sets.n_entries / n_cells, flip_probability(epsilon)
-    said: Measured = {
+    result: Measured = {
         "epsilon": epsilon,
         "density": density,
         "expected_jaccard": expected_jaccard(density, q),
@@ -56,12 +56,12 @@ def noise_of(sets: Sets, epsilon: float, n_seeds: int, most_entries: int) -> Mea
         try:
             noisy = method.respond(sets, "edge", epsilon, silent)
         except InputError as error:
-            return {**said, "outcome": error.what}
+            return {**result, "outcome": error.what}
         found.append(set_losses(sets, noisy.released).jaccard)
-    said |= {"n_seeds": n_seeds, "jaccard": statistics.fmean(found)}
+    result |= {"n_seeds": n_seeds, "jaccard": statistics.fmean(found)}
     if n_seeds > 1:
-        said["jaccard_deviation"] = statistics.stdev(found)
-    return said
+        result["jaccard_deviation"] = statistics.stdev(found)
+    return result
 
 
 def epsilon_case(data: SetData, sizes: Sizes) -> Task:
@@ -82,8 +82,6 @@ def density_case(sizes: Sizes) -> Task:
     """Return the task of Figure 2: the ε that a similarity needs, and what that ε brings."""
 
     def task(_: Path) -> list[Measured]:
-        from incrowd.methods.randomized_response.search import epsilon_for
-
         results = []
         for density in sizes.densities:
             sets = evenly_spread(density, sizes.dense_entries)
@@ -118,10 +116,9 @@ def bound_case(n_rows: int, block_size: int, n_instances: int) -> Task:
     case = {"method": "cluster", "settings": {}, "k": k, "n_seeds": n_instances}
     case["guarantees"] = ["smooth", "suppression"]
     kept, lost = INSIDE * block_size, OUTSIDE * (n_rows - block_size)
-    return measured(
-        SetData(BLOCK_MODEL, n_rows, block_size, n_instances),
-        [case],
-        most_kept_a_row=(2 * math.log(n_rows) + 10) / math.log(1 / INSIDE),
-        entries_a_row=kept + lost,
-        block_jaccard=kept / (block_size + lost),
-    )
+    case |= {
+        "most_kept_a_row": (2 * math.log(n_rows) + 10) / math.log(1 / INSIDE),
+        "entries_a_row": kept + lost,
+        "block_jaccard": kept / (block_size + lost),
+    }
+    return task_of(SetData(BLOCK_MODEL, n_rows, block_size, n_instances), [case])

@@ -21,6 +21,7 @@ from benchmarks.shared.page import (
     short_time,
     table_of,
 )
+from incrowd.methods.randomized_response.search import epsilon_for
 
 PAPER_K = 8
 
@@ -110,13 +111,13 @@ def _printed(name: str, column: str) -> tuple[float, float, float] | None:
 
 def _reasons(cases: Runs) -> str:
     """Return what was not run, and why, as a line under a table."""
-    said = [
+    reasons = [
         f"{_heading(run)} on {DATA[name]}: {run['outcome']}"
         for name, runs in cases.items()
         for run in runs
         if "outcome" in run
     ]
-    return f"\n\nNot run: {'; '.join(said)}." if said else ""
+    return f"\n\nNot run: {'; '.join(reasons)}." if reasons else ""
 
 
 def _heading(run: Result) -> str:
@@ -258,8 +259,6 @@ def _parameters(cases: Runs) -> str:
 
 def _epsilon_of(run: Result) -> float | None:
     """Return the ε for edges whose expected similarity is that of a run."""
-    from incrowd.methods.randomized_response.search import epsilon_for
-
     data = run["data"]
     if not 0 < run["jaccard"] < 1:
         return None
@@ -280,8 +279,8 @@ def _k_against_epsilon(cases: Runs) -> str:
                 cells = " | ".join("–" if one is None else f"{one:.2f}" for one in needed)
                 rows.append(f"| {DATA[name]} | {heading} | {cells} |")
     head = f"| data | method | {' | '.join(f'k = {k}' for k in every_k)} |"
-    said = "; ".join(f"{what}: {epsilon}" for what, epsilon in EPSILON_OF_K)
-    return f"{table_of(head, rows)}\n\nThe paper: {said}."
+    printed = "; ".join(f"{what}: {epsilon}" for what, epsilon in EPSILON_OF_K)
+    return f"{table_of(head, rows)}\n\nThe paper: {printed}."
 
 
 def _curves_of_epsilon(measured: Result) -> Chart:

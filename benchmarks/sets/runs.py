@@ -11,7 +11,6 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,17 @@ from typing import Any
 import numpy as np
 
 from benchmarks.sets.data import SetData
+from benchmarks.shared import processes
 from benchmarks.shared.cases import Measured, Task
-from benchmarks.shared.processes import Case, forked, measure_cases, measure_forked
+from benchmarks.shared.processes import Case, measure_forked, run_forked
+from incrowd.engines.local.engine import LocalEngine
+from incrowd.guarantees.sets.promises import SetEvidence
+from incrowd.guarantees.table import GUARANTEES
+from incrowd.measures.losses.sets import set_losses
+from incrowd.methods.shared.set_groups.vote import SetConditions, shown
+from incrowd.methods.table import METHODS
+from incrowd.progress import silent
+from incrowd.sets.order import canonical_order
 from incrowd.sets.sets import Sets
 
 FEW = 2_000
@@ -33,19 +41,13 @@ GROUPED_FOR_ANY = ("facility", "mondrian")
 """Methods whose groups do not depend on the guarantee."""
 
 
-def measured(data: SetData, cases: Sequence[Case], **more: Any) -> Task:
+def task_of(data: SetData, cases: Sequence[Case]) -> Task:
     """Return the task that measures cases on some data: a result per guarantee of each.
 
     A case has ``method``, ``settings``, ``k``, ``guarantees`` that its groups vote under, and
     ``n_seeds``; with ``outcome`` it is not run, and that says why.
     """
-
-    def task(folder: Path) -> list[Measured]:
-        record = data.record(folder)
-        answers = measure_cases("benchmarks.sets.runs", asdict(data), cases, folder)
-        return [{"data": record, **more, **result} for results in answers for result in results]
-
-    return task
+    return processes.task_of("benchmarks.sets.runs", data, cases)
 
 
 def measure_case(instances: Sequence[Sets], case: Case, scratch: Path) -> list[Measured]:
@@ -54,7 +56,7 @@ def measure_case(instances: Sequence[Sets], case: Case, scratch: Path) -> list[M
     The n-th seed searches the n-th instance, where there are several.
     """
     if "outcome" in case:
-        return [case]
+        return [{}]
     by_guarantee: dict[str, list[Measured]] = {name: [] for name in case["guarantees"]}
     together = case["method"] in GROUPED_FOR_ANY
     target = scratch / "groups.npy"
@@ -64,24 +66,15 @@ def measure_case(instances: Sequence[Sets], case: Case, scratch: Path) -> list[M
         for guarantee, runs in by_guarantee.items():
             if not searched or not together:
                 searched = measure_forked(partial(search, sets, case, guarantee, seed, target))
-            lost = forked(partial(look_at, sets, case, guarantee, target))
+            lost = run_forked(partial(look_at, sets, case, guarantee, target))
             runs.append({**searched, **lost})
-    stated = {name: value for name, value in case.items() if name != "guarantees"}
-    return [
-        {**stated, "guarantee": guarantee, **average(runs)}
-        for guarantee, runs in by_guarantee.items()
-    ]
+    return [{"guarantee": name, **average(runs)} for name, runs in by_guarantee.items()]
 
 
 def search(
     sets: Sets, case: Case, guarantee: str, seed: int, target: Path | None = None
 ) -> Measured:
     """Search for groups in this process; they are written to ``target``."""
-    from incrowd.engines.local.engine import LocalEngine
-    from incrowd.methods.shared.set_groups.vote import SetConditions
-    from incrowd.methods.table import METHODS
-    from incrowd.progress import silent
-
     method: Any = METHODS[case["method"]](**case["settings"])
     engine = LocalEngine(threads=1)
     started = time.perf_counter()
@@ -94,12 +87,6 @@ def search(
 
 def look_at(sets: Sets, case: Case, guarantee: str, target: Path) -> Measured:
     """Let the groups of a file vote; audit the release and say what it lost."""
-    from incrowd.guarantees.sets.promises import SetEvidence
-    from incrowd.guarantees.table import GUARANTEES
-    from incrowd.measures.losses.sets import set_losses
-    from incrowd.methods.shared.set_groups.vote import SetConditions, shown
-    from incrowd.sets.order import canonical_order
-
     k = case["k"]
     released = shown(sets, np.load(target), SetConditions(guarantee, k))
     order = canonical_order(released, None)
@@ -122,16 +109,16 @@ def look_at(sets: Sets, case: Case, guarantee: str, target: Path) -> Measured:
 
 def average(runs: Sequence[dict[str, Any]]) -> Measured:
     """Return means and deviations over runs with different seeds, and the largest memory."""
-    said: dict[str, Any] = {"n_seeds": len(runs)}
+    means: dict[str, Any] = {"n_seeds": len(runs)}
     for name in MEASURED:
         values = [run[name] for run in runs]
-        said[name] = round(statistics.fmean(values), 6)
+        means[name] = round(statistics.fmean(values), 6)
         if len(values) > 1 and name in ("jaccard", "suppressed", "created"):
-            said[f"{name}_deviation"] = round(statistics.stdev(values), 6)
+            means[f"{name}_deviation"] = round(statistics.stdev(values), 6)
     for name in ("n_kept", "n_groups", "largest_group"):
-        said[name] = round(statistics.fmean(run[name] for run in runs), 1)
-    said["peak_memory_bytes"] = max(run["peak_memory_bytes"] for run in runs)
-    return said
+        means[name] = round(statistics.fmean(run[name] for run in runs), 1)
+    means["peak_memory_bytes"] = max(run["peak_memory_bytes"] for run in runs)
+    return means
 
 
 # ── inside the processes ────────────────────────────────────────────────────────────────────────

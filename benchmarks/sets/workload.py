@@ -26,7 +26,7 @@ from benchmarks.sets.learning import learning
 from benchmarks.sets.neighbours import neighbours
 from benchmarks.sets.noise import bound_case, density_case, epsilon_case
 from benchmarks.sets.page import CHARTS, TABLES
-from benchmarks.sets.runs import GROUPED_FOR_ANY, measured
+from benchmarks.sets.runs import GROUPED_FOR_ANY, task_of
 from benchmarks.shared.cases import Task, Workload
 from benchmarks.shared.processes import Case
 
@@ -107,7 +107,7 @@ def _table(data: SetData, cluster: Repeats, facility: Repeats, sizes: Sizes) -> 
         cases += facility.cases(sizes, {"method": "facility", "settings": {"cut": is_cut}})
     by_instances = OFTEN if data.n_instances > 1 else ONCE  # there is no chance in it
     cases += by_instances.cases(sizes, {"method": "mondrian", "settings": {}})
-    return measured(data, cases)
+    return task_of(data, cases)
 
 
 # ── parameters ──────────────────────────────────────────────────────────────────────────────────
@@ -122,7 +122,7 @@ def parameters(sizes: Sizes) -> dict[str, Task]:
         ]
         settings += [{"beta": beta, "cut": False} for beta in sizes.betas]
         given = {"method": "facility", "k": sizes.k, "n_seeds": sizes.few_seeds, "guarantees": BOTH}
-        planned[f"parameters-{data.name}"] = measured(
+        planned[f"parameters-{data.name}"] = task_of(
             data, [{**given, "settings": one} for one in settings]
         )
     return planned

@@ -62,7 +62,7 @@ class Workload:
         ``keep`` is given all results after every case.
         """
         sizes = self.small if is_small else self.full
-        planned = self._chosen(parts, cases, sizes)
+        planned = self._choose(parts, cases, sizes)
         wanted = [(part, name) for part, tasks in planned.items() for name in tasks]
         kept = {
             part: dict(measured["results"])
@@ -72,11 +72,11 @@ class Workload:
             progress(f"{part}: {name}", place, len(wanted))
             runs = planned[part][name](folder)
             kept.setdefault(part, {})[name] = {**provenance(), "is_small": is_small, "runs": runs}
-            keep(self._ordered(kept, sizes))
+            keep(self._order(kept, sizes))
         progress("measured", len(wanted), len(wanted))
-        return self._ordered(kept, sizes)
+        return self._order(kept, sizes)
 
-    def _chosen(
+    def _choose(
         self, parts: tuple[str, ...], cases: tuple[str, ...], sizes: Any
     ) -> dict[str, dict[str, Task]]:
         """Return the tasks of the named parts and cases, or of all; raise for an unknown name."""
@@ -94,7 +94,7 @@ class Workload:
             for part, tasks in planned.items()
         }
 
-    def _ordered(self, kept: Mapping[str, dict[str, Any]], sizes: Any) -> Measured:
+    def _order(self, kept: Mapping[str, dict[str, Any]], sizes: Any) -> Measured:
         """Return the results in the order of parts and cases, with cases of other sizes last."""
         parts = {}
         for part, plan in self.parts.items():

@@ -1,7 +1,7 @@
-"""Measured processes: runs forked off a process that has the data and the compiled loops.
+"""Measured processes: runs run_forked off a process that has the data and the compiled loops.
 
 Data are loaded by one process and saved. A *stem* process reads them back and compiles the loops on
-few rows; every run is forked off it. So a run's peak memory is its own, and neither loading nor
+few rows; every run is run_forked off it. So a run's peak memory is its own, and neither loading nor
 compiling is part of its time. Whole commands run as processes that are watched with all of their
 descendants, since Spark works in processes of Java and Python below them.
 """
@@ -31,6 +31,13 @@ PAUSE_SECONDS = 0.2
 
 Case = dict[str, Any]
 Result = dict[str, Any]
+
+
+class Data(Protocol):
+    """Frozen data that state what a measurement loads."""
+
+    def record(self, folder: Path) -> dict[str, Any]:
+        """Return what results say of the data, with a hash."""
 
 
 class Measurement(Protocol):
@@ -76,6 +83,21 @@ def measure_cases(
                 yield json.loads(line)
     if stem.returncode or n_measured != len(cases):
         raise RuntimeError(f"a measured run failed: {cases[min(n_measured, len(cases) - 1)]}")
+
+
+def task_of(module: str, data: Data, cases: Sequence[Case]) -> Callable[[Path], list[Result]]:
+    """Return the task that measures cases on some data; results say what these were."""
+
+    def task(folder: Path) -> list[Result]:
+        record = data.record(folder)
+        answers = measure_cases(module, vars(data), cases, folder)
+        return [
+            {"data": record, **case, **result}
+            for case, results in zip(cases, answers, strict=True)
+            for result in results
+        ]
+
+    return task
 
 
 def call_apart(module: str, *words: str, **variables: str) -> Any:
@@ -147,7 +169,7 @@ def least_cpu_time(task: Callable[[], Any], repeats: int) -> tuple[float, Any]:
 # ── children of a process ───────────────────────────────────────────────────────────────────────
 
 
-def forked(task: Callable[[], Result]) -> Result:
+def run_forked(task: Callable[[], Result]) -> Result:
     """Run a task in a child of this process; return its result."""
     return _fork(task)[0]
 

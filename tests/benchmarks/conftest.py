@@ -124,20 +124,17 @@ def in_this_process(monkeypatch, tmp_path):
     def call_apart(module, *words, **_):
         return json.loads(json.dumps(import_module(module).main(*words)))
 
-    def forked(task):
+    def run_forked(task):
         return json.loads(json.dumps(task()))
 
     def measure_forked(task):
-        return {**forked(task), "peak_memory_bytes": 9 << 20, "cpu_seconds": 1.0}
+        return {**run_forked(task), "peak_memory_bytes": 9 << 20, "cpu_seconds": 1.0}
 
-    replaced = (measure_cases, call_apart, forked, measure_forked)
-    for name in ("greedy.runs", "adaptive.runs", "adaptive.nearest", "rules.runs", "rules.plain"):
-        _replace(monkeypatch, import_module(f"benchmarks.{name}"), replaced)
-    for name in ("sets.runs", "sets.neighbours"):
-        _replace(monkeypatch, import_module(f"benchmarks.{name}"), replaced)
-
-
-def _replace(monkeypatch, module, functions):
-    for function in functions:
-        if hasattr(module, function.__name__):
-            monkeypatch.setattr(module, function.__name__, function)
+    monkeypatch.setattr(processes, "measure_cases", measure_cases)
+    for name in ("greedy", "adaptive", "rules", "sets"):
+        runs = import_module(f"benchmarks.{name}.runs")
+        monkeypatch.setattr(runs, "measure_forked", measure_forked)
+        monkeypatch.setattr(runs, "run_forked", run_forked, raising=False)
+    for name in ("adaptive.nearest", "sets.neighbours"):
+        monkeypatch.setattr(f"benchmarks.{name}.call_apart", call_apart)
+    monkeypatch.setattr("benchmarks.rules.plain.measure_forked", measure_forked)

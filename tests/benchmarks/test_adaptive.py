@@ -258,8 +258,8 @@ def test_plain_searches_find_the_nearest(tmp_path):
 
 def test_other_distances_are_refused(tmp_path, monkeypatch):
     problem = WishedTable("hands", 5, 20, 300).problem(tmp_path)
-    ways = [one["way"] for one in nearest.compared(problem, 19)]
+    ways = [one["way"] for one in nearest.compare_ways(problem, 19)]
     assert ways == ["incrowd", "NumPy", "scikit-learn"]
     monkeypatch.setattr(nearest, "by_numpy", lambda *given: by_numpy(*given) + 2)
     with pytest.raises(RuntimeError, match="other distances"):
-        nearest.compared(problem, 19)
+        nearest.compare_ways(problem, 19)

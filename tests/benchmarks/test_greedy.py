@@ -1,4 +1,4 @@
-"""Tables of other packages priced by our losses; what a measured search of a table refuses."""
+"""Tables of other packages price_table by our losses; what a measured search of a table refuses."""
 
 import csv
 import json
@@ -10,7 +10,7 @@ import pytest
 from benchmarks.greedy import runs, workload
 from benchmarks.greedy.data import DataSet
 from benchmarks.greedy.peer_script import NOT_INSTALLED, PEERS, main
-from benchmarks.greedy.peers import cell_prices, priced
+from benchmarks.greedy.peers import cell_prices, price_table
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import DataError
 from incrowd.hierarchies.tree import Hierarchy
@@ -92,10 +92,10 @@ def test_a_foreign_cell_is_refused(text, tree):
 
 def test_a_missing_row_costs_everything():
     cells = {"age": ["20", "2x"], "city": ["a", "*"]}
-    found = priced(cells, [2, 1], (AGES, CITIES), 4)
+    found = price_table(cells, [2, 1], (AGES, CITIES), 4)
     assert found["loss"] == pytest.approx((1 / 3 + 1 + 2) / 8)
     with pytest.raises(DataError):
-        priced(cells, [2, 3], (AGES, CITIES), 4)
+        price_table(cells, [2, 3], (AGES, CITIES), 4)
 
 
 def test_our_own_releases_cost_what_our_metrics_say(data_folder):
@@ -105,7 +105,7 @@ def test_our_own_releases_cost_what_our_metrics_say(data_folder):
         name: [tree.labels[node] for node in nodes]
         for name, tree, nodes in zip(rows.names, rows.hierarchies, after.nodes, strict=True)
     }
-    found = priced(cells, [1] * rows.n_rows, rows.hierarchies, rows.n_rows)
+    found = price_table(cells, [1] * rows.n_rows, rows.hierarchies, rows.n_rows)
     for name in ("loss", "ncp"):
         assert found[name] == pytest.approx(METRICS[name](rows, after))
 

@@ -78,7 +78,7 @@ def test_blocks_bound_memory_not_the_rows_selected(monkeypatch):
     whole = rows_of(shop_baskets(700, 90, 5.0, 30, times=3, seed=4))
     once = shop_baskets(700, 90, 5.0, 30, seed=4)
     monkeypatch.setattr(data, "_BLOCK_ROWS", 64)
-    assert rows_of(data._selected(once, 3, 4)) == whole
+    assert rows_of(data._select(once, 3, 4)) == whole
 
 
 def test_rows_as_long_as_there_are_items_are_filled():
@@ -189,17 +189,15 @@ def test_rules_are_those_of_the_data_once(tmp_path):
 
 def test_a_gamma_that_changes_parts_is_refused(monkeypatch, tmp_path):
     found = iter([{"parts_sha256": "a"}, {"parts_sha256": "b"}])
-    monkeypatch.setattr(workload, "measured", lambda *_: lambda _: list(found))
+    monkeypatch.setattr(workload, "task_of", lambda *_: lambda _: list(found))
     with pytest.raises(RuntimeError, match="γ changed"):
         workload.rules(TINY)["rules-10"](tmp_path)
 
 
 def test_more_rules_than_are_mined_are_an_outcome(transactions, monkeypatch):
-    from incrowd.transactions import mine
-
     def refuse(*_):
         raise JobError("too many")
 
-    monkeypatch.setattr(mine, "mine_rules", refuse)
+    monkeypatch.setattr(runs, "mine_rules", refuse)
     said = runs.mine(transactions, {"k": 2, "confidence": 0.9, "largest": 1})
     assert said["outcome"] == "more than 2,000,000"

@@ -15,7 +15,7 @@ from benchmarks.scale.model import (
     Machines,
     StageCost,
     distinct_at,
-    fitted,
+    fit_line,
     model_of,
     with_search_of,
 )
@@ -69,23 +69,23 @@ FIT = [run_of(250_000, 80_000), run_of(1_000_000, 150_000), run_of(2_000_000, 21
 )
 def test_a_line_is_found_again(fixed, slope, counts):
     true = Line(fixed, slope)
-    found = fitted([(count, true.at(count)) for count in counts])
+    found = fit_line([(count, true.at(count)) for count in counts])
     for count in (min(counts), max(counts)):
         assert found.at(count) == pytest.approx(true.at(count), rel=1e-5, abs=1e-4)
 
 
 @given(st.lists(st.tuples(st.integers(1, 10**8), st.floats(0, 1e4)), min_size=1, max_size=6))
 def test_no_line_falls_or_begins_below_nothing(points):
-    found = fitted(points)
+    found = fit_line(points)
     assert found.fixed >= 0
     assert found.per_million >= 0
 
 
 def test_one_count_makes_a_line_through_nothing():
-    assert fitted([(2_000_000, 6.0), (2_000_000, 10.0)]) == Line(0.0, 4.0)
-    assert fitted([(1_000_000, 5.0), (2_000_000, 3.0)]) == Line(4.0, 0.0)
+    assert fit_line([(2_000_000, 6.0), (2_000_000, 10.0)]) == Line(0.0, 4.0)
+    assert fit_line([(1_000_000, 5.0), (2_000_000, 3.0)]) == Line(4.0, 0.0)
     with pytest.raises(ValueError, match="no line"):
-        fitted([])
+        fit_line([])
     with pytest.raises(ValueError, match="no model"):
         model_of([])
 

@@ -43,7 +43,7 @@ def test_most_rows_are_from_covered_places():
 
 
 def test_more_codes_with_few_people():
-    codes = voters.extended(PEOPLE)
+    codes = voters.extend_codes(PEOPLE)
     assert len(codes) == 1_026
     assert PEOPLE.items() <= codes.items()
     few = {people for code, people in codes.items() if code not in PEOPLE}
