@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 
 import pytest
@@ -23,7 +24,7 @@ from benchmarks.scale.page import TABLES
 from benchmarks.scale.runs import Place, measure, read_account, voters, words_of
 from benchmarks.scale.spark import STAGES, log_settings, read_events, standalone, sum_tasks
 from benchmarks.scale.workload import SMALL
-from benchmarks.shared.processes import run_watched
+from benchmarks.shared.processes import Watch, run_watched
 
 MB = 2**20
 SECONDS = {"read": 1.0, "encode": 10.0, "search": 5.0, "decode": 2.0, "write": 3.0, "audit": 4.0}
@@ -154,6 +155,22 @@ def test_a_child_of_the_command_counts(tmp_path):
     assert found["peak_memory_bytes"] > 85 * MB
     assert found["cpu_seconds"] > 0.1
     assert found["seconds"] >= 1
+
+
+def test_time_before_the_watch_does_not_count():
+    """Of two processes that have worked the lower one is a worker, and neither works any more."""
+    lower = "import sys, time; held = bytearray(40 << 20)\nwhile time.process_time() < 0.5: pass\n"
+    lower += "print('done', flush=True); sys.stdin.read()"
+    upper = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {lower!r}])"
+    words = [sys.executable, "-c", upper]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout.readline() == b"done\n"
+        watch = Watch([child.pid])
+        watch.look()
+        child.stdin.close()
+    assert watch.cpu_seconds < 0.2
+    assert watch.n_processes == 2
+    assert watch.peak_memory_bytes > watch.worker_memory_bytes > 40 * MB
 
 
 def test_a_command_that_fails_is_told_with_its_last_words(tmp_path):
