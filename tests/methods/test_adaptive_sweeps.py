@@ -12,12 +12,10 @@ from incrowd import interrupts
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.guarantees.adaptive.promise import AdaptiveAnonymity
 from incrowd.methods.adaptive import partition, sweeps
-from incrowd.methods.adaptive import sweeps as sweeps_crowds
-from incrowd.methods.adaptive import sweeps as sweeps_posterior
 from incrowd.methods.adaptive.kernels.posterior import count_matchings
 from incrowd.methods.adaptive.method import Adaptive
 from incrowd.methods.adaptive.search import Problem, found_in
-from incrowd.methods.adaptive.sweeps import Sorted, posterior_of
+from incrowd.methods.adaptive.sweeps import Crowds, Sorted, posterior_of
 from incrowd.progress import silent
 from methods.adaptive_problems import problem_of
 from oracles import partition as oracle
@@ -66,8 +64,10 @@ def test_words_keep_crowds_as_the_table_does(table):
     rows, k, n_values, _, masks = table
     problem = problem_of(rows, k, n_values)
     people = Sorted.of(problem)
-    by_table = sweeps_crowds._TableCrowds(people, masks[people.rows])
-    by_words = sweeps_crowds._WideCrowds(people, masks[people.rows])
+    by_table = Crowds(people, masks[people.rows])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sweeps, "MOST_TABLE_CELLS", 0)
+        by_words = Crowds(people, masks[people.rows])
     expected = np.asarray(oracle.mutual_crowds(rows, masks.tolist(), n_values))
     assert by_table.crowd.tolist() == by_words.crowd.tolist() == expected[people.rows].tolist()
     profiles = np.arange(len(people.codes))
@@ -80,7 +80,7 @@ def test_words_keep_crowds_as_the_table_does(table):
         assert np.all(crowds.crowd >= people.k)
     # the first row that is looked at gets the smallest mask there is
     for profile in profiles.tolist():
-        crowds = sweeps_crowds._TableCrowds(people, masks[people.rows])
+        crowds = Crowds(people, masks[people.rows])
         of_profile = np.flatnonzero((people.profile_of_row == profile) & crowds.masks.any(axis=1))
         crowds.sweep(np.asarray([profile]), people.k)
         for row in of_profile[:1]:
@@ -132,10 +132,10 @@ def test_people_whom_only_counting_certifies_stay_certified():
     assert all(belief * wish <= 1 for belief, wish in zip(after, k, strict=True))
 
 
-@pytest.mark.parametrize("limit", ["none", "MOST_STATES", "MOST_STEPS", "MOST_PAIRS"])
+@pytest.mark.parametrize("limit", ["none", "MOST_STATES", "MOST_STEPS", "MOST_PAIRS_OF_POSTERIOR"])
 def test_nobody_is_put_over_whether_or_not_there_is_room_to_count(limit, monkeypatch):
     if limit != "none":
-        monkeypatch.setattr(sweeps_posterior, limit, -1)
+        monkeypatch.setattr(sweeps, limit, -1)
     random = np.random.default_rng(3)
     n_changed = 0
     for _ in range(150):
@@ -222,7 +222,7 @@ def test_closed_forms_and_pruning_agree_with_all_permutations(table):
     beliefs = oracle.beliefs(rows, masks.tolist(), n_values, is_bit)
     bounds = oracle.bounds(rows, masks.tolist(), n_values, is_bit)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweeps_posterior, "FEW_STATES", -1.0)
+        patch.setattr(sweeps, "FEW_STATES", -1.0)
         scaled = posterior_of(people.problem, masks[people.rows], people.profile_of_row, people.k)
     sure = posterior_of(people.problem, masks[people.rows], people.profile_of_row, people.k)
     for place, row in enumerate(people.rows):
@@ -326,7 +326,7 @@ def test_large_tables_are_swept_inside_groups(grouped, monkeypatch):
 
 def test_where_beliefs_cannot_be_computed_bound_masks_stay_certified(grouped, monkeypatch):
     problem, masks = grouped
-    monkeypatch.setattr(sweeps_posterior, "MOST_PAIRS", 10)
+    monkeypatch.setattr(sweeps, "MOST_PAIRS_OF_POSTERIOR", 10)
     found = sweeps.improve(problem, masks, n_sweeps=2, is_bound=True, seed=0)
     rows = [tuple(row) for row in problem.codes.T.tolist()]
     n_values = problem.n_values.tolist()

@@ -5,7 +5,6 @@ posterior.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,14 +81,41 @@ class Sorted:
         )
 
 
-class Crowds(Protocol):
-    """Masks and the mutual crowds that they make."""
+class Crowds:
+    """Masks as bits, and the mutual crowds that they make.
 
-    masks: NDArray[np.bool_]
+    One word a row where a table of all sets of cells finds the smallest masks, else several.
+    """
+
+    def __init__(self, people: Sorted, masks: NDArray[np.bool_]) -> None:
+        from incrowd.methods.adaptive.kernels.sweeps import People, table_of
+
+        problem = people.problem
+        n_rows, self._n_cells = masks.shape
+        is_few = not problem.is_bit and self._n_cells <= MOST_TABLE_CELLS
+        self._people = People(people.codes, people.start, problem.first_cell, problem.is_bit)
+        self._table = table_of(self._n_cells if is_few else 0)
+        self._words = np.zeros((n_rows, max(1, -(-self._n_cells // 64))), dtype=np.uint64)
+        self._mask = self._words.reshape(-1) if is_few else self._words
+        self.crowd = np.zeros(n_rows, dtype=np.int64)
+        self.masks = masks
 
     @property
-    def crowd(self) -> NDArray[np.int64]:
-        """Everybody's mutual crowd, themselves included."""
+    def masks(self) -> NDArray[np.bool_]:
+        """``masks[row, cell]``; the crowds are counted where they are set."""
+        octets = self._words.astype("<u8").view(np.uint8)
+        bits = np.unpackbits(octets, axis=1, count=self._n_cells, bitorder="little")
+        return bits.astype(np.bool_)
+
+    @masks.setter
+    def masks(self, masks: NDArray[np.bool_]) -> None:
+        from incrowd.methods.adaptive.kernels.sweeps import count_crowds
+
+        octets = np.zeros((len(masks), 8 * self._words.shape[1]), dtype=np.uint8)
+        packed = np.packbits(masks, axis=1, bitorder="little")
+        octets[:, : packed.shape[1]] = packed
+        self._words[:] = octets.view("<u8")
+        count_crowds(self._people, self._mask, self.crowd)
 
     def sweep(self, profiles: NDArray[np.int64], asked: NDArray[np.int64]) -> int:
         """Sweep the profiles in this order; return how many masks changed.
@@ -97,95 +123,9 @@ class Crowds(Protocol):
         A row that changes has a crowd of ``asked[row]`` then, k or more, and nobody is left with
         less than they ask for unless they had less.
         """
-
-
-def crowds_of(people: Sorted, masks: NDArray[np.bool_]) -> Crowds:
-    """Return the crowds of masks: by table where cells are few, else by words."""
-    if not people.problem.is_bit and people.problem.n_attributes <= MOST_TABLE_CELLS:
-        return _TableCrowds(people, masks)
-    return _WideCrowds(people, masks)
-
-
-class _TableCrowds:
-    """Masks as bits of one number."""
-
-    def __init__(self, people: Sorted, masks: NDArray[np.bool_]) -> None:
-        from incrowd.methods.adaptive.kernels.sweeps import People, empty_table
-
-        n_rows = len(people.k)
-        numbers = np.zeros(n_rows, dtype=np.int64)
-        self._table = empty_table(n_rows, people.problem.n_attributes)
-        self._people = People(
-            people.codes, people.start, people.k, numbers, np.zeros(n_rows, dtype=np.int64)
-        )
-        self.masks = masks
-
-    @property
-    def masks(self) -> NDArray[np.bool_]:
-        places = np.arange(self._people.codes.shape[1])
-        return ((self._people.mask[:, None] >> places) & 1).astype(np.bool_)
-
-    @masks.setter
-    def masks(self, masks: NDArray[np.bool_]) -> None:
-        from incrowd.methods.adaptive.kernels.sweeps import count_crowds
-
-        self._people.mask[:] = masks @ (1 << np.arange(masks.shape[1]))
-        count_crowds(self._people)
-
-    @property
-    def crowd(self) -> NDArray[np.int64]:
-        return self._people.crowd
-
-    def sweep(self, profiles: NDArray[np.int64], asked: NDArray[np.int64]) -> int:
         from incrowd.methods.adaptive.kernels.sweeps import sweep
 
-        return int(sweep(self._people, self._table, profiles, asked))
-
-
-class _WideCrowds:
-    """Masks as words of 64 bits."""
-
-    def __init__(self, people: Sorted, masks: NDArray[np.bool_]) -> None:
-        from incrowd.methods.adaptive.kernels.wide_sweeps import WidePeople
-
-        n_rows, self._n_cells = masks.shape
-        words = np.zeros((n_rows, max(1, -(-self._n_cells // 64))), dtype=np.uint64)
-        self._people = WidePeople(
-            people.codes,
-            people.start,
-            people.k,
-            words,
-            np.zeros(n_rows, dtype=np.int64),
-            people.problem.first_cell,
-            people.problem.is_bit,
-        )
-        self.masks = masks
-
-    @property
-    def masks(self) -> NDArray[np.bool_]:
-        octets = self._people.mask.astype("<u8").view(np.uint8)
-        bits = np.unpackbits(octets, axis=1, count=self._n_cells, bitorder="little")
-        return bits.astype(np.bool_)
-
-    @masks.setter
-    def masks(self, masks: NDArray[np.bool_]) -> None:
-        from incrowd.methods.adaptive.kernels.wide_sweeps import count_crowds
-
-        words = self._people.mask
-        octets = np.zeros((len(words), 8 * words.shape[1]), dtype=np.uint8)
-        packed = np.packbits(masks, axis=1, bitorder="little")
-        octets[:, : packed.shape[1]] = packed
-        words[:] = octets.view("<u8")
-        count_crowds(self._people)
-
-    @property
-    def crowd(self) -> NDArray[np.int64]:
-        return self._people.crowd
-
-    def sweep(self, profiles: NDArray[np.int64], asked: NDArray[np.int64]) -> int:
-        from incrowd.methods.adaptive.kernels.wide_sweeps import sweep
-
-        return int(sweep(self._people, profiles, asked))
+        return int(sweep(self._people, self._mask, self.crowd, self._table, profiles, asked))
 
 
 def sweep_groups(
@@ -224,7 +164,7 @@ def sweep_groups(
                 k[rows].astype(np.int32),
             )
         )
-        crowds = crowds_of(part, np.ones((len(rows), len(attributes)), dtype=np.bool_))
+        crowds = Crowds(part, np.ones((len(rows), len(attributes)), dtype=np.bool_))
         random = np.random.default_rng([seed, number])
         for _ in range(n_sweeps):
             if not crowds.sweep(part.in_turn(random), part.k):
@@ -516,7 +456,7 @@ class _Sweeps:
         self.people = people
         self.masks = masks
         self.n_changed = self.n_undone = 0
-        self._crowds = crowds_of(people, masks)
+        self._crowds = Crowds(people, masks)
         if np.any(self._crowds.crowd < people.k):
             raise ValueError("the masks given do not keep everybody's crowd")
         self._random = np.random.default_rng(seed)

@@ -89,6 +89,9 @@ def exchangeable(
     """
     n_profiles = len(start) - 1
     n_nodes = n_profiles + len(owner_start) - 1
+    # per node, profiles before kinds: its part, when it was met (0: not yet), the earliest node
+    # that it reaches, and its next arc; way[:n_way] leads to the node that is looked at,
+    # pending[:n_pending] are nodes met whose part is open
     part = np.full(n_nodes, -1, dtype=np.int64)
     number = np.zeros(n_nodes, dtype=np.int64)
     low = np.zeros(n_nodes, dtype=np.int64)
@@ -112,6 +115,7 @@ def exchangeable(
                 n_pending += 1
                 arc[node] = start[node] if is_profile else owner_start[node - n_profiles]
             end = start[node + 1] if is_profile else owner_start[node - n_profiles + 1]
+            # follow one arc: onwards to a node that is new, or note how early a node it reaches
             if arc[node] < end:
                 target = np.int64(owners[arc[node]])
                 if is_profile:
@@ -124,6 +128,7 @@ def exchangeable(
                     low[node] = min(low[node], low[target])
                 arc[node] += 1
                 continue
+            # no arc is left: a node that reaches nothing earlier closes a part with all after it
             n_way -= 1
             if low[node] < number[node]:
                 continue
