@@ -16,7 +16,7 @@ from benchmarks.shared.processes import Case, measure_forked
 from benchmarks.shared.provenance import cores
 from incrowd.encoding.rows import Rows
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.measures.losses.tables import METRICS, group_sizes, tally
+from incrowd.measures.losses.tables import METRICS, count_tables, group_sizes
 from incrowd.methods.greedy.search import Plan, merge
 from incrowd.methods.shared.conditions import Conditions
 from incrowd.methods.table import METHODS
@@ -88,7 +88,7 @@ def measure(rows: Rows, case: Case) -> Measured:
         started = time.perf_counter()
         after, figures = _search(rows, case)
         seconds = min(seconds, time.perf_counter() - started)
-    counted = tally(rows, after, case["k"])
+    counted = count_tables(rows, after, case["k"])
     smallest = int(counted.group_sizes.min())
     if smallest < case["k"]:
         raise RuntimeError(f"a group of {smallest} rows was released: {case}")

@@ -22,7 +22,7 @@ from benchmarks.shared.processes import Case, measure_forked, run_forked
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import JobError
 from incrowd.guarantees.transactions.promises import KmAnonymity, RuleEvidence, RuleProtection
-from incrowd.measures.losses.transactions import rule_losses
+from incrowd.measures.losses.transactions import measure_rule_losses
 from incrowd.methods.rbat.method import Rbat
 from incrowd.methods.shared.item_parts import KmConditions, RuleConditions
 from incrowd.progress import silent
@@ -111,7 +111,7 @@ def look_at(transactions: Transactions, case: Case, target: Path) -> Measured:
     broken = [finding.summary for finding in findings if finding.holds is False]
     if broken or not any(finding.holds for finding in findings):
         raise RuntimeError(f"the audit refused a measured release: {broken}")
-    losses = rule_losses(sets, released, is_sensitive, n_queries=N_QUERIES).as_dict()
+    losses = measure_rule_losses(sets, released, is_sensitive, n_queries=N_QUERIES).as_dict()
     return {"audit_seconds": round(seconds, 3), **{name: losses[name] for name in LOSSES}}
 
 

@@ -23,7 +23,7 @@ from benchmarks.sets.data import SetData, Sizes, adult_sets
 from benchmarks.shared.cases import Measured, Task
 from benchmarks.shared.provenance import require_file
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.measures.losses.sets import set_losses
+from incrowd.measures.losses.sets import measure_set_losses
 from incrowd.methods.randomized_response.method import RandomizedResponse
 from incrowd.methods.shared.set_groups.vote import SetConditions, shown
 from incrowd.methods.table import METHODS
@@ -158,7 +158,7 @@ def _by_k(
             ) -> Sets:
                 found = method.search(sets, conditions, LocalEngine(threads=1), seed, silent)
                 released = shown(sets, found.group_of_row, conditions)
-                kept.append(set_losses(sets, released).jaccard)
+                kept.append(measure_set_losses(sets, released).jaccard)
                 return released
 
             stated = {"method": name, "guarantee": guarantee, "settings": settings, "k": k}

@@ -16,7 +16,7 @@ from benchmarks.sets.data import BLOCK_MODEL, SetData, Sizes
 from benchmarks.sets.runs import task_of
 from benchmarks.shared.cases import Measured, Task
 from incrowd.errors import InputError
-from incrowd.measures.losses.sets import set_losses
+from incrowd.measures.losses.sets import measure_set_losses
 from incrowd.methods.randomized_response.method import RandomizedResponse
 from incrowd.methods.randomized_response.search import (
     epsilon_for,
@@ -57,7 +57,7 @@ def noise_of(sets: Sets, epsilon: float, n_seeds: int, most_entries: int) -> Mea
             noisy = method.respond(sets, "edge", epsilon, silent)
         except InputError as error:
             return {**result, "outcome": error.what}
-        found.append(set_losses(sets, noisy.released).jaccard)
+        found.append(measure_set_losses(sets, noisy.released).jaccard)
     result |= {"n_seeds": n_seeds, "jaccard": statistics.fmean(found)}
     if n_seeds > 1:
         result["jaccard_deviation"] = statistics.stdev(found)

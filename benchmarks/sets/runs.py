@@ -24,7 +24,7 @@ from benchmarks.shared.processes import Case, measure_forked, run_forked
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.guarantees.sets.promises import SetEvidence
 from incrowd.guarantees.table import GUARANTEES
-from incrowd.measures.losses.sets import set_losses
+from incrowd.measures.losses.sets import measure_set_losses
 from incrowd.methods.shared.set_groups.vote import SetConditions, shown
 from incrowd.methods.table import METHODS
 from incrowd.progress import silent
@@ -97,7 +97,7 @@ def look_at(sets: Sets, case: Case, guarantee: str, target: Path) -> Measured:
     broken = [finding.summary for finding in findings if finding.holds is False]
     if broken or not any(finding.holds for finding in findings):
         raise RuntimeError(f"the audit refused a measured release: {broken}")
-    losses = set_losses(sets, released)
+    losses = measure_set_losses(sets, released)
     return {
         **{name: getattr(losses, name) for name in ("jaccard", "suppressed", "created")},
         "item_error": losses.item_error,

@@ -208,7 +208,7 @@ def no_java(monkeypatch, tmp_path):
 
 def test_missing_java_is_told_with_the_command(no_java):
     assert "apt-get install openjdk-17-jre-headless" in why_unavailable().remedy
-    assert "there is none" in why_unavailable().what
+    assert "was not found" in why_unavailable().what
     with pytest.raises(EngineError, match="needs Java"):
         spark_session.start_session("local[1]")
     assert list(no_java.iterdir()) == []
@@ -219,7 +219,7 @@ def test_missing_java_is_told_with_the_command(no_java):
     [
         ('openjdk version "11.0.2" 2019', "this is Java 11"),
         ('java version "1.8.0_292"', "this is Java 8"),
-        ("no idea", "does not tell its version"),
+        ("no idea", "this Java is unknown"),
         ('openjdk version "17.0.15" 2025', None),
         ('openjdk version "21" 2023-09-19', None),
     ],
@@ -251,7 +251,7 @@ def test_errors_of_spark_itself_keep_their_kind_only():
     assert "AnalysisException, CAST_INVALID_INPUT" in str(told)
     assert "zq-" not in str(told)
     crashed = translate_error(RuntimeError("Python worker exited unexpectedly (crashed) zq-00017"))
-    assert "a worker of Spark ended" in str(crashed)
+    assert "a Spark worker ended" in str(crashed)
     assert "zq-" not in str(crashed)
 
 
@@ -277,7 +277,7 @@ def _raise(group):
 
 
 def test_the_private_directory_goes_when_a_session_does_not_start(tmp_path, monkeypatch):
-    monkeypatch.setattr(spark_session, "unavailable", lambda: None)
+    monkeypatch.setattr(spark_session, "why_unavailable", lambda: None)
 
     def refuse(master, memory, private, further, is_shipped):  # noqa: ARG001
         (private / "java.log").write_text("ERROR: no such master zz\n", encoding="utf-8")
@@ -337,6 +337,6 @@ def test_the_package_goes_along_whole(tmp_path):
         folder=tmp_path,
         env={"PYTHONPATH": str(write_package(tmp_path))},
     )
-    assert told.out.strip() == str(tmp_path / "incrowd.zip/incrowd/engines/spark_store.py")
+    assert told.out.strip() == str(tmp_path / "incrowd.zip/incrowd/engines/spark/store.py")
     first = (tmp_path / "incrowd.zip").read_bytes()
     assert write_package(tmp_path).read_bytes() == first

@@ -274,7 +274,7 @@ def test_large_files_are_hashed_through_the_driver(spark_engine, store, monkeypa
 def test_a_text_file_too_large_for_a_task(spark_engine, store, tmp_path, monkeypatch):
     (tmp_path / "rows.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     monkeypatch.setattr(spark_store, "LARGEST_CONTENT", 3)
-    with pytest.raises(EngineError, match=r"rows\.csv: one task cannot take in") as raised:
+    with pytest.raises(EngineError, match=r"rows\.csv: the text file is too large") as raised:
         spark_engine.read(f"{store}/rows.csv", ReadOptions())
     assert "Parquet" in raised.value.remedy
 

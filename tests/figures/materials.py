@@ -21,9 +21,9 @@ from incrowd.methods.shared.set_groups.vote import Found
 
 def release_of(data, job):
     """Return the audit with risk and use, the job as text and the material of a release."""
-    told = ic.anonymize(data, job).told
-    material = told.material()
-    return appraise(told.audit, material), told.job_text, material
+    source = ic.anonymize(data, job).source
+    material = source.material()
+    return appraise(source.audit, material), source.job_text, material
 
 
 def certificate_of(audit, quasi=(), sensitive=()):

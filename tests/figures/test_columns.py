@@ -14,15 +14,15 @@ from incrowd.encoding.encode import encode
 from incrowd.encoding.rows import Rows
 from incrowd.figures.blocks import Bars, Steps, Tree
 from incrowd.figures.columns import (
-    changes_of,
     column_sections,
-    kept_section,
+    count_changes,
     loss_section,
-    shown_section,
+    released_section,
+    unchanged_section,
 )
 from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.hierarchies.tree import Hierarchy
-from incrowd.measures.losses.tables import measure
+from incrowd.measures.losses.tables import measure_losses
 from incrowd.tables.table import Table
 from tiers import examples
 
@@ -47,7 +47,7 @@ def test_the_figures_of_a_small_column():
         [NURSE, CARE, CARE, DESK, DESK, ROOT],
         [False] * 5 + [True],
     )
-    (change,) = changes_of(own)
+    (change,) = count_changes(own)
     assert change.n_rows == 6
     assert change.n_released == 5
     assert change.share_whole == 1 / 5
@@ -67,11 +67,11 @@ node_pairs = st.lists(
 @given(node_pairs)
 def test_sums_are_the_rows(pairs):
     own = own_of([leaf for leaf, _ in pairs], [node for _, node in pairs])
-    (change,) = changes_of(own)
+    (change,) = count_changes(own)
     released = Table(pa.table({"job": [TREE.labels[node] for _, node in pairs]}))
     material = TableMaterial(released, ic.Schema(quasi=["job"]), own)
     assert change.spread.sum() == pytest.approx(len(pairs))
-    assert change.loss("loss") == pytest.approx(measure(own.before, own.after, 1)["loss"])
+    assert change.loss("loss") == pytest.approx(measure_losses(own.before, own.after, 1)["loss"])
     (section,) = column_sections([change], material)
     tree = next(block for block in section.blocks if isinstance(block, Tree))
     shown = Counter(TREE.labels[node] for _, node in pairs)
@@ -104,7 +104,7 @@ def test_numbers_are_spread_over_what_they_stand_for(spec, ages, draw):
             above += further[hierarchy.is_ancestor(further, mine)].tolist()
         after[0, row] = draw.choice(above)
     own = OwnTable(table, np.arange(len(ages)), before, before.with_nodes(after))
-    (change,) = changes_of(own)
+    (change,) = count_changes(own)
     assert change.spread.sum() == pytest.approx(len(ages))
     labels = [hierarchy.all_labels[node] for node in after[0].tolist()]
     released = Table(pa.table({"age": labels}))
@@ -130,11 +130,11 @@ def test_many_values_are_cut_and_counted():
     labels = [f"v{number:03d}" for number in range(40) for _ in range(number + 1)]
     table = Table(pa.table({"code": labels, "much": [float(n) for n in range(len(labels))]}))
     material = TableMaterial(table, ic.Schema(quasi=["code"], sensitive=["much"]))
-    bars = shown_section(material).blocks[0]
+    bars = released_section(material).blocks[0]
     assert bars.categories[0] == "v039"
     assert bars.categories[-1] == "28 other values"
     assert sum(bars.series["rows"]) == len(labels)
-    steps = kept_section(material).blocks[0]
+    steps = unchanged_section(material).blocks[0]
     assert isinstance(steps, Steps)
     assert sum(steps.series["rows"]) == len(labels)
 
@@ -147,7 +147,7 @@ def test_what_was_left_out_shows_in_kept_columns():
     after = before.with_nodes(np.full((1, 4), 2, np.int32), np.array([False] * 3 + [True]))
     own = OwnTable(original, np.arange(3), before, after)
     material = TableMaterial(released, ic.Schema(quasi=["job"], sensitive=["ill"]), own)
-    (bars,) = kept_section(material).blocks
+    (bars,) = unchanged_section(material).blocks
     assert dict(zip(bars.categories, bars.series["before"], strict=True)) == {
         "x": 1,
         "y": 2,
@@ -160,7 +160,7 @@ def test_flat_columns_share_a_section():
     flat = Hierarchy.from_ladder("sex", [["f", "m", "d"], ["*"] * 3])
     own = own_of([0, 0, 1, 1, 2], [0, 3, 1, 3, 3], [False] * 4 + [True], flat)
     material = TableMaterial(Table(pa.table({"job": list("f*m*")})), ic.Schema(quasi=["job"]), own)
-    (section,) = column_sections(changes_of(own), material)
+    (section,) = column_sections(count_changes(own), material)
     (bars,) = section.blocks
     assert section.name == "flat-columns"
     assert dict(zip(bars.categories, bars.series["before"], strict=True)) == {

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 import incrowd as ic
 from incrowd.figures.blocks import Bars, Facts, Listing, Steps
 from incrowd.figures.groups import (
-    counted,
-    edges_of,
+    bin_edges,
+    count_between,
+    requested_sizes_section,
     sizes_section,
     table_group_of_row,
-    wishes_section,
 )
 from incrowd.tables.table import Table
 
@@ -67,7 +67,7 @@ def test_wishes_are_recounted(people):
     number = {group: place for place, group in enumerate(sizes)}
     groups = np.array([number[group] for group, _ in people])
     wishes = np.array([wish for _, wish in people])
-    section = wishes_section(groups, wishes)
+    section = requested_sizes_section(groups, wishes)
     listing = block(section, Listing)
     assert sum(row[1] for row in listing.rows) == len(people)
     assert sum(row[5] for row in listing.rows) == sum(sizes[g] < wish for g, wish in people)
@@ -83,12 +83,12 @@ def test_wishes_are_recounted(people):
 @given(st.lists(st.integers(0, 10**7), min_size=1), st.integers(0, 3))
 def test_every_number_is_in_one_range(numbers, least):
     numbers = [max(least, number) for number in numbers]
-    edges, _ = edges_of(max(numbers), least)
+    edges, _ = bin_edges(max(numbers), least)
     assert all(a < b for a, b in pairwise(edges))
     assert edges[0] <= min(numbers)
     assert edges[-1] > max(numbers)
     assert len(edges) < 170
-    assert counted(np.array(numbers), edges).sum() == len(numbers)
+    assert count_between(np.array(numbers), edges).sum() == len(numbers)
 
 
 def test_no_rows_are_said():

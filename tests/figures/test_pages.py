@@ -9,7 +9,7 @@ import incrowd as ic
 from figures.materials import KINDS, certificate_of, owner_page_of, public_page_of, releases
 from incrowd.checking.material import TableMaterial
 from incrowd.figures.pages import owner_page, public_page
-from incrowd.figures.words import promise_in_words
+from incrowd.figures.words import describe_promise
 from incrowd.guarantees.table import GUARANTEES, SET_GUARANTEES
 from incrowd.report.render import render
 from incrowd.tables.table import Table
@@ -103,7 +103,7 @@ def test_a_broken_audit_says_why():
 @pytest.mark.parametrize("name", sorted({*GUARANTEES, *SET_GUARANTEES}))
 def test_every_guarantee_is_told_in_words(name):
     stated = {"k": 7, "m": 2, "confidence": 0.25, "epsilon": 3.0}
-    promise = promise_in_words({"name": name, "claim": "…", "parameters": stated})
+    promise = describe_promise({"name": name, "claim": "…", "parameters": stated})
     assert len(promise.not_stopped) >= 3
     assert promise.attacker != "Not described."
     said = f"{promise.plain} {promise.attacker}"
@@ -111,8 +111,8 @@ def test_every_guarantee_is_told_in_words(name):
 
 
 def test_l_and_t_are_said_and_taken_from_what_is_not_stopped():
-    plain = promise_in_words({"name": "k-anonymity", "parameters": {"k": 5}})
-    both = promise_in_words({"name": "k-anonymity", "parameters": {"k": 5, "l": 3.0, "t": 0.2}})
+    plain = describe_promise({"name": "k-anonymity", "parameters": {"k": 5}})
+    both = describe_promise({"name": "k-anonymity", "parameters": {"k": 5, "l": 3.0, "t": 0.2}})
     assert "at least 3 well-represented" in both.plain
     assert "at most 0.2" in both.plain
     assert any("Homogeneity" in said for said in plain.not_stopped)

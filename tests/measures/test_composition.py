@@ -11,7 +11,11 @@ from hypothesis import strategies as st
 from incrowd.errors import IncrowdError, InputError
 from incrowd.hierarchies.ranges import build_ranges
 from incrowd.hierarchies.tree import Hierarchy
-from incrowd.measures.attacks.composition import Published, composition_finding, overlapping
+from incrowd.measures.attacks.composition import (
+    PublishedRelease,
+    composition_finding,
+    find_overlaps,
+)
 from incrowd.measures.attacks.options import CompositionOptions
 from incrowd.tables.frames import as_table
 from oracles import attackers
@@ -24,7 +28,7 @@ def published(lines, people=None, quasi=QUASI, sensitive=ILL):
     names = [*quasi, *sensitive]
     cells = [line.split() for line in lines]
     table = pa.table({name: [row[place] for row in cells] for place, name in enumerate(names)})
-    return Published(
+    return PublishedRelease(
         as_table(table), quasi, sensitive, None if people is None else pa.array(people)
     )
 
@@ -170,7 +174,7 @@ def plain_overlap(one, other):
 def test_pairs_agree_with_comparing_every_group(rows, others, has_sensitive):
     sensitive = ("ill", "job") if has_sensitive else ()
     releases = [
-        Published(
+        PublishedRelease(
             as_table(pa.table({name: [row[name] for row in part] for name in part[0]})),
             QUASI,
             sensitive,
@@ -206,7 +210,7 @@ def test_what_files_bound_is_never_less_than_what_keys_find(people):
     second = published([f"* {b} {ill}" for _, b, ill in people])
     names = [str(person) for person in range(len(people))]
     known = [
-        Published(release.table, release.quasi, release.sensitive, pa.array(names))
+        PublishedRelease(release.table, release.quasi, release.sensitive, pa.array(names))
         for release in (first, second)
     ]
     files = composition_finding(first, second, 3, CompositionOptions(same_people=True)).figures
@@ -218,11 +222,11 @@ def test_what_files_bound_is_never_less_than_what_keys_find(people):
 
 def test_labels_overlap_by_hierarchy_where_it_has_them():
     tree = Hierarchy.from_ladder("job", [["nurse", "cook"], ["care", "kitchen"]])
-    found = overlapping(["nurse", "care", "cook"], ["care", "kitchen", "*"], tree)
+    found = find_overlaps(["nurse", "care", "cook"], ["care", "kitchen", "*"], tree)
     assert found.tolist() == [[True, False, True], [True, False, True], [False, True, True]]
-    by_text = overlapping(["nurse", "care", "cook"], ["care", "kitchen", "*"], None)
+    by_text = find_overlaps(["nurse", "care", "cook"], ["care", "kitchen", "*"], None)
     assert by_text.tolist() == [[False, False, True], [True, False, True], [False, False, True]]
-    starred = overlapping(["021**", "0214*"], ["02148", "02***", "0219*", "021"], None)
+    starred = find_overlaps(["021**", "0214*"], ["02148", "02***", "0219*", "021"], None)
     assert starred.tolist() == [[True, True, True, False], [True, True, False, False]]
 
 
@@ -234,8 +238,8 @@ def test_ranges_beyond_the_tree_overlap_by_their_cells():
     grid = find_grid("age", numbers, np.ones(40, dtype=np.int64), is_whole=True)
     tree = build_ranges("age", labels, numbers, grid, "ranges")
     ranges = [label for label in tree.all_labels if label not in labels]
-    found = overlapping(ranges, ranges, tree)
-    by_text = overlapping(ranges, ranges, None)
+    found = find_overlaps(ranges, ranges, tree)
+    by_text = find_overlaps(ranges, ranges, None)
     assert np.array_equal(found, by_text)
 
 
@@ -245,4 +249,4 @@ def test_what_cannot_be_compared_is_refused():
     with pytest.raises(InputError, match="no quasi-identifying column in common"):
         composition_finding(first, other, 3)
     with pytest.raises(IncrowdError):
-        Published(second.table, ("zip", "town"))
+        PublishedRelease(second.table, ("zip", "town"))

@@ -9,7 +9,7 @@ import pytest
 from incrowd.errors import InputError, JobError
 from incrowd.measures.utility import learning
 from incrowd.measures.utility.cells import Encoder, columns_of
-from incrowd.measures.utility.learning import held_rows, learning_finding
+from incrowd.measures.utility.learning import choose_test_rows, learning_finding
 from incrowd.tables.table import Table
 from measures.small_material import QUASI, release_of, small_table
 
@@ -67,13 +67,13 @@ def test_generalized_rows_teach_something_in_between():
 
 def test_rows_held_back_are_in_no_training(monkeypatch, table):
     trained = []
-    plain = learning._trained
+    plain = learning._train
 
     def spied(name, columns, train, test, values, seed):
         trained.append((train, test))
         return plain(name, columns, train, test, values, seed)
 
-    monkeypatch.setattr(learning, "_trained", spied)
+    monkeypatch.setattr(learning, "_train", spied)
     small = replace(table, frame=table.frame.slice(0, 120))
     # a column that numbers people shows who was in which part
     numbers = pa.array([str(number) for number in range(120)])
@@ -91,7 +91,7 @@ def test_rows_held_back_are_in_no_training(monkeypatch, table):
 def test_people_are_held_back_whole():
     people = [str(row % 40) for row in range(200)]
     table = Table(pa.table({"who": people}))
-    is_held = held_rows(table, "who", 0.3, 0)
+    is_held = choose_test_rows(table, "who", 0.3, 0)
     of_person = {}
     for person, is_in in zip(people, is_held.tolist(), strict=True):
         of_person.setdefault(person, set()).add(is_in)
@@ -112,7 +112,9 @@ def test_rows_apart_are_coded_like_the_training_rows(table):
     assert figures["n_tested"] == 500
     assert figures["accuracy"] > 0.85
     columns = [column for column in columns_of(material) if column.name != "ill"]
-    part = learning._coded_apart(replace(table, frame=apart), columns_of(material)[3], columns)
+    part = learning._encode_other_table(
+        replace(table, frame=apart), columns_of(material)[3], columns
+    )
     assert part.cells[2][0] == columns[2].whole
     encoder = Encoder.of(columns, [column.after for column in columns])
     assert encoder.features(part.cells, part.numbers)[0, 0] == 19.5

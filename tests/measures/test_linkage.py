@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from incrowd.errors import IncrowdError, InputError, JobError
 from incrowd.measures.attacks.findings import attack_findings
-from incrowd.measures.attacks.linkage import sampled, wilson
+from incrowd.measures.attacks.linkage import sampled_rate, wilson_interval
 from incrowd.measures.attacks.options import AttackOptions
 from incrowd.tables.schema import Schema
 from measures.small_attacks import releases, way_above
@@ -124,14 +124,14 @@ def test_a_sample_is_reproducible_and_its_interval_holds_the_truth():
 
 def test_wilson_by_hand():
     """5 of 10 (Wilson 1927): 0.2366 to 0.7634."""
-    low, high = wilson(0.5, 10)
+    low, high = wilson_interval(0.5, 10)
     assert low == pytest.approx(0.2366, abs=1e-4)
     assert high == pytest.approx(0.7634, abs=1e-4)
-    nothing = sampled(np.zeros(20))
+    nothing = sampled_rate(np.zeros(20))
     assert nothing["low"] == 0.0
     assert nothing["high"] == pytest.approx(0.1611, abs=1e-4)
-    assert sampled(np.zeros(0))["high"] == 1.0
-    assert math.isclose(sampled(np.ones(3))["high"], 1.0)
+    assert sampled_rate(np.zeros(0))["high"] == 1.0
+    assert math.isclose(sampled_rate(np.ones(3))["high"], 1.0)
 
 
 def test_what_is_missing_or_wrong_is_said():

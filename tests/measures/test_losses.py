@@ -14,7 +14,7 @@ from incrowd.encoding.rows import Rows
 from incrowd.errors import DataError
 from incrowd.hierarchies.costs import cost_to_root
 from incrowd.hierarchies.tree import Hierarchy
-from incrowd.measures.losses.tables import HIGHER, METRICS, group_sizes, measure
+from incrowd.measures.losses.tables import HIGHER, METRICS, group_sizes, measure_losses
 from oracles import metrics as oracle
 from oracles.metrics import Tree
 from tiers import examples
@@ -43,7 +43,7 @@ class Case:
         return Rows(names, np.ascontiguousarray(nodes), hierarchies, is_suppressed)
 
     def measure(self, k: int = 2) -> dict[str, float]:
-        return measure(self.rows(list(self.before)), self.rows(self.after), k)
+        return measure_losses(self.rows(list(self.before)), self.rows(self.after), k)
 
 
 def _hierarchy(tree: Tree, column: int) -> Hierarchy:
@@ -220,7 +220,7 @@ def test_the_order_of_rows_changes_no_bit(case: Case, random: object) -> None:
 def test_a_metric_alone_is_the_one_in_the_list() -> None:
     case = Case([Tree([3, 3, 4, 4, 4], 3)], [[0], [1], [2]], [[3], [3], [2]])
     before, after = case.rows(list(case.before)), case.rows(case.after)
-    for name, value in measure(before, after, 2).items():
+    for name, value in measure_losses(before, after, 2).items():
         assert METRICS[name](before, after, 2) == value
 
 
@@ -295,7 +295,7 @@ def test_groups_are_told_apart_where_keys_pass_64_bits() -> None:
 
 def test_no_columns_lose_nothing() -> None:
     rows = Rows((), np.zeros((0, 3), dtype=np.int32), ())
-    found = measure(rows, rows, 3)
+    found = measure_losses(rows, rows, 3)
     assert found["loss"] == found["gcp"] == found["suppressed_cells"] == 0.0
     assert found["precision"] == 1.0
     assert found["discernibility"] == 9.0
@@ -304,16 +304,16 @@ def test_no_columns_lose_nothing() -> None:
 def test_no_rows_are_refused() -> None:
     rows = Rows(("c0",), np.zeros((1, 0), dtype=np.int32), (_hierarchy(Tree([1, 1], 1), 0),))
     with pytest.raises(DataError, match="no rows"):
-        measure(rows, rows, 2)
+        measure_losses(rows, rows, 2)
 
 
 def test_tables_that_do_not_belong_together_are_refused() -> None:
     flat, other = Tree([3, 3, 3, 3], 3), Tree([2, 2, 3, 3], 2)
     before = Case([flat], [[0], [1]], [[0], [1]])
     with pytest.raises(ValueError, match="same rows"):
-        measure(before.rows(before.after), Case([flat], [[0]], []).rows([[0]]), 2)
+        measure_losses(before.rows(before.after), Case([flat], [[0]], []).rows([[0]]), 2)
     with pytest.raises(ValueError, match="different hierarchies"):
-        measure(before.rows(before.after), Case([other], [[0], [1]], []).rows([[0], [1]]), 2)
+        measure_losses(before.rows(before.after), Case([other], [[0], [1]], []).rows([[0], [1]]), 2)
     with pytest.raises(ValueError, match="k is"):
         before.measure(k=0)
 

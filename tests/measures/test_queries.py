@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from guarantees.small_sets import to_sets
 from incrowd.checking.material import OwnSets, SetMaterial
-from incrowd.measures.losses.transactions import held_queries
-from incrowd.measures.utility.cells import columns_of, spans
-from incrowd.measures.utility.queries import Workload, answers, queries_finding, query_of
+from incrowd.measures.losses.transactions import draw_held_queries
+from incrowd.measures.utility.cells import columns_of, leaf_spans
+from incrowd.measures.utility.queries import Workload, answer_workload, draw_query, queries_finding
 from measures.small_material import release_of, small_table
 from oracles import utility as oracle
 from tiers import examples
@@ -22,10 +22,10 @@ def test_answers_are_those_of_a_count_row_by_row(n_rows, seed, n_predicates):
     own = material.own
     columns = columns_of(material)
     workload = Workload(n_queries=6, n_predicates=n_predicates, seed=seed)
-    found = answers(columns, workload)
+    found = answer_workload(columns, workload)
     values = own.original.frame.column("ill").to_pylist()
     for number, asked in enumerate(found.columns):
-        query = query_of(columns, asked, number, workload)
+        query = draw_query(columns, asked, number, workload)
         quasi = [place for place in asked if place < 3]
         assert len(quasi) == n_predicates
         assert asked[-1] == 3
@@ -44,7 +44,7 @@ def test_answers_are_those_of_a_count_row_by_row(n_rows, seed, n_predicates):
 
 def test_the_error_is_the_mean_over_the_bound():
     material = release_of(small_table(40, 3), 3)
-    found = answers(columns_of(material), Workload(n_queries=50, bound_share=0.1, seed=4))
+    found = answer_workload(columns_of(material), Workload(n_queries=50, bound_share=0.1, seed=4))
     errors = [
         abs(said - true) / max(true, 4.0)
         for true, said in zip(found.true.tolist(), found.said.tolist(), strict=True)
@@ -74,11 +74,13 @@ def test_a_release_that_shows_nothing_spreads_over_all_values():
 
 def test_a_workload_is_drawn_by_its_seed_alone():
     one, other = (release_of(small_table(50, 2), 2, how=how) for how in ("none", "random"))
-    first = answers(columns_of(one), Workload(n_queries=40, seed=9))
-    again = answers(columns_of(other), Workload(n_queries=40, seed=9))
+    first = answer_workload(columns_of(one), Workload(n_queries=40, seed=9))
+    again = answer_workload(columns_of(other), Workload(n_queries=40, seed=9))
     assert first.columns == again.columns
     assert first.true.tolist() == again.true.tolist()
-    assert first.true.tolist() != answers(columns_of(one), Workload(40, seed=8)).true.tolist()
+    assert (
+        first.true.tolist() != answer_workload(columns_of(one), Workload(40, seed=8)).true.tolist()
+    )
 
 
 def test_predicates_take_about_the_stated_share_and_ranges_have_no_holes():
@@ -87,7 +89,7 @@ def test_predicates_take_about_the_stated_share_and_ranges_have_no_holes():
     workload = Workload(n_queries=60, n_predicates=1, selectivity=0.3)
     for number in range(60):
         for place in range(3):
-            (meant,) = query_of(columns, (place,), number, workload).meant
+            (meant,) = draw_query(columns, (place,), number, workload).meant
             share = columns[place].counted(columns[place].before)[meant].sum() / 3000
             assert 0.25 < share < 0.4, columns[place].name
             if columns[place].numbers is not None:
@@ -99,7 +101,7 @@ def test_predicates_take_about_the_stated_share_and_ranges_have_no_holes():
 def test_a_node_is_the_span_of_its_leaves():
     material = release_of(small_table(80, 6), 6)
     for hierarchy in material.own.before.hierarchies:
-        place, first, end = spans(hierarchy)
+        place, first, end = leaf_spans(hierarchy)
         for node in range(hierarchy.n_all_nodes):
             under = sorted(place[oracle.leaves_under(hierarchy, node)].tolist())
             assert under == list(range(first[node], end[node]))
@@ -127,7 +129,9 @@ def test_itemset_counts_are_those_of_a_count_row_by_row(before, seed):
     errors = []
     for size in (1, 2, 3):
         none = np.zeros(6, dtype=np.bool_)
-        queries = held_queries(own.original, none, 10, np.random.default_rng([seed, size]), size)
+        queries = draw_held_queries(
+            own.original, none, 10, np.random.default_rng([seed, size]), size
+        )
         for query in queries:
             assert len(set(query)) == size
             true = sum(set(query) <= row for row in before)

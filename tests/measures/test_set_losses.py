@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from guarantees.small_sets import N_ITEMS, rows_of_items, to_sets
 from incrowd.measures.losses import sets as metrics
-from incrowd.measures.losses.sets import set_losses
+from incrowd.measures.losses.sets import measure_set_losses
 from oracles import sets as oracle
 from tiers import examples
 
@@ -25,7 +25,7 @@ def test_losses_are_the_oracle_s(data):
     order = data.draw(st.permutations(range(len(pairs))))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(metrics, "ENTRIES_AT_ONCE", 3)
-        losses = set_losses(
+        losses = measure_set_losses(
             to_sets(original, N_ITEMS),
             to_sets([released[row] for row in order], N_ITEMS),
             original_row=np.asarray(order, dtype=np.int64),
@@ -39,14 +39,14 @@ def test_losses_are_the_oracle_s(data):
 def test_items_are_compared_by_name_and_strangers_count_as_created():
     before = to_sets([{0, 1}, {1}], 2, item_names=pa.array(["a", "b"]))
     after = to_sets([{0, 1}, {0}], 2, item_names=pa.array(["b", "z"]))
-    losses = set_losses(before, after)
+    losses = measure_set_losses(before, after)
     expected = oracle.losses([{"a", "b"}, {"b"}], [{"b", "z"}, {"b"}])
     for name in NAMES:
         assert getattr(losses, name) == pytest.approx(float(expected[name]))
-    renamed = set_losses(before, before, original_item=np.asarray([1, 0]))
+    renamed = measure_set_losses(before, before, original_item=np.asarray([1, 0]))
     assert renamed.jaccard == pytest.approx(2 / 4)
 
 
 def test_other_numbers_of_rows_are_no_release():
     with pytest.raises(ValueError, match="as many rows"):
-        set_losses(to_sets([{0}], 1), to_sets([{0}, {0}], 1))
+        measure_set_losses(to_sets([{0}], 1), to_sets([{0}, {0}], 1))

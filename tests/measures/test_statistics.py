@@ -10,7 +10,12 @@ from incrowd.checking.material import OwnSets, OwnTable, SetMaterial, TableMater
 from incrowd.encoding.rows import Rows
 from incrowd.hierarchies.tree import Hierarchy
 from incrowd.measures.utility.cells import columns_of
-from incrowd.measures.utility.statistics import associations, bins_of, cramers_v, statistics_finding
+from incrowd.measures.utility.statistics import (
+    bins_of,
+    compare_associations,
+    cramers_v,
+    statistics_finding,
+)
 from incrowd.sets.sets import Sets
 from incrowd.tables.schema import Schema
 from incrowd.tables.table import Table
@@ -119,7 +124,7 @@ def test_nothing_changes_where_everything_is_shown():
 
 def test_nothing_hangs_together_where_nothing_is_shown():
     columns = columns_of(release_of(small_table(200, 4), 4, how="all", left_out=0.0))
-    after = associations(columns)["after"]
+    after = compare_associations(columns)["after"]
     assert after[0][1] == pytest.approx(0, abs=1e-6)
     assert after[0][0] == 1
 
@@ -172,6 +177,6 @@ def test_parts_of_items_are_read_by_chance():
 def test_very_wide_tables_are_held_against_few_columns(monkeypatch):
     monkeypatch.setattr("incrowd.measures.utility.statistics.MOST_COLUMNS", 2)
     columns = columns_of(release_of(small_table(30, 1), 3))
-    found = associations(columns)
+    found = compare_associations(columns)
     assert len(found["names"]) == len(found["before"]) == 2
     assert found["n_columns_left_out"] == len(columns) - 2 > 0

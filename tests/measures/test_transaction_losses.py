@@ -21,7 +21,7 @@ from guarantees.small_transactions import (
     transactions,
 )
 from incrowd.measures.losses import transactions as item_queries
-from incrowd.measures.losses.transactions import rule_losses
+from incrowd.measures.losses.transactions import measure_rule_losses
 from incrowd.sets.sets import Sets
 from oracles import rules as oracle
 from tiers import examples
@@ -44,7 +44,9 @@ def test_losses_are_the_definitions(rows, parts, has_sensitive, seed):
     parts = parts if has_sensitive else [*parts, *([item] for item in SENSITIVE)]
     before, after, is_sensitive, shown, released = both(rows, parts, sensitive)
     weight = np.arange(1, before.n_items + 1) / 4
-    losses = rule_losses(before, after, is_sensitive, weight=weight, n_queries=12, seed=seed)
+    losses = measure_rule_losses(
+        before, after, is_sensitive, weight=weight, n_queries=12, seed=seed
+    )
     of_name = dict(zip(before.item_names.to_pylist(), weight.tolist(), strict=True))
     loss, unscaled = oracle.utility_loss(released, shown, of_name)
     for found, expected in (
@@ -82,12 +84,12 @@ def test_relative_errors_are_means_over_answered_queries(rows, parts, has_sensit
     sensitive = SENSITIVE if has_sensitive else ""
     parts = parts if has_sensitive else [*parts, *([item] for item in SENSITIVE)]
     before, after, is_sensitive, _, released = both(rows, parts, sensitive)
-    losses = rule_losses(before, after, is_sensitive, n_queries=20, seed=seed)
+    losses = measure_rule_losses(before, after, is_sensitive, n_queries=20, seed=seed)
     names = before.item_names.to_pylist()
     draw = np.random.default_rng(seed)
     is_held = np.ones(before.n_items, dtype=np.bool_)
-    drawn = item_queries.random_queries(is_held, is_sensitive, 20, draw)
-    of_rows = item_queries.held_queries(before, is_sensitive, 20, draw)
+    drawn = item_queries.draw_random_queries(is_held, is_sensitive, 20, draw)
+    of_rows = item_queries.draw_held_queries(before, is_sensitive, 20, draw)
     for queries, found in (
         (drawn, (losses.n_answered, losses.are_subsets, losses.are_share)),
         (of_rows, (losses.n_held_queries, losses.are_held_subsets, losses.are_held_share)),
@@ -104,20 +106,20 @@ def test_relative_errors_are_means_over_answered_queries(rows, parts, has_sensit
 def test_queries_have_two_public_items_and_a_sensitive_one():
     is_sensitive = np.array([False] * 7 + [True] * 2 + [False])
     is_held = np.array([True] * 9 + [False])
-    queries = item_queries.random_queries(is_held, is_sensitive, 200, np.random.default_rng(1))
+    queries = item_queries.draw_random_queries(is_held, is_sensitive, 200, np.random.default_rng(1))
     assert len(queries) == 200
     for known, other, told in queries:
         assert known != other
         assert {known, other} <= set(range(7))
         assert told in (7, 8)
     none = np.zeros(10, dtype=np.bool_)
-    three = item_queries.random_queries(is_held, none, 50, np.random.default_rng(1))
+    three = item_queries.draw_random_queries(is_held, none, 50, np.random.default_rng(1))
     assert {len(set(query)) for query in three} == {3}
 
 
 def test_tables_of_the_paper():
     before, after, is_sensitive, *_ = both(TABLE_1, PARTS_OF_TABLE_2, SENSITIVE_OF_TABLES)
-    losses = rule_losses(before, after, is_sensitive)
+    losses = measure_rule_losses(before, after, is_sensitive)
     # both parts have three of six items; all five transactions show one, four the other
     assert losses.log2_utility_loss_unscaled == pytest.approx(math.log2(7 * 5 + 7 * 4))
     assert losses.log2_utility_loss == pytest.approx(math.log2(1.0))
@@ -127,7 +129,7 @@ def test_tables_of_the_paper():
 
 def test_nothing_generalized_answers_every_query():
     before, after, is_sensitive, *_ = both(TABLE_1, "abcdef", SENSITIVE_OF_TABLES)
-    losses = rule_losses(before, after, is_sensitive)
+    losses = measure_rule_losses(before, after, is_sensitive)
     assert losses.n_answered > 0
     assert losses.are_subsets == losses.are_share == 0
     assert losses.share_ungeneralized == 1
@@ -139,24 +141,24 @@ def test_parts_of_a_thousand_items_are_exact():
     names = [f"i{item:04}" for item in range(n_items)]
     before = to_transactions([names, names[:3]])
     one_part = to_transactions([["(" + ",".join(names) + ")"]] * 2)
-    losses = rule_losses(before, one_part, np.zeros(n_items, dtype=np.bool_))
+    losses = measure_rule_losses(before, one_part, np.zeros(n_items, dtype=np.bool_))
     assert losses.log2_utility_loss == pytest.approx(1.0, abs=1e-9)
     assert losses.log2_utility_loss_unscaled == pytest.approx(1492.0, abs=1e-9)
-    apart = rule_losses(before, before, np.zeros(n_items, dtype=np.bool_))
+    apart = measure_rule_losses(before, before, np.zeros(n_items, dtype=np.bool_))
     assert apart.log2_utility_loss == pytest.approx(math.log2(n_items + 3) - 1491, abs=1e-9)
 
 
 def test_no_public_item_has_no_loss():
     before = to_transactions(["s", "st"])
-    losses = rule_losses(before, before, np.ones(2, dtype=np.bool_))
+    losses = measure_rule_losses(before, before, np.ones(2, dtype=np.bool_))
     assert losses.log2_utility_loss is None
     assert losses.are_subsets is None
     empty = Sets(np.zeros(3, dtype=np.int64), np.zeros(0, dtype=np.int32), 0)
-    assert rule_losses(empty, empty, np.zeros(0, dtype=np.bool_)).n_public == 0
+    assert measure_rule_losses(empty, empty, np.zeros(0, dtype=np.bool_)).n_public == 0
 
 
 def test_the_same_seed_asks_the_same():
     before, after, is_sensitive, *_ = both(TABLE_1, PARTS_OF_TABLE_2, SENSITIVE_OF_TABLES)
-    first, second = (rule_losses(before, after, is_sensitive, seed=4) for _ in range(2))
+    first, second = (measure_rule_losses(before, after, is_sensitive, seed=4) for _ in range(2))
     assert first == second
     assert first.as_dict()["n_queries"] == 1000

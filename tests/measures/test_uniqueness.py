@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from incrowd.measures.risk.uniqueness import (
-    choice,
-    shlosser,
-    slide_negative_binomial,
-    uniqueness,
-    zayatz,
+    choose_estimate,
+    estimate_groups_shlosser,
+    estimate_slide_negative_binomial,
+    estimate_uniqueness,
+    estimate_zayatz,
 )
 
 
@@ -46,7 +46,7 @@ def of_sample(population, fraction, seed):
     draw = np.random.default_rng(seed)
     drawn = draw.permutation(population)[: round(len(population) * fraction)]
     truth = int((sizes_of(population.tolist()) == 1).sum())
-    return uniqueness(sizes_of(drawn.tolist()), fraction), truth
+    return estimate_uniqueness(sizes_of(drawn.tolist()), fraction), truth
 
 
 def test_zayatz_by_hand():
@@ -58,14 +58,16 @@ def test_zayatz_by_hand():
         for j in (1, 2)
     }
     given_one = 2 * chance[1] / (2 * chance[1] + 1 * chance[2])
-    assert zayatz(size, number, 0.5) == pytest.approx(2 * given_one / 0.5)
+    assert estimate_zayatz(size, number, 0.5) == pytest.approx(2 * given_one / 0.5)
 
 
 def test_shlosser_by_hand():
     """q = 1/2, three groups of one and one of two, every sum written out."""
     first = (3 * 1 * 0.25 + 2 * 0.25 * 0.75) / (3 * 0.5 * 0.5 + 0.25 * (1.5**2 - 1))
     second = (3 * 0.5 + 0.25) / (3 * 0.5 + 2 * 0.5 * 0.5)
-    assert shlosser(*counted([1, 1, 1, 2]), 0.5) == pytest.approx(4 + 3 * first * second**2)
+    assert estimate_groups_shlosser(*counted([1, 1, 1, 2]), 0.5) == pytest.approx(
+        4 + 3 * first * second**2
+    )
 
 
 def test_the_slide_negative_binomial_meets_its_own_expectations():
@@ -74,7 +76,7 @@ def test_the_slide_negative_binomial_meets_its_own_expectations():
     n_groups, alpha, beta, fraction = 60_000, 0.8, 0.15, 0.5
     sizes = 1 + draw.negative_binomial(alpha, beta, n_groups)
     sample = draw.binomial(sizes, fraction)
-    found = slide_negative_binomial(*counted(sample[sample > 0]), fraction)
+    found = estimate_slide_negative_binomial(*counted(sample[sample > 0]), fraction)
     assert found == pytest.approx(n_groups * beta**alpha, rel=0.15)
 
 
@@ -101,19 +103,19 @@ def test_the_rule_is_within_a_factor_of_three_on_other_populations(spread, fract
 
 def test_a_whole_population_is_counted():
     sizes = np.array([1] * 40 + [2] * 10 + [5] * 3)
-    found = uniqueness(sizes, 1.0)
+    found = estimate_uniqueness(sizes, 1.0)
     assert found["n_sample_uniques"] == 40
     for name in ("zayatz", "snb"):
         assert found["estimates"][name]["n_uniques"] == pytest.approx(40)
 
 
 def test_no_sample_uniques_mean_no_sign_of_any():
-    found = uniqueness(np.array([2, 3, 9]), 0.1)
+    found = estimate_uniqueness(np.array([2, 3, 9]), 0.1)
     assert {item["n_uniques"] for item in found["estimates"].values()} == {0.0}
 
 
 def test_what_has_no_solution_is_none():
-    everybody_alone = uniqueness(np.ones(30, dtype=np.int64), 0.05)
+    everybody_alone = estimate_uniqueness(np.ones(30, dtype=np.int64), 0.05)
     assert everybody_alone["estimates"]["pitman"] is None
     assert everybody_alone["estimates"]["snb"] is None
     assert everybody_alone["chosen"] == "zayatz"
@@ -121,8 +123,8 @@ def test_what_has_no_solution_is_none():
 
 def test_the_rule_chooses_as_it_is_stated():
     estimates = {"zayatz": 10.0, "pitman": 30.0, "snb": 20.0}
-    assert choice(estimates, 0.1) == "pitman"
-    assert choice(estimates, 0.2) == "zayatz"
-    assert choice({**estimates, "snb": 5.0}, 0.2) == "snb"
-    assert choice({**estimates, "snb": None}, 0.2) == "zayatz"
-    assert choice({**estimates, "pitman": None}, 0.05) == "zayatz"
+    assert choose_estimate(estimates, 0.1) == "pitman"
+    assert choose_estimate(estimates, 0.2) == "zayatz"
+    assert choose_estimate({**estimates, "snb": 5.0}, 0.2) == "snb"
+    assert choose_estimate({**estimates, "snb": None}, 0.2) == "zayatz"
+    assert choose_estimate({**estimates, "pitman": None}, 0.05) == "zayatz"

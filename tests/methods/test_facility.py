@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from guarantees.small_sets import N_ITEMS, rows_of_items, to_rows, to_sets
 from incrowd.errors import InfeasibleError, JobError
 from incrowd.guarantees.sets.promises import Majority, SetEvidence, Smooth, Suppression
-from incrowd.measures.losses.sets import set_losses
+from incrowd.measures.losses.sets import measure_set_losses
 from incrowd.methods.facility import search as cutting
 from incrowd.methods.facility.location import (
     Work,
@@ -212,7 +212,7 @@ def jaccard(sets, kind, k, **options):
     released = shown_by(sets, found.group_of_row, kind, k)
     evidence = SetEvidence(released, sets, np.arange(sets.n_rows), keeps_order=True)
     assert all(finding.holds is not False for finding in GUARANTEES[kind](k).check(evidence))
-    return set_losses(sets, released).jaccard
+    return measure_set_losses(sets, released).jaccard
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

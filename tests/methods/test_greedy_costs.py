@@ -13,7 +13,7 @@ from incrowd.encoding.rows import Rows
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import HierarchyError, IncrowdError, InfeasibleError, InputError, JobError
 from incrowd.hierarchies.tree import Hierarchy
-from incrowd.measures.losses.tables import share_of_stated_costs
+from incrowd.measures.losses.tables import stated_cost_share
 from incrowd.methods.greedy.method import Greedy
 from incrowd.methods.greedy.search import Plan, merge
 from incrowd.methods.shared.conditions import Conditions
@@ -199,7 +199,7 @@ def test_same_release_as_the_algorithm_written_out(data):
         for tree, olds in zip(trees, rows.nodes, strict=True)
         for old in olds.tolist()
     )
-    share = share_of_stated_costs(rows, after, "ncp")
+    share = stated_cost_share(rows, after, "ncp")
     assert share == pytest.approx(lost / most if most else 0.0)
 
 

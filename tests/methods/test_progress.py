@@ -8,7 +8,7 @@ import pytest
 
 from incrowd import interrupts
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.measures.losses.tables import measure
+from incrowd.measures.losses.tables import measure_losses
 from incrowd.methods.cluster.method import Cluster
 from incrowd.methods.greedy import search as greedy_search
 from incrowd.methods.greedy.method import Greedy
@@ -45,7 +45,7 @@ def test_the_last_loss_is_the_audits(metric):
     rows = grid(2000)
     after, told = followed(Cluster(metric=metric, effort=3000), rows, 5)
     losses = [loss for _, _, _, loss in told]
-    assert losses[-1] == pytest.approx(measure(rows, after, 5)[metric], rel=1e-5)
+    assert losses[-1] == pytest.approx(measure_losses(rows, after, 5)[metric], rel=1e-5)
     assert losses[-1] < losses[0]
     assert losses == sorted(losses, reverse=True)
 
@@ -58,7 +58,7 @@ def test_the_last_loss_of_blocks_is_the_audits():
     assert done == sorted(done)
     assert told[-1][1] == told[-1][2]
     assert len(set(done)) > 10
-    assert told[-1][3] == pytest.approx(measure(rows, after, 5)["loss"], rel=1e-5)
+    assert told[-1][3] == pytest.approx(measure_losses(rows, after, 5)["loss"], rel=1e-5)
 
 
 @pytest.mark.parametrize("n_blocks", [1, 8])

@@ -14,7 +14,7 @@ from guarantees.small_sets import to_rows, to_sets
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import DataError, EngineError, InputError, JobError
 from incrowd.guarantees.sets.check import require_sets
-from incrowd.measures.losses.sets import set_losses
+from incrowd.measures.losses.sets import measure_set_losses
 from incrowd.methods.randomized_response import noise
 from incrowd.methods.randomized_response.method import RandomizedResponse
 from incrowd.methods.randomized_response.noise import (
@@ -134,7 +134,7 @@ def generated(seed=0, n_rows=1500, n_items=400, density=0.05):
 def test_measured_jaccard_is_the_theory_s(epsilon):
     sets = generated()
     made = respond(sets, level="edge", epsilon=epsilon)  # noise of the operating system
-    losses = set_losses(sets, made.released)
+    losses = measure_set_losses(sets, made.released)
     assert losses.jaccard == pytest.approx(made.outlook.expected_jaccard, abs=0.01)
     q = made.outlook.flip_probability
     assert losses.suppressed == pytest.approx(q, abs=0.01)
@@ -153,7 +153,7 @@ def test_graphs_are_flipped_at_the_same_rate(graph):
     assert all(row not in items for row, items in enumerate(rows))
     n_asymmetric = sum(row not in rows[item] for row, items in enumerate(rows) for item in items)
     assert (n_asymmetric == 0) is (graph == "undirected")
-    losses = set_losses(sets, made.released)
+    losses = measure_set_losses(sets, made.released)
     assert losses.jaccard == pytest.approx(made.outlook.expected_jaccard, abs=0.01)
 
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from incrowd.report.numbers import shortened, written
+from incrowd.report.numbers import format_cell, shorten
 
 
 @pytest.mark.parametrize(
@@ -31,10 +31,10 @@ from incrowd.report.numbers import shortened, written
     ],
 )
 def test_written(cell, unit, said):
-    assert written(cell, unit) == said
+    assert format_cell(cell, unit) == said
 
 
 def test_long_texts_are_cut():
-    assert shortened("a" * 10, 10) == "a" * 10
-    assert shortened("a" * 11, 10) == "a" * 9 + "…"
-    assert len(written("x" * 10_000)) == 400
+    assert shorten("a" * 10, 10) == "a" * 10
+    assert shorten("a" * 11, 10) == "a" * 9 + "…"
+    assert len(format_cell("x" * 10_000)) == 400

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from incrowd.checking.sets import CheckedSets
     from incrowd.checking.tables import CheckedTable, LoadedTable
     from incrowd.hierarchies.tree import Hierarchy
-    from incrowd.measures.attacks.composition import Published
+    from incrowd.measures.attacks.composition import PublishedRelease
     from incrowd.tables.table import Table
 
 
@@ -180,13 +180,13 @@ def _published(
     second: Table,
     schema: Schema,
     options: CompositionOptions,
-) -> tuple[Published, Published]:
+) -> tuple[PublishedRelease, PublishedRelease]:
     """Return both releases, with who is in them where the owner brings both keys."""
-    from incrowd.measures.attacks.composition import Published
+    from incrowd.measures.attacks.composition import PublishedRelease
 
     owner = loaded.owner
-    first = Published(loaded.released, loaded.schema.quasi, loaded.schema.sensitive)
-    of_other = Published(second, schema.quasi, schema.sensitive)
+    first = PublishedRelease(loaded.released, loaded.schema.quasi, loaded.schema.sensitive)
+    of_other = PublishedRelease(second, schema.quasi, schema.sensitive)
     if options.key_of_other is None:
         if options.original_of_other is not None:
             raise JobError(

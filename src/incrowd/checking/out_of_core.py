@@ -34,7 +34,7 @@ from incrowd.guarantees.tables.k_anonymity import KAnonymity
 from incrowd.guarantees.tables.leaks import find_leaks
 from incrowd.guarantees.tables.row_order import are_in_canonical_order, order_finding
 from incrowd.hierarchies.tree import STAR
-from incrowd.measures.losses.tables import Tally, losses_of
+from incrowd.measures.losses.tables import Tally, measure_tally
 from incrowd.tables.column_types import labels_of
 from incrowd.tables.frames import is_spark_frame
 from incrowd.tables.locations import location_name
@@ -116,7 +116,9 @@ def examine_rows(
         findings.append(order_finding(are_in_canonical_order(tables)))
     losses: dict[str, float] = {}
     if all(finding.holds is not False for finding in findings):
-        losses = losses_of(_tally(expected, after, counted.column(N_ROWS).to_numpy(), guarantee.k))
+        losses = measure_tally(
+            _tally(expected, after, counted.column(N_ROWS).to_numpy(), guarantee.k)
+        )
     return findings, losses
 
 

@@ -21,7 +21,7 @@ from incrowd.errors import InputError, JobError
 from incrowd.guarantees.sets.promises import SetEvidence
 from incrowd.guarantees.shapes import TRANSACTIONS
 from incrowd.guarantees.transactions.promises import RuleEvidence
-from incrowd.measures.losses.sets import set_losses
+from incrowd.measures.losses.sets import measure_set_losses
 from incrowd.sets.files import read_sets
 from incrowd.sets.format import SetOptions, released_graph, shelf_in
 from incrowd.sets.sets import BIPARTITE, Sets, Shelf
@@ -62,7 +62,7 @@ def check_sets(request: Request) -> CheckedSets:
         has_key = evidence.original is not None and evidence.original_row is not None
         if has_key and not isinstance(evidence, RuleEvidence):
             assert evidence.original is not None
-            losses = set_losses(
+            losses = measure_set_losses(
                 evidence.original,
                 evidence.released,
                 original_row=evidence.original_row,

@@ -203,14 +203,14 @@ def _learning(
     """
     from incrowd.flow.run import run
     from incrowd.job.inputs import read_input
-    from incrowd.measures.utility.learning import HELD_SHARE, held_rows, learning_finding
+    from incrowd.measures.utility.learning import HELD_SHARE, choose_test_rows, learning_finding
     from incrowd.tables.write import write_table
 
     target = str(asked.predict)
     if cast(TableMethod, job.method).masks_bits:
         return learning_finding(material, target, seed=asked.seed).figures
     table = read_input(Path(str(job.data)), job.input)
-    is_held = held_rows(table, job.schema.person, HELD_SHARE, asked.seed)
+    is_held = choose_test_rows(table, job.schema.person, HELD_SHARE, asked.seed)
     part = folder / "part"
     part.mkdir(mode=0o700)
     rest = part / ("rest" + "".join(Path(str(job.output)).suffixes))

@@ -20,14 +20,14 @@ from incrowd.figures.blocks import Bars, Block, Facts, Listing, Section, Steps
 from incrowd.figures.trees import hierarchy_tree
 from incrowd.hierarchies.costs import COSTS_OF_METRIC, cost_to_root
 from incrowd.hierarchies.tree import STAR, Hierarchy
-from incrowd.measures.losses.tables import Tally, tally, weighed
+from incrowd.measures.losses.tables import Tally, count_tables, weighted_sum
 
 MOST_VALUES = 12
 MOST_BINS = 40
 MISSING = "(missing)"
 
 
-def shown_bars(column: pa.ChunkedArray, title: str) -> Bars:
+def value_bars(column: pa.ChunkedArray, title: str) -> Bars:
     """Return how many rows show each of a column's commonest values."""
     cells = factorize(column)
     counts = np.bincount(cells.codes, minlength=cells.n_codes)
@@ -37,10 +37,10 @@ def shown_bars(column: pa.ChunkedArray, title: str) -> Bars:
         key=lambda place: (-int(counts[place]), labels[place]),
     )
     named = [(labels[place], float(counts[place])) for place in order]
-    return largest_bars(title, {"rows": named}, "values")
+    return top_bars(title, {"rows": named}, "values")
 
 
-def largest_bars(
+def top_bars(
     title: str, named: dict[str, list[tuple[str, float]]], what: str, note: str = ""
 ) -> Bars:
     """Return bars of the first names, and one bar for all that are left; series share their names.
@@ -66,7 +66,7 @@ def largest_bars(
     )
 
 
-def numbers_in(column: pa.ChunkedArray, missing_values: tuple[str, ...] = ()) -> Any:
+def parse_numbers(column: pa.ChunkedArray, missing_values: tuple[str, ...] = ()) -> Any:
     """Return a column's numbers, NaN where a cell is missing; None where some are no numbers."""
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
         numbers = column.cast(pa.float64())
@@ -106,7 +106,7 @@ def round_step(least: float, is_whole: bool) -> float:
     return float(10 * power)
 
 
-def number_steps(
+def histogram(
     title: str, edges: tuple[float, ...], series: dict[str, tuple[Any, Any]], note: str = ""
 ) -> Steps:
     """Return a histogram of (numbers, weights or None) per series; numbers beyond the edges no."""
@@ -130,18 +130,18 @@ def column_block(
     cells = factorize(column)
     sides = {"before": before, "after": column} if before is not None else {"rows": column}
     if cells.n_values > MOST_VALUES:
-        numbers = {name: numbers_in(side, missing_values) for name, side in sides.items()}
+        numbers = {name: parse_numbers(side, missing_values) for name, side in sides.items()}
         if all(found is not None for found in numbers.values()):
             edges = number_edges(np.concatenate(list(numbers.values())))
             if len(edges) > 1:
                 series = {name: (found, None) for name, found in numbers.items()}
-                return number_steps(title, edges, series)
+                return histogram(title, edges, series)
     if before is None:
-        return shown_bars(column, title)
-    return _bars_of_both(column, before, title)
+        return value_bars(column, title)
+    return _before_after_bars(column, before, title)
 
 
-def _bars_of_both(column: pa.ChunkedArray, before: pa.ChunkedArray, title: str) -> Bars:
+def _before_after_bars(column: pa.ChunkedArray, before: pa.ChunkedArray, title: str) -> Bars:
     counts = {}
     for name, side in (("before", before), ("after", column)):
         cells = factorize(side)
@@ -154,7 +154,7 @@ def _bars_of_both(column: pa.ChunkedArray, before: pa.ChunkedArray, title: str) 
         name: [(label, float(found.get(label, 0))) for label in order]
         for name, found in counts.items()
     }
-    return largest_bars(title, named, "values")
+    return top_bars(title, named, "values")
 
 
 # Columns before and after: what each lost, how its values are spread, where rows ended.
@@ -181,8 +181,8 @@ class ColumnChange:
     def loss(self, metric: str) -> float:
         """Return the price of the released cells, over the price of losing all of them."""
         price = cost_to_root(self.hierarchy, metric)
-        dearest = weighed(self.before, price)
-        return weighed(self.before - self.after, price) / dearest if dearest > 0 else 0.0
+        dearest = weighted_sum(self.before, price)
+        return weighted_sum(self.before - self.after, price) / dearest if dearest > 0 else 0.0
 
     @property
     def n_rows(self) -> int:
@@ -224,11 +224,11 @@ class ColumnChange:
         return np.asarray(found)
 
 
-def changes_of(own: OwnTable) -> list[ColumnChange]:
+def count_changes(own: OwnTable) -> list[ColumnChange]:
     """Return every quasi-identifying column's cells, counted once."""
     if not own.before.n_rows:
         return []
-    counted: Tally = tally(own.before, own.after)
+    counted: Tally = count_tables(own.before, own.after)
     found = []
     for place, (name, hierarchy) in enumerate(
         zip(own.before.names, own.before.hierarchies, strict=True)
@@ -319,25 +319,26 @@ def _flat_bars(change: ColumnChange) -> Bars:
         name: list(zip(labels, counts[order].astype(float).tolist(), strict=True))
         for name, counts in (("before", change.before), ("after", change.released))
     }
-    bars = largest_bars(change.name, named, "values")
-    note = f"{_percent(change.share_whole)} as they were, {_percent(change.share_starred)} {STAR}."
+    bars = top_bars(change.name, named, "values")
+    whole, starred = _format_percent(change.share_whole), _format_percent(change.share_starred)
+    note = f"{whole} as they were, {starred} {STAR}."
     return replace(bars, note=note)
 
 
 def _column_section(place: int, change: ColumnChange, material: TableMaterial) -> Section:
     tree = hierarchy_tree(change.hierarchy, change.before, change.released)
     blocks: list[Block] = [tree]
-    both = _before_and_after(change)
+    both = _before_after_block(change)
     if isinstance(both, Steps):
         if change.name in material.released.frame.column_names:
             column = material.released.frame.column(change.name)
-            blocks.append(shown_bars(column, "What the file shows"))
+            blocks.append(value_bars(column, "What the file shows"))
         blocks += [both, _facts(change)]
     else:
         blocks.append(both)
     text = (
-        f"Quasi-identifying. {_percent(change.share_whole)} of the released cells are as they "
-        f"were, {_percent(change.share_starred)} show nothing ({STAR})."
+        f"Quasi-identifying. {_format_percent(change.share_whole)} of the released cells are as "
+        f"they were, {_format_percent(change.share_starred)} show nothing ({STAR})."
     )
     return Section(f"column-{place + 1}", f"Column: {change.name}", (text,), tuple(blocks))
 
@@ -358,7 +359,7 @@ def _facts(change: ColumnChange) -> Facts:
     return Facts(tuple(facts), title="In numbers", note=SPREAD)
 
 
-def _before_and_after(change: ColumnChange) -> Bars | Steps:
+def _before_after_block(change: ColumnChange) -> Bars | Steps:
     """Return values before and after, as a histogram where they are many numbers."""
     hierarchy = change.hierarchy
     before = change.before[: hierarchy.n_leaves].astype(np.float64)
@@ -370,8 +371,8 @@ def _before_and_after(change: ColumnChange) -> Bars | Steps:
         edges = number_edges(occurring)
         if len(edges) > 1:
             series = {"before": (values, before), "after": (values, after)}
-            return number_steps(title, edges, series, SPREAD)
-    node_of_leaf = _few_nodes(hierarchy, before)
+            return histogram(title, edges, series, SPREAD)
+    node_of_leaf = _coarse_nodes(hierarchy, before)
     sides = {
         name: np.bincount(node_of_leaf, weights=counts, minlength=hierarchy.n_nodes)
         for name, counts in (("before", before), ("after", after))
@@ -383,10 +384,10 @@ def _before_and_after(change: ColumnChange) -> Bars | Steps:
         name: list(zip(labels, counts[order].tolist(), strict=True))
         for name, counts in sides.items()
     }
-    return largest_bars(title, named, "values", SPREAD)
+    return top_bars(title, named, "values", SPREAD)
 
 
-def _few_nodes(hierarchy: Hierarchy, before: NDArray[np.float64]) -> NDArray[np.int32]:
+def _coarse_nodes(hierarchy: Hierarchy, before: NDArray[np.float64]) -> NDArray[np.int32]:
     """Return each leaf's node on the lowest level with few nodes; the leaf where there is none."""
     ladder = hierarchy.ladder
     for level in range(len(ladder) - 1):
@@ -395,7 +396,7 @@ def _few_nodes(hierarchy: Hierarchy, before: NDArray[np.float64]) -> NDArray[np.
     return np.asarray(ladder[0])
 
 
-def kept_section(material: TableMaterial) -> Section | None:
+def unchanged_section(material: TableMaterial) -> Section | None:
     """Return the columns that are released as they are, beside the original where it is known."""
     released = material.released
     schema, own = material.schema, material.own
@@ -423,18 +424,18 @@ def kept_section(material: TableMaterial) -> Section | None:
     return Section("kept", "Columns kept as they are", (text,), tuple(blocks))
 
 
-def shown_section(material: TableMaterial) -> Section | None:
+def released_section(material: TableMaterial) -> Section | None:
     """Return what the file shows in the columns by which people can be known: no “before”."""
     released = material.released
     names = [name for name in material.schema.quasi if name in released.frame.column_names]
     if not names:
         return None
-    blocks = tuple(shown_bars(released.frame.column(name), name) for name in names[:MOST_COLUMNS])
+    blocks = tuple(value_bars(released.frame.column(name), name) for name in names[:MOST_COLUMNS])
     text = "How many rows show each value or range; * shows nothing."
     if len(names) > MOST_COLUMNS:
         text += f" {len(names) - MOST_COLUMNS:,} further columns are not drawn."
     return Section("shown", "What the file shows", (text,), blocks)
 
 
-def _percent(share: float) -> str:
+def _format_percent(share: float) -> str:
     return f"{100 * share:.0f} %" if share in (0.0, 1.0) else f"{100 * share:.1f} %"

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from incrowd.figures.blocks import Bars, Block, Cell, Facts, Heat, Listing, Section, Unit
-from incrowd.figures.columns import largest_bars
+from incrowd.figures.columns import top_bars
 
 Figures = Mapping[str, Any]
 
@@ -30,8 +30,8 @@ def finding_section(name: str, summary: str, figures: Figures) -> Section | None
     try:
         blocks = builder(figures)
     except (KeyError, TypeError, AttributeError, IndexError):  # written by another version
-        blocks = plain_blocks(figures)
-    return Section(anchor, _title(name), (_sentence(summary),), tuple(blocks))
+        blocks = figure_blocks(figures)
+    return Section(anchor, _format_title(name), (_format_sentence(summary),), tuple(blocks))
 
 
 def is_drawn(name: str) -> bool:
@@ -39,35 +39,37 @@ def is_drawn(name: str) -> bool:
     return name.startswith(tuple(_BUILDERS))
 
 
-def _title(name: str) -> str:
+def _format_title(name: str) -> str:
     first, _, rest = name.partition(": ")
     return f"{first.capitalize()}: {rest}" if rest else first.capitalize()
 
 
-def _sentence(text: str) -> str:
+def _format_sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
 # ── plainly ──────────────────────────────────────────────────────────────────────────────────
 
 
-def plain_blocks(figures: Figures) -> list[Block]:
+def figure_blocks(figures: Figures) -> list[Block]:
     """Return any figures: single ones as facts, lists of records as tables, the rest by path."""
     facts: list[tuple[str, Cell]] = []
     blocks: list[Block] = []
-    for path, value in _walked(figures):
+    for path, value in _flatten(figures):
         if isinstance(value, list):
-            blocks.append(_table_of(path, value))
+            blocks.append(_listing_of(path, value))
         else:
             facts.append((path, value))
     head: list[Block] = [Facts(tuple(facts[:MOST_LISTED]), title="In numbers")] if facts else []
     return head + blocks
 
 
-def _walked(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+def _flatten(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
         for name, inner in value.items():
-            yield from _walked(inner, f"{path}, {_spoken(name)}" if path else _spoken(name))
+            yield from _flatten(
+                inner, f"{path}, {_figure_label(name)}" if path else _figure_label(name)
+            )
     elif isinstance(value, (list, tuple)):
         records = [dict(one) for one in value if isinstance(one, Mapping)]
         if records:
@@ -80,21 +82,22 @@ def _walked(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, str(value)
 
 
-def _table_of(title: str, records: list[dict[str, Any]]) -> Listing:
+def _listing_of(title: str, records: list[dict[str, Any]]) -> Listing:
     columns = tuple(dict.fromkeys(name for record in records for name in record))
     rows = tuple(
-        tuple(_as_cell(record.get(name)) for name in columns) for record in records[:MOST_LISTED]
+        tuple(_format_cell(record.get(name)) for name in columns)
+        for record in records[:MOST_LISTED]
     )
     n_left = len(records) - len(rows)
     note = f"{n_left:,} further ones are not listed." if n_left else ""
-    return Listing(tuple(_spoken(name) for name in columns), rows, title=title, note=note)
+    return Listing(tuple(_figure_label(name) for name in columns), rows, title=title, note=note)
 
 
-def _as_cell(value: Any) -> Cell:
+def _format_cell(value: Any) -> Cell:
     if _is_cell(value):
         return value  # type: ignore[no-any-return]
     if isinstance(value, Mapping):
-        return ", ".join(f"{_spoken(name)} {inner}" for name, inner in value.items())
+        return ", ".join(f"{_figure_label(name)} {inner}" for name, inner in value.items())
     return ", ".join(str(one) for one in value) if isinstance(value, (list, tuple)) else str(value)
 
 
@@ -120,7 +123,7 @@ _WORDS = {
 }
 
 
-def _spoken(name: object) -> str:
+def _figure_label(name: object) -> str:
     """Return the name of a figure in words."""
     known = _WORDS.get(str(name))
     said = str(name).removeprefix("is_").replace("_", " ")
@@ -130,7 +133,7 @@ def _spoken(name: object) -> str:
 # ── risk ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _risk(figures: Figures) -> list[Block]:
+def _risk_section(figures: Figures) -> list[Block]:
     release, original = figures["release"], figures.get("original")
     sides = {BEFORE: original, AFTER: release} if original else {"release": release}
     threshold = figures["threshold"]
@@ -154,11 +157,11 @@ def _risk(figures: Figures) -> list[Block]:
     )
     blocks: list[Block] = [_risk_table(measures, sides), bars]
     if release["columns"]:
-        blocks.append(_by_column(release["columns"]))
+        blocks.append(_column_listing(release["columns"]))
     if release.get("values"):
-        blocks.append(_by_value(release["values"]))
+        blocks.append(_value_listing(release["values"]))
     if release.get("uniqueness"):
-        blocks += plain_blocks(release["uniqueness"])
+        blocks += figure_blocks(release["uniqueness"])
     return blocks
 
 
@@ -171,7 +174,7 @@ def _risk_table(measures: Mapping[str, Callable[[Any], float]], sides: Figures) 
     return Listing(("risk", *sides), rows, title="Risk of being found", units=units)  # type: ignore[arg-type]
 
 
-def _by_column(columns: list[dict[str, Any]]) -> Listing:
+def _column_listing(columns: list[dict[str, Any]]) -> Listing:
     rows = tuple(
         (
             one["column"],
@@ -191,7 +194,7 @@ def _by_column(columns: list[dict[str, Any]]) -> Listing:
     )
 
 
-def _by_value(values: list[dict[str, Any]]) -> Listing:
+def _value_listing(values: list[dict[str, Any]]) -> Listing:
     rows = tuple(
         (
             one["column"],
@@ -215,11 +218,11 @@ def _by_value(values: list[dict[str, Any]]) -> Listing:
 # ── attacks ──────────────────────────────────────────────────────────────────────────────────
 
 
-def _attack(figures: Figures) -> list[Block]:
+def _attack_section(figures: Figures) -> list[Block]:
     """Return every rate in the figures, with its interval; before and after side by side."""
-    rates = list(_rates(figures))
+    rates = list(_find_rates(figures))
     if not rates:
-        return plain_blocks(figures)
+        return figure_blocks(figures)
     rows = tuple(
         (path, float(rate["rate"]), float(rate["low"]), float(rate["high"]), int(rate["n"]))
         for path, rate in rates[:MOST_LISTED]
@@ -236,11 +239,11 @@ def _attack(figures: Figures) -> list[Block]:
     )
     rest = [
         (path, value)
-        for path, value in _walked(_without_rates(figures))
+        for path, value in _flatten(_drop_rates(figures))
         if not isinstance(value, list)
     ]
     blocks: list[Block] = [listing]
-    bars = _paired(rates)
+    bars = _pair_rates(rates)
     if bars is not None:
         blocks.append(bars)
     if rest:
@@ -248,7 +251,7 @@ def _attack(figures: Figures) -> list[Block]:
     return blocks
 
 
-def _rates(figures: Any, path: str = "") -> Iterator[tuple[str, Figures]]:
+def _find_rates(figures: Any, path: str = "") -> Iterator[tuple[str, Figures]]:
     if not isinstance(figures, Mapping):
         return
     if {"rate", "low", "high", "n"} <= set(figures):
@@ -256,21 +259,23 @@ def _rates(figures: Any, path: str = "") -> Iterator[tuple[str, Figures]]:
         return
     for name, inner in figures.items():
         if name == "columns":  # each column's own name says enough
-            yield from _rates(inner, path)
+            yield from _find_rates(inner, path)
         else:
-            yield from _rates(inner, f"{path}, {_spoken(name)}" if path else _spoken(name))
+            yield from _find_rates(
+                inner, f"{path}, {_figure_label(name)}" if path else _figure_label(name)
+            )
 
 
-def _without_rates(figures: Any) -> Any:
+def _drop_rates(figures: Any) -> Any:
     if not isinstance(figures, Mapping):
         return figures
     if {"rate", "low", "high", "n"} <= set(figures):
         more = {"highest", "n_certain", "is_exact"} & set(figures)
         return {name: figures[name] for name in figures if name in more}
-    return {name: _without_rates(inner) for name, inner in figures.items()}
+    return {name: _drop_rates(inner) for name, inner in figures.items()}
 
 
-def _paired(rates: list[tuple[str, Figures]]) -> Bars | None:
+def _pair_rates(rates: list[tuple[str, Figures]]) -> Bars | None:
     """Return rates whose paths differ by before and after alone, side by side."""
     sides: dict[str, dict[str, float]] = {}
     for path, rate in rates:
@@ -295,17 +300,17 @@ def _paired(rates: list[tuple[str, Figures]]) -> Bars | None:
 # ── utility ──────────────────────────────────────────────────────────────────────────────────
 
 
-def _queries(figures: Figures) -> list[Block]:
+def _query_section(figures: Figures) -> list[Block]:
     units = dict.fromkeys(("are", "median_error", "ninth_decile", "mean_selectivity"), "share")
     facts = Facts(
-        tuple((_spoken(name), value) for name, value in figures.items() if _is_cell(value)),
+        tuple((_figure_label(name), value) for name, value in figures.items() if _is_cell(value)),
         title="In numbers",
-        units={_spoken(name): unit for name, unit in units.items()},  # type: ignore[misc]
+        units={_figure_label(name): unit for name, unit in units.items()},  # type: ignore[misc]
     )
     blocks: list[Block] = [facts]
     if figures.get("by_column"):
         named = [(str(name), float(error)) for name, error in figures["by_column"].items()]
-        bars = largest_bars("Mean error of counts about a column", {"error": named}, "columns")
+        bars = top_bars("Mean error of counts about a column", {"error": named}, "columns")
         blocks.append(_as_share(bars))
     if figures.get("by_size"):
         found = figures["by_size"]
@@ -329,14 +334,14 @@ def _as_share(bars: Bars) -> Bars:
     return replace(bars, unit="share", y_title="column")
 
 
-def _statistics(figures: Figures) -> list[Block]:
+def _statistics_section(figures: Figures) -> list[Block]:
     blocks: list[Block] = []
     if "columns" in figures:
-        table = _table_of("Columns before and after", list(figures["columns"]))
-        shares: dict[str, Unit] = {"distance": "share", _spoken("share_kept"): "share"}
+        table = _listing_of("Columns before and after", list(figures["columns"]))
+        shares: dict[str, Unit] = {"distance": "share", _figure_label("share_kept"): "share"}
         blocks.append(replace(table, units=shares))
     elif "items" in figures:
-        blocks.append(_common_items(figures["items"]))
+        blocks.append(_item_bars(figures["items"]))
     pairs = figures.get("pairs")
     if pairs and pairs.get("names"):
         names = tuple(str(name) for name in pairs["names"][:MOST_NAMES])
@@ -355,13 +360,13 @@ def _statistics(figures: Figures) -> list[Block]:
             blocks.append(Heat(f"{what}, {side}", names, names, values, 0.0, high, note))
     singles = {name: value for name, value in figures.items() if _is_cell(value)}
     sizes = figures.get("sizes", {})
-    facts = [(_spoken(name), value) for name, value in {**singles, **sizes}.items()]
+    facts = [(_figure_label(name), value) for name, value in {**singles, **sizes}.items()]
     if facts:
         blocks.append(Facts(tuple(facts), title="In numbers"))
     return blocks
 
 
-def _common_items(items: list[dict[str, Any]]) -> Bars:
+def _item_bars(items: list[dict[str, Any]]) -> Bars:
     shown = items[:MOST_NAMES]
     return Bars(
         "The commonest items: share of rows",
@@ -373,9 +378,9 @@ def _common_items(items: list[dict[str, Any]]) -> Bars:
 
 
 _BUILDERS: dict[str, Callable[[Figures], list[Block]]] = {
-    "risk": _risk,
-    "attack": _attack,
-    "utility: queries": _queries,
-    "utility: statistics": _statistics,
-    "utility": plain_blocks,
+    "risk": _risk_section,
+    "attack": _attack_section,
+    "utility: queries": _query_section,
+    "utility: statistics": _statistics_section,
+    "utility": figure_blocks,
 }

@@ -18,7 +18,7 @@ from incrowd.tables.table import Table
 MOST_RANGES = 40
 
 
-def edges_of(largest: int, least: int = 0) -> tuple[list[int], bool]:
+def bin_edges(largest: int, least: int = 0) -> tuple[list[int], bool]:
     """Return edges from ``least`` that hold all numbers up to ``largest``; whether they double.
 
     >>> edges_of(3)
@@ -47,7 +47,9 @@ def _round_step(step: float) -> int:
         power *= 10
 
 
-def counted(numbers: NDArray[Any], edges: list[int], weight: NDArray[Any] | None = None) -> Any:
+def count_between(
+    numbers: NDArray[Any], edges: list[int], weight: NDArray[Any] | None = None
+) -> Any:
     """Return how many numbers, or how much weight, lie from each edge to below the next."""
     places = np.searchsorted(np.asarray(edges), numbers, side="right") - 1
     return np.bincount(places, weights=weight, minlength=len(edges) - 1)[: len(edges) - 1]
@@ -92,7 +94,9 @@ def sizes_section(group_of_row: Whole, k: int | None, alike: str) -> Section:
             ("smallest group", int(sizes.min())),
             ("group of the person in the middle", int(of_person[n_rows // 2])),
             ("largest group", int(sizes.max())),
-            ("rows in groups of less than 2 k", _below(sizes, 2 * k)) if k else ("rows", n_rows),
+            ("rows in groups of less than 2 k", _share_below(sizes, 2 * k))
+            if k
+            else ("rows", n_rows),
         ),
         title="Groups",
         note=f"A group is rows that are alike in {alike}.",
@@ -100,18 +104,18 @@ def sizes_section(group_of_row: Whole, k: int | None, alike: str) -> Section:
     return Section("groups", "Sizes of groups", (), (facts, _histogram(sizes, k)))
 
 
-def _below(sizes: Whole, bound: int) -> int:
+def _share_below(sizes: Whole, bound: int) -> int:
     return int(sizes[sizes < bound].sum())
 
 
 def _histogram(sizes: Whole, k: int | None) -> Steps:
     """Return rows, not groups, by the size of their group: what it is like to be somebody."""
     least = min(int(sizes.min()), k or int(sizes.min()))
-    edges, is_log = edges_of(int(sizes.max()), max(1, least - 1))
+    edges, is_log = bin_edges(int(sizes.max()), max(1, least - 1))
     return Steps(
         "People by the size of their group",
         tuple(float(edge) for edge in edges),
-        {"rows": as_floats(counted(sizes, edges, sizes))},
+        {"rows": as_floats(count_between(sizes, edges, sizes))},
         x_title="size of the group",
         y_title="rows",
         is_log_x=is_log,
@@ -120,16 +124,16 @@ def _histogram(sizes: Whole, k: int | None) -> Steps:
     )
 
 
-def wishes_section(group_of_row: Whole, wish_of_row: NDArray[Any]) -> Section:
+def requested_sizes_section(group_of_row: Whole, wish_of_row: NDArray[Any]) -> Section:
     """Return what everybody wished for and how large the group is that they stand in.
 
     Both are by released row. Where crowds are no groups, the findings tell what was achieved.
     """
     achieved = np.bincount(group_of_row)[group_of_row]
     wishes = np.unique(wish_of_row)
-    shown = wishes[:MOST_WISHES] if len(wishes) <= MOST_WISHES else _spread(wishes)
+    shown = wishes[:MOST_WISHES] if len(wishes) <= MOST_WISHES else _quantiles(wishes)
     rows = []
-    for low, high in _ranges(shown, int(wishes.max(initial=0))):
+    for low, high in _range_labels(shown, int(wishes.max(initial=0))):
         mine = (wish_of_row >= low) & (wish_of_row <= high)
         got = np.sort(achieved[mine])
         if len(got):
@@ -161,12 +165,12 @@ def wishes_section(group_of_row: Whole, wish_of_row: NDArray[Any]) -> Section:
     )
 
 
-def _spread(wishes: Whole) -> Whole:
+def _quantiles(wishes: Whole) -> Whole:
     places = np.unique(np.linspace(0, len(wishes) - 1, MOST_WISHES).astype(int))
     return np.asarray(wishes[places])
 
 
-def _ranges(starts: Whole, largest: int) -> list[tuple[int, int]]:
+def _range_labels(starts: Whole, largest: int) -> list[tuple[int, int]]:
     firsts = [int(start) for start in starts]
     ends = [*(first - 1 for first in firsts[1:]), largest]
     return list(zip(firsts, ends, strict=True))

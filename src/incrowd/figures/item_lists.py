@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from incrowd.checking.material import OwnSets, SetMaterial
 from incrowd.errors import DataError
 from incrowd.figures.blocks import Bars, Block, Facts, Listing, Section, Steps
-from incrowd.figures.columns import largest_bars
-from incrowd.figures.groups import as_floats, counted, edges_of
+from incrowd.figures.columns import top_bars
+from incrowd.figures.groups import as_floats, bin_edges, count_between
 from incrowd.figures.trees import split_tree
 from incrowd.sets.names import item_names_of
 from incrowd.sets.order import NOT_THERE, same_items
@@ -60,11 +60,11 @@ def sizes_section(material: SetMaterial) -> Section | None:
     if own is not None:
         sides = {"before": own.original.sizes, "after": released.sizes}
     largest = max(int(sizes.max(initial=0)) for sizes in sides.values())
-    edges, is_log = edges_of(largest)
+    edges, is_log = bin_edges(largest)
     steps = Steps(
         "Rows by how many items they hold",
         tuple(float(edge) for edge in edges),
-        {name: as_floats(counted(sizes, edges)) for name, sizes in sides.items()},
+        {name: as_floats(count_between(sizes, edges)) for name, sizes in sides.items()},
         x_title="items",
         y_title="rows",
         is_log_x=is_log,
@@ -85,7 +85,7 @@ def items_section(material: SetMaterial) -> Section | None:
     released, own = material.released, material.own
     after = item_counts(released.items, released.n_items)
     if own is None:
-        bars = _commonest(_names(released), after)
+        bars = _most_common(_names(released), after)
         text = "How many rows show each item."
         return Section("items", "Items", (text,), (bars,)) if len(bars.categories) else None
     before = item_counts(own.original.items, own.original.n_items)
@@ -104,7 +104,7 @@ def items_section(material: SetMaterial) -> Section | None:
     }
     if not len(order):
         return None
-    bars = largest_bars("The commonest items", named, "items")
+    bars = top_bars("The commonest items", named, "items")
     return Section(
         "items",
         "Items before and after",
@@ -113,11 +113,11 @@ def items_section(material: SetMaterial) -> Section | None:
             f"{int((before > 0).sum()):,} items were in some row, "
             f"{int(((before > 0) & (of_original > 0)).sum()):,} of them still are.",
         ),
-        (bars, _rare_items(before, of_original)),
+        (bars, _survival_by_frequency(before, of_original)),
     )
 
 
-def _rare_items(before: NDArray[np.int64], after: NDArray[np.int64]) -> Block:
+def _survival_by_frequency(before: NDArray[np.int64], after: NDArray[np.int64]) -> Block:
     """Return items by how common they were and what share of their rows still shows them."""
     largest = int(before.max(initial=1))
     edges = [1]
@@ -146,11 +146,11 @@ def _rare_items(before: NDArray[np.int64], after: NDArray[np.int64]) -> Block:
     )
 
 
-def _commonest(names: list[str], counts: NDArray[np.int64]) -> Bars:
+def _most_common(names: list[str], counts: NDArray[np.int64]) -> Bars:
     order = np.lexsort((np.arange(len(counts)), -counts))
     order = order[counts[order] > 0]
     named = [(names[item], float(counts[item])) for item in order.tolist()]
-    return largest_bars("The commonest items", {"rows": named}, "items")
+    return top_bars("The commonest items", {"rows": named}, "items")
 
 
 def _names(sets: Sets) -> list[str]:
@@ -192,10 +192,10 @@ def parts_section(material: SetMaterial) -> Section | None:
         is_horizontal=True,
         y_title="stands for",
     )
-    blocks: list[Block] = [facts, bars, _commonest(_names(released), counts)]
+    blocks: list[Block] = [facts, bars, _most_common(_names(released), counts)]
     if several:
         rows = tuple(
-            (_listed(members[item]), len(members[item]), int(counts[item]))
+            (_format_members(members[item]), len(members[item]), int(counts[item]))
             for item in several[:MOST_PARTS]
         )
         n_left = len(several) - len(rows)
@@ -216,7 +216,7 @@ def _members(released: Sets) -> list[tuple[str, ...]] | None:
         return None
 
 
-def _listed(members: tuple[str, ...], most: int = 12) -> str:
+def _format_members(members: tuple[str, ...], most: int = 12) -> str:
     shown = ", ".join(members[:most])
     return f"{shown} and {len(members) - most:,} more" if len(members) > most else shown
 
@@ -231,7 +231,7 @@ def rules_section(own: OwnSets) -> Section | None:
         if rules.lacks_public[number] or rules.lacks_sensitive[number]:
             continue
         public, sensitive = rules.rule(number)
-        rows.append((_listed(tuple(public)), _listed(tuple(sensitive))))
+        rows.append((_format_members(tuple(public)), _format_members(tuple(sensitive))))
     left = rules.n_rules - len(rows)
     note = f"{left:,} further rules are not listed." if left else ""
     listing = Listing(

@@ -15,19 +15,19 @@ from incrowd.audit import Audit
 from incrowd.checking.material import Material, SetMaterial, TableMaterial
 from incrowd.figures.blocks import Block, Cell, Facts, Listing, Page, Section, Unit
 from incrowd.figures.columns import (
-    changes_of,
     column_sections,
-    kept_section,
+    count_changes,
     loss_section,
-    shown_section,
+    released_section,
+    unchanged_section,
 )
 from incrowd.figures.findings import finding_section
 from incrowd.figures.groups import (
     ratio_shares,
+    requested_sizes_section,
     set_group_of_row,
     sizes_section,
     table_group_of_row,
-    wishes_section,
 )
 from incrowd.figures.item_lists import entries_section, items_section, parts_section, rules_section
 from incrowd.figures.item_lists import sizes_section as list_sizes_section
@@ -38,7 +38,7 @@ from incrowd.figures.record import (
     repeat_section,
     times_section,
 )
-from incrowd.figures.words import assumption, joined, promise_in_words
+from incrowd.figures.words import describe_assumption, describe_promise, join_names
 
 GROUPS = ("k-anonymity", "smooth", "majority", "suppression")
 """Guarantees whose crowds are groups of equal rows."""
@@ -58,7 +58,7 @@ def owner_page(audit: Audit, job_text: str | None, material: Material) -> Page:
         promise_section(audit.guarantee, audit.quasi, has_own_k=has_own_k),
         findings_section(_plain_findings(audit)),
     ]
-    sections += _crowds(audit, material)
+    sections += _group_sections(audit, material)
     if isinstance(material, TableMaterial):
         sections += _table_sections(audit, material)
     else:
@@ -88,7 +88,7 @@ def page_title(guarantee: dict[str, Any]) -> str:
     """Return what a page is called: its promise, in a few words."""
     parameters = guarantee.get("parameters", {})
     stated = [
-        f"{name} = {_word(parameters[name])}"
+        f"{name} = {_format_parameter(parameters[name])}"
         for name in ("k", "l", "t", "m", "confidence", "epsilon")
         if parameters.get(name) is not None
     ]
@@ -99,12 +99,12 @@ def promise_section(
     guarantee: dict[str, Any], quasi: tuple[str, ...], *, has_own_k: bool = False
 ) -> Section:
     """Return the promise in plain words; what it rests on comes first, what it leaves open last."""
-    promise = promise_in_words(guarantee, has_own_k=has_own_k)
+    promise = describe_promise(guarantee, has_own_k=has_own_k)
     parameters = guarantee.get("parameters", {})
     stated = tuple(
-        (name.replace("_", " "), _word(value))
+        (name.replace("_", " "), _format_parameter(value))
         for name, value in parameters.items()
-        if value not in (None, "", (), [], {}, False) and _says_something(name, parameters)
+        if value not in (None, "", (), [], {}, False) and _is_stated(name, parameters)
     )
     blocks: list[Block] = [
         Listing(
@@ -115,26 +115,26 @@ def promise_section(
         Facts(stated, title="As it was stated"),
     ]
     text = (
-        assumption(guarantee, quasi),
+        describe_assumption(guarantee, quasi),
         promise.plain,
-        f"Against whom: {_lower(promise.attacker)}",
-        f"Who can check it: {_lower(promise.who_can_check)}",
+        f"Against whom: {_lower_first(promise.attacker)}",
+        f"Who can check it: {_lower_first(promise.who_can_check)}",
     )
     return Section("promise", "The promise", text, tuple(blocks))
 
 
-def _lower(sentence: str) -> str:
+def _lower_first(sentence: str) -> str:
     return sentence[:1].lower() + sentence[1:]
 
 
-def _says_something(name: str, parameters: dict[str, Any]) -> bool:
+def _is_stated(name: str, parameters: dict[str, Any]) -> bool:
     """Return whether a parameter is about something that was asked for."""
     if name in ("l_kind", "t_kind", "joint"):
         return parameters.get(name[0]) is not None
     return name != "c" or parameters.get("l_kind") == "recursive"
 
 
-def _word(value: Any) -> Cell:
+def _format_parameter(value: Any) -> Cell:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, (str, int, float, bool)):
@@ -186,7 +186,7 @@ def _highlights(audit: Audit) -> Facts:
 # ── what people look for ─────────────────────────────────────────────────────────────────────
 
 
-def _crowds(audit: Audit, material: Material) -> list[Section | None]:
+def _group_sections(audit: Audit, material: Material) -> list[Section | None]:
     """Return sizes of groups, and what people got of what they wished."""
     name = audit.guarantee["name"]
     if name not in (*GROUPS, "adaptive"):
@@ -194,7 +194,7 @@ def _crowds(audit: Audit, material: Material) -> list[Section | None]:
     k = audit.guarantee.get("parameters", {}).get("k")
     if isinstance(material, TableMaterial):
         group_of_row = table_group_of_row(material.released, material.schema)
-        alike = joined(material.schema.quasi, 8)
+        alike = join_names(material.schema.quasi, 8)
     else:
         group_of_row, alike = set_group_of_row(material.released), "all their items"
     promised = int(k) if isinstance(k, int) and name != "adaptive" else None
@@ -203,10 +203,10 @@ def _crowds(audit: Audit, material: Material) -> list[Section | None]:
         sections.append(_adaptive_section(audit))
     elif material.own is not None and material.own.k_of_row is not None:
         wished = _wishes(material.own.k_of_row, material.own.original_row)
-        sections.append(wishes_section(group_of_row, wished))
+        sections.append(requested_sizes_section(group_of_row, wished))
     elif promised:
         wished = np.full(len(group_of_row), promised, dtype=np.int64)
-        sections.append(wishes_section(group_of_row, wished))
+        sections.append(requested_sizes_section(group_of_row, wished))
     return [sizes_section(group_of_row, promised, alike), *sections]
 
 
@@ -233,11 +233,11 @@ def _adaptive_section(audit: Audit) -> Section | None:
 def _table_sections(audit: Audit, material: TableMaterial) -> list[Section | None]:
     own = material.own
     if own is None:
-        return [shown_section(material), kept_section(material)]
-    changes = changes_of(own)
+        return [released_section(material), unchanged_section(material)]
+    changes = count_changes(own)
     metric = audit.method.get("parameters", {}).get("metric")
     losses = loss_section(changes, metric) if changes else None
-    return [losses, *column_sections(changes, material), kept_section(material)]
+    return [losses, *column_sections(changes, material), unchanged_section(material)]
 
 
 def _set_sections(audit: Audit, material: SetMaterial) -> list[Section | None]:
@@ -279,12 +279,12 @@ def public_page(certificate: Mapping[str, Any], material: Material) -> Page:
         promised = int(k) if isinstance(k, int) else None
         if isinstance(material, TableMaterial):
             group_of_row = table_group_of_row(material.released, material.schema)
-            alike = joined(material.schema.quasi, 8)
+            alike = join_names(material.schema.quasi, 8)
         else:
             group_of_row, alike = set_group_of_row(material.released), "all their items"
         sections.append(sizes_section(group_of_row, promised, alike))
     if isinstance(material, TableMaterial):
-        sections += [shown_section(material), kept_section(material)]
+        sections += [released_section(material), unchanged_section(material)]
     else:
         sections += [
             list_sizes_section(material),

@@ -37,7 +37,7 @@ def findings_section(findings: Iterable[Mapping[str, Any]]) -> Section:
     order = {False: 0, True: 1, None: 2}
     listed = sorted(findings, key=lambda finding: order[finding["holds"]])
     rows = tuple(
-        (finding["name"], SIGNS[finding["holds"]], _summary(finding)) for finding in listed
+        (finding["name"], SIGNS[finding["holds"]], _format_summary(finding)) for finding in listed
     )
     text = "A note informs and decides nothing."
     if not rows:
@@ -54,7 +54,7 @@ def findings_section(findings: Iterable[Mapping[str, Any]]) -> Section:
     )
 
 
-def _summary(finding: Mapping[str, Any]) -> str:
+def _format_summary(finding: Mapping[str, Any]) -> str:
     rows = list(finding.get("exposed_rows", ()))[:MOST_ROWS_NAMED]
     if finding["holds"] is False and rows:
         return f"{finding['summary']} (rows {', '.join(str(row) for row in rows)})"
@@ -86,7 +86,7 @@ def times_section(audit: Audit) -> Section | None:
         ("time", float(audit.seconds)),
         ("most memory, in MB", round(audit.peak_memory_bytes / 2**20)),
     ]
-    facts += [(f"engine, {name}", _plain(value)) for name, value in audit.engine.items()]
+    facts += [(f"engine, {name}", _to_plain(value)) for name, value in audit.engine.items()]
     blocks: list[Block] = []
     if audit.stages:
         blocks.append(
@@ -118,7 +118,7 @@ def repeat_section(audit: Audit, job_text: str | None, *, is_table: bool = True)
     blocks: list[Block] = [Facts(tuple(facts), title="On which bytes, by what")]
     parameters = audit.method.get("parameters", {}) if audit.method else {}
     if parameters:
-        rows = tuple((name, _plain(value)) for name, value in parameters.items())
+        rows = tuple((name, _to_plain(value)) for name, value in parameters.items())
         blocks.append(Listing(("of the method", "value"), rows, title="Settings and what it told"))
     text = "The same job, data and seed give the same bytes, on any number of threads."
     if job_text:
@@ -142,7 +142,7 @@ def notes_section(notes: tuple[str, ...]) -> Section | None:
     )
 
 
-def _plain(value: Any) -> Cell:
+def _to_plain(value: Any) -> Cell:
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
     if isinstance(value, Mapping):

@@ -33,9 +33,9 @@ def hierarchy_tree(hierarchy: Hierarchy, before: Counts, after: Counts) -> Tree:
     if hierarchy.runs is not None and len(after) > n_nodes:
         n_beyond = int(after[n_nodes:].sum())
         np.add.at(shown, hierarchy.runs.least_above, after[n_nodes:])
-    under = _under(hierarchy, before[:n_nodes])
-    kept = _heaviest(hierarchy, under, _under(hierarchy, shown))
-    nodes = _in_order(hierarchy, kept, under, shown)
+    under = _count_under(hierarchy, before[:n_nodes])
+    kept = _choose_nodes(hierarchy, under, _count_under(hierarchy, shown))
+    nodes = _walk_order(hierarchy, kept, under, shown)
     n_left = int((under > 0).sum()) - len(nodes)
     note = (
         "A field is as high as the rows that belong to it; the stronger its colour, the more of "
@@ -54,7 +54,7 @@ def hierarchy_tree(hierarchy: Hierarchy, before: Counts, after: Counts) -> Tree:
     )
 
 
-def _under(hierarchy: Hierarchy, counts: Counts) -> Counts:
+def _count_under(hierarchy: Hierarchy, counts: Counts) -> Counts:
     """Return the rows at or below each node."""
     under = counts.astype(np.int64).copy()
     depth = hierarchy.depth
@@ -64,7 +64,7 @@ def _under(hierarchy: Hierarchy, counts: Counts) -> Counts:
     return under
 
 
-def _heaviest(hierarchy: Hierarchy, under: Counts, shown_under: Counts) -> set[int]:
+def _choose_nodes(hierarchy: Hierarchy, under: Counts, shown_under: Counts) -> set[int]:
     """Return the nodes to draw: nobody's parent is left out, since it is at least as heavy."""
     share = np.where(shown_under > 0, LEAST_SHOWN_SHARE, LEAST_SHARE)
     is_heavy = under >= np.maximum(1, under[hierarchy.root] * share)
@@ -73,7 +73,7 @@ def _heaviest(hierarchy: Hierarchy, under: Counts, shown_under: Counts) -> set[i
     return set(found[order][:MOST_NODES].tolist())
 
 
-def _in_order(
+def _walk_order(
     hierarchy: Hierarchy, kept: set[int], under: Counts, shown: Counts
 ) -> tuple[Node, ...]:
     """Return nodes, parents before children, siblings as a walk of the tree meets them."""
@@ -97,7 +97,7 @@ def _in_order(
     )
 
 
-def splits_of(left: Any, right: Any, n_items: Any) -> tuple[dict[str, Any], ...]:
+def split_data(left: Any, right: Any, n_items: Any) -> tuple[dict[str, Any], ...]:
     """Return a tree of splits as plain data: each node's parent (−1) and number of items.
 
     ``left[node]`` and ``right[node]`` are a node's children, −1 for a part that was not split.

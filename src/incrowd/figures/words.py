@@ -39,29 +39,29 @@ _FILE = "Anybody, from the released file alone."
 _OWNER = "Only the owner: it compares released rows with the original."
 
 
-def promise_in_words(guarantee: Mapping[str, Any], *, has_own_k: bool = False) -> Promise:
+def describe_promise(guarantee: Mapping[str, Any], *, has_own_k: bool = False) -> Promise:
     """Return a guarantee in words, with its own numbers in them."""
     name, stated = guarantee["name"], guarantee.get("parameters", {})
     if name == "k-anonymity":
-        return _of_groups(stated, has_own_k)
+        return _describe_groups(stated, has_own_k)
     if name == "adaptive":
-        return _adaptive()
+        return _describe_adaptive()
     if name in _OF_SETS:
-        return _of_sets(name, stated)
+        return _describe_sets(name, stated)
     if name == "rules":
-        return _rules(stated)
+        return _describe_rules(stated)
     if name == "km":
-        return _km(stated)
+        return _describe_km(stated)
     if name in ("edge-dp", "node-dp"):
-        return _noise(name, stated)
+        return _describe_noise(name, stated)
     claim = str(guarantee.get("claim", name))
     return Promise(claim, "Not described.", "See the findings.", (_COMPOSITION, _LAW))
 
 
-def _of_groups(stated: Mapping[str, Any], has_own_k: bool) -> Promise:
+def _describe_groups(stated: Mapping[str, Any], has_own_k: bool) -> Promise:
     k = stated.get("k", "k")
     plain = (
-        f"Every released row looks like at least {_less_one(k)} others in the columns by which "
+        f"Every released row looks like at least {_one_less(k)} others in the columns by which "
         "people can be known."
     )
     if has_own_k:
@@ -91,7 +91,7 @@ def _of_groups(stated: Mapping[str, Any], has_own_k: bool) -> Promise:
     return Promise(plain, attacker, checks, tuple(not_stopped))
 
 
-def _adaptive() -> Promise:
+def _describe_adaptive() -> Promise:
     return Promise(
         "Every person has said how large a crowd they want to be hidden in. What the release shows "
         "of them fits at least as many rows as they asked for, and somebody who matches people to "
@@ -118,7 +118,7 @@ _OF_SETS = {
 }
 
 
-def _of_sets(name: str, stated: Mapping[str, Any]) -> Promise:
+def _describe_sets(name: str, stated: Mapping[str, Any]) -> Promise:
     k = stated.get("k", "k")
     learnt = (
         "Homogeneity: everything a group shows is true of everybody in it."
@@ -154,19 +154,19 @@ def _of_sets(name: str, stated: Mapping[str, Any]) -> Promise:
     )
 
 
-def _rules(stated: Mapping[str, Any]) -> Promise:
+def _describe_rules(stated: Mapping[str, Any]) -> Promise:
     k, confidence = stated.get("k", "k"), stated.get("confidence")
     return Promise(
         f"For every protected rule, its public items are shown by at least {k} transactions, and "
-        f"at most {_percent(confidence)} of these hold the rule's sensitive items. An item in "
-        "parentheses stands for at least one of those listed in it.",
+        f"at most {_format_percent(confidence)} of these hold the rule's sensitive items. An item "
+        "in parentheses stands for at least one of those listed in it.",
         "Somebody who knows that a person has the public items of a protected rule, and nothing "
         "else of the person's items.",
         "Anybody who has the file, the rules and the list of sensitive items; that nothing was "
         "invented only the owner can check.",
         (
             "Somebody who knows other public items than a rule's, or more of them.",
-            f"A confidence of {_percent(confidence)} lets a sensitive item be that certain.",
+            f"A confidence of {_format_percent(confidence)} lets a sensitive item be that certain.",
             "Sensitive items that nearly everybody has, and knowledge of sensitive items "
             "themselves, which are published as they are.",
             "Knowledge of what a person does not have, or how many items.",
@@ -176,7 +176,7 @@ def _rules(stated: Mapping[str, Any]) -> Promise:
     )
 
 
-def _km(stated: Mapping[str, Any]) -> Promise:
+def _describe_km(stated: Mapping[str, Any]) -> Promise:
     k, m = stated.get("k", "k"), stated.get("m", "m")
     return Promise(
         f"Every combination of up to {m} public items that a released transaction shows is shown "
@@ -195,7 +195,7 @@ def _km(stated: Mapping[str, Any]) -> Promise:
     )
 
 
-def _noise(name: str, stated: Mapping[str, Any]) -> Promise:
+def _describe_noise(name: str, stated: Mapping[str, Any]) -> Promise:
     one = "one entry (a row's item)" if name == "edge-dp" else "one whole row"
     return Promise(
         f"Whatever is released is at most e^{stated.get('epsilon', 'ε')} times as likely with "
@@ -215,21 +215,21 @@ def _noise(name: str, stated: Mapping[str, Any]) -> Promise:
     )
 
 
-def _less_one(k: Any) -> Any:
+def _one_less(k: Any) -> Any:
     return k - 1 if isinstance(k, int) else f"{k} − 1"
 
 
-def _percent(share: Any) -> str:
+def _format_percent(share: Any) -> str:
     return f"{100 * share:g} %" if isinstance(share, (int, float)) else "the stated share"
 
 
-def assumption(guarantee: Mapping[str, Any], quasi: tuple[str, ...]) -> str:
+def describe_assumption(guarantee: Mapping[str, Any], quasi: tuple[str, ...]) -> str:
     """Return what the whole promise rests on, and what no audit can check."""
     name = guarantee["name"]
     if quasi:
         return (
             f"This rests on an assumption that no audit can check: that people can be known by "
-            f"{joined(quasi)} only. Whoever knows more of a person is not held off."
+            f"{join_names(quasi)} only. Whoever knows more of a person is not held off."
         )
     known = {
         "rules": "the public items of the stated rules only",
@@ -240,7 +240,7 @@ def assumption(guarantee: Mapping[str, Any], quasi: tuple[str, ...]) -> str:
     return f"This rests on an assumption that no audit can check: that people are known by {known}."
 
 
-def joined(names: tuple[str, ...], most: int = 20) -> str:
+def join_names(names: tuple[str, ...], most: int = 20) -> str:
     """Return names one after the other; of many the first, and how many there are besides."""
     shown = ", ".join(names[:most])
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown

@@ -30,7 +30,7 @@ from incrowd.guarantees.sets.differential_privacy import (
 )
 from incrowd.guarantees.sets.promises import Majority, SetEvidence, Smooth, Suppression
 from incrowd.job.job import Job
-from incrowd.measures.losses.sets import set_losses
+from incrowd.measures.losses.sets import measure_set_losses
 from incrowd.methods.base import NoiseMethod, SetMethod
 from incrowd.methods.shared.set_groups.vote import SetConditions, show_by_groups
 from incrowd.progress import Progress
@@ -226,7 +226,7 @@ class SetAdapter:
         else:
             findings = cast("Smooth | Majority | Suppression", guarantee).check(evidence)
         assert candidate.original_row is not None
-        losses = set_losses(
+        losses = measure_set_losses(
             own.original,
             reread,
             original_row=candidate.original_row,

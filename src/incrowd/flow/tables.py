@@ -39,7 +39,7 @@ from incrowd.hierarchies.tree import Hierarchy
 from incrowd.job.inputs import read_input
 from incrowd.job.job import Job
 from incrowd.job.preparation import Prepared, notes_on_columns, prepare, without_unshown_bits
-from incrowd.measures.losses.tables import losses_of_means, measure, share_of_stated_costs
+from incrowd.measures.losses.tables import measure_losses, measure_mean_loss, stated_cost_share
 from incrowd.measures.risk.finding import risk_finding
 from incrowd.methods.base import TableMethod
 from incrowd.methods.shared.conditions import Conditions
@@ -201,11 +201,11 @@ class TableAdapter:
         losses: dict[str, float] = {}
         if all(finding.holds is not False for finding in findings):
             after = encode_release(before, reread, original_row)
-            losses = measure(before, after, self.guarantee.k)
-            losses |= losses_of_means(before, reread, original_row)
+            losses = measure_losses(before, after, self.guarantee.k)
+            losses |= measure_mean_loss(before, reread, original_row)
             if self.method.stated_costs:
                 metric = str(job.method_parameters["metric"])
-                losses["costs"] = share_of_stated_costs(before, after, metric)
+                losses["costs"] = stated_cost_share(before, after, metric)
         return Checked(findings, reread.n_rows, losses, evidence.settled.n_suppressed)
 
     def reading(self, candidate: Candidate[pa.Table, TableEvidence]) -> Reading:

@@ -17,14 +17,14 @@ from incrowd.checking.certificates import Reading
 from incrowd.checking.material import Material, OwnSets, SetMaterial
 from incrowd.engines.base import Engine
 from incrowd.errors import JobError
-from incrowd.figures.trees import splits_of
+from incrowd.figures.trees import split_data
 from incrowd.flow.adapter import Candidate, Checked
 from incrowd.flow.publication import Publication
 from incrowd.flow.sets import SetFile, SetFrame
 from incrowd.guarantees.evidence import Finding
 from incrowd.guarantees.transactions.promises import KmAnonymity, RuleEvidence, RuleProtection
 from incrowd.job.job import Job
-from incrowd.measures.losses.transactions import rule_losses
+from incrowd.measures.losses.transactions import measure_rule_losses
 from incrowd.methods.base import TransactionMethod
 from incrowd.methods.shared.item_parts import FoundParts, KmConditions, RuleConditions
 from incrowd.progress import Progress
@@ -160,7 +160,9 @@ class TransactionAdapter:
             keeps_order=self.job.release.keep_order,
         )
         findings = self.guarantee.check(evidence)
-        losses = rule_losses(own.original, reread, own.is_sensitive, weight=own.weight).as_dict()
+        losses = measure_rule_losses(
+            own.original, reread, own.is_sensitive, weight=own.weight
+        ).as_dict()
         known = {name: value for name, value in losses.items() if value is not None}
         return Checked(findings, reread.n_rows, known)
 
@@ -189,7 +191,7 @@ class TransactionAdapter:
             part_of_item=own.parts.part_of_item,
             is_sensitive=own.is_sensitive,
             rules=own.rules,
-            splits=splits_of(tree.left, tree.right, tree.n_items),
+            splits=split_data(tree.left, tree.right, tree.n_items),
         )
         return lambda: SetMaterial(reread, owned)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from incrowd.figures.blocks import Bars, Heat, Lines, Steps, Tree, Unit
 from incrowd.report.drawing import N_SHADES, colour, series_colours
-from incrowd.report.numbers import shortened, written
+from incrowd.report.numbers import format_cell, shorten
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Place:
     is_shown: bool
 
 
-def spans(tree: Tree) -> list[float]:
+def subtree_sums(tree: Tree) -> list[float]:
     """Return how much belongs to each node and all below it."""
     if tree.nodes and all(node.span is not None for node in tree.nodes):
         return [float(node.span or 0.0) for node in tree.nodes]
@@ -38,9 +38,9 @@ def spans(tree: Tree) -> list[float]:
     return below
 
 
-def places(tree: Tree) -> list[Place]:
+def layout_tree(tree: Tree) -> list[Place]:
     """Return the place of every node that belongs to something; O(nodes)."""
-    below = spans(tree)
+    below = subtree_sums(tree)
     found: list[Place] = []
     column = [0] * len(tree.nodes)
     top = [0.0] * len(tree.nodes)
@@ -84,7 +84,7 @@ LABEL_SHARE = 0.42
 """The most of a drawing's width that the names of its bars take."""
 
 
-def specification(block: Chart, width: int) -> Specification:
+def chart_specification(block: Chart, width: int) -> Specification:
     """Return how a block is drawn in a width, axes and labels included."""
     if isinstance(block, Bars):
         return _bars(block, width)
@@ -116,10 +116,10 @@ def is_drawn(block: Chart) -> bool:
         return any(block.series.values())
     if isinstance(block, Heat):
         return bool(block.rows) and bool(block.columns)
-    return bool(places(block))
+    return bool(layout_tree(block))
 
 
-def _inside(width: int, height: int) -> Specification:
+def _sized(width: int, height: int) -> Specification:
     """Return a drawing that is so wide with its labels, and so high without them."""
     return {"width": width, "height": height, "autosize": {"type": "fit-x", "contains": "padding"}}
 
@@ -152,7 +152,7 @@ def _colours(names: tuple[str, ...]) -> dict[str, Any]:
 
 def _label(text: str) -> str:
     """Return a label as it is drawn: of one line, and not too long."""
-    cut = shortened(text, LONGEST_LABEL)
+    cut = shorten(text, LONGEST_LABEL)
     return "".join(character if character.isprintable() else " " for character in cut)
 
 
@@ -167,7 +167,7 @@ def _bars(block: Bars, width: int) -> Specification:
             "place": place,
             "series": series,
             "value": number,
-            "said": written(number, block.unit),
+            "said": format_cell(number, block.unit),
         }
         for series, numbers in enumerate(block.series.values())
         for place, number in enumerate(numbers)
@@ -189,7 +189,7 @@ def _bars(block: Bars, width: int) -> Specification:
         "axis": {
             "title": None,
             "domain": False,
-            "labelExpr": _looked_up(labels),
+            "labelExpr": _label_expression(labels),
             "labelLimit": round(LABEL_SHARE * width),
             "labelOverlap": False,
             "labelColor": colour("ink"),
@@ -207,7 +207,7 @@ def _bars(block: Bars, width: int) -> Specification:
                 "encoding": {"x": across, "y": up, "text": {"field": "said"}},
             }
         )
-    drawing = _inside(width, thick * len(labels))
+    drawing = _sized(width, thick * len(labels))
     return {**drawing, "data": {"values": values}, "layer": layers}
 
 
@@ -218,16 +218,16 @@ def _room_beside(width: int, n_characters: int) -> float:
     return least_for_bars / (least_for_bars - of_number)
 
 
-def _looked_up(labels: list[str]) -> str:
+def _label_expression(labels: list[str]) -> str:
     """Return the expression that gives each place its label: two places may share a label.
 
     A sign before each label keeps Vega from taking it for a word of its own, such as ``if``.
     """
-    listed = ",".join(_quoted("~" + label) for label in labels)
+    listed = ",".join(_quote("~" + label) for label in labels)
     return f"slice([{listed}][datum.value], 1)"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     import json
 
     return json.dumps(text)
@@ -288,7 +288,7 @@ def _steps(block: Steps, width: int) -> Specification:
         layers.append({"data": {"values": points}, "mark": mark, "encoding": encoding})
     if block.mark is not None and low <= block.mark[0] <= high:
         layers += _pointer(block.mark, scale, low, high)
-    return {**_inside(width, 190), "layer": layers}
+    return {**_sized(width, 190), "layer": layers}
 
 
 def _pointer(
@@ -349,7 +349,7 @@ def _lines(block: Lines, width: int) -> Specification:
         }
         here = {"values": [{"x": x, "y": y}]}
         layers.append({"data": here, "mark": ring, "encoding": {"x": across, "y": up}})
-    return {**_inside(width, 260), "layer": layers}
+    return {**_sized(width, 260), "layer": layers}
 
 
 def _ticks(numbers: list[float], is_log: bool) -> dict[str, Any]:
@@ -370,7 +370,7 @@ def _ticks(numbers: list[float], is_log: bool) -> dict[str, Any]:
 # ── pairs and trees ──────────────────────────────────────────────────────────────────────────
 
 
-def _shade(share: float) -> int:
+def _shade_of(share: float) -> int:
     """Return the step of a share: 0 for nothing at all, the last for nearly all."""
     if share <= 0:
         return 0
@@ -395,7 +395,7 @@ def _heat(block: Heat, width: int) -> Specification:
         for column, number in enumerate(numbers):
             share = 0.0 if number is None or not room else (number - block.low) / room
             said = "" if number is None else f"{number:.2f}"
-            values.append({"row": row, "column": column, "shade": _shade(share), "said": said})
+            values.append({"row": row, "column": column, "shade": _shade_of(share), "said": said})
     row_labels = [_label(name) for name in block.rows]
     column_labels = [_label(name) for name in block.columns]
     room_of_cell = 0.72 * width / max(1, len(block.columns))
@@ -407,8 +407,8 @@ def _heat(block: Heat, width: int) -> Specification:
             "title": None,
             "orient": "top",
             "domain": False,
-            "labelExpr": _looked_up(column_labels),
-            "labelAngle": 0 if _fit(column_labels, room_of_cell) else -90,
+            "labelExpr": _label_expression(column_labels),
+            "labelAngle": 0 if _do_labels_fit(column_labels, room_of_cell) else -90,
             "labelLimit": 90,
             "labelOverlap": False,
             "labelColor": colour("ink"),
@@ -421,7 +421,7 @@ def _heat(block: Heat, width: int) -> Specification:
         "axis": {
             "title": None,
             "domain": False,
-            "labelExpr": _looked_up(row_labels),
+            "labelExpr": _label_expression(row_labels),
             "labelLimit": round(0.28 * width),
             "labelOverlap": False,
             "labelColor": colour("ink"),
@@ -441,7 +441,7 @@ def _heat(block: Heat, width: int) -> Specification:
                 "encoding": {"x": across, "y": up, "text": {"field": "said"}, "color": colours},
             }
         )
-    drawing = _inside(width, 26 * len(block.rows))
+    drawing = _sized(width, 26 * len(block.rows))
     return {**drawing, "data": {"values": values}, "layer": layers, **OWN_COLOURS}
 
 
@@ -449,7 +449,7 @@ OWN_COLOURS = {"resolve": {"scale": {"color": "independent"}}}
 """Each layer has its own scale of colours: what lies behind a text, and the text."""
 
 
-def _fit(labels: list[str], room: float) -> bool:
+def _do_labels_fit(labels: list[str], room: float) -> bool:
     """Return whether every label is surely narrower than so many pixels."""
     return 8 * max((len(label) for label in labels), default=0) + 4 < room
 
@@ -459,7 +459,7 @@ LEAST_LABELLED = 13
 
 
 def _tree(block: Tree, width: int) -> Specification:
-    found = places(block)
+    found = layout_tree(block)
     n_columns = 1 + max(place.column for place in found)
     n_most = max(Counter(place.column for place in found).values())
     height = max(150, min(460, 14 * n_most))
@@ -471,7 +471,7 @@ def _tree(block: Tree, width: int) -> Specification:
             "top": place.top * height,
             "bottom": place.bottom * height,
             "middle": (place.top + place.bottom) / 2 * height,
-            "shade": _shade(place.share) if place.is_shown else 0,
+            "shade": _shade_of(place.share) if place.is_shown else 0,
             "said": _label(place.label)
             if (place.bottom - place.top) * height >= LEAST_LABELLED
             else "",
@@ -505,4 +505,4 @@ def _tree(block: Tree, width: int) -> Specification:
         },
     }
     data = {"data": {"values": values}}
-    return {**_inside(width, height), **data, "layer": [rects, said], **OWN_COLOURS}
+    return {**_sized(width, height), **data, "layer": [rects, said], **OWN_COLOURS}

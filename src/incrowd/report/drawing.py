@@ -27,7 +27,7 @@ def colour(name: str) -> str:
     return _STAND_INS[name]
 
 
-def with_variables(drawing: str) -> str:
+def restore_variables(drawing: str) -> str:
     """Return the drawing with the style sheet's colours in place of what stood for them.
 
     >>> with_variables(f'<path fill="{colour("ink")}"/>')
@@ -66,21 +66,21 @@ def draw(specification: dict[str, Any]) -> str:
     drawn = vl_convert.vegalite_to_svg(
         {**specification, "background": None, "config": _config()}, vl_version=VEGA_LITE
     )
-    lean = _TAG.sub(_lean_tag, drawn)
+    lean = _TAG.sub(_shrink_tag, drawn)
     while (without := _EMPTY.sub("", lean)) != lean:
         lean = without
-    return with_variables(lean)
+    return restore_variables(lean)
 
 
-def _lean_tag(found: re.Match[str]) -> str:
+def _shrink_tag(found: re.Match[str]) -> str:
     """Drop what a drawing inside a page needs not; numbers to two places. Texts stay."""
     tag = found[0]
     if tag.startswith("<path class="):  # told apart by its class, and dropped next
         return tag
-    return _LONG_NUMBER.sub(_rounded, _UNNEEDED.sub("", tag))
+    return _LONG_NUMBER.sub(_round_number, _UNNEEDED.sub("", tag))
 
 
-def _rounded(found: re.Match[str]) -> str:
+def _round_number(found: re.Match[str]) -> str:
     return f"{float(found[0]):.2f}".rstrip("0").rstrip(".")
 
 

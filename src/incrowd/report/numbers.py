@@ -13,7 +13,7 @@ LONGEST_CELL = 400
 LONGEST_NAME, LONGEST_PARAGRAPH, LONGEST_CODE = 120, 3_000, 200_000
 
 
-def written(cell: Cell, unit: Unit | None = None) -> str:
+def format_cell(cell: Cell, unit: Unit | None = None) -> str:
     """Return a cell as a reader sees it.
 
     >>> written(12345, "count"), written(0.12345, "share"), written(None), written(True)
@@ -24,17 +24,17 @@ def written(cell: Cell, unit: Unit | None = None) -> str:
     if isinstance(cell, bool):
         return "yes" if cell else "no"
     if isinstance(cell, str):
-        return shortened(cell, LONGEST_CELL)
+        return shorten(cell, LONGEST_CELL)
     if unit == "share":
-        return _percent(cell)
+        return _format_percent(cell)
     if unit == "seconds":
-        return _seconds(float(cell))
+        return _format_seconds(float(cell))
     if isinstance(cell, int) or unit == "count":
         return f"{cell:,.0f}" if float(cell).is_integer() else f"{cell:,.1f}"
-    return _number(cell)
+    return _format_number(cell)
 
 
-def shortened(text: str, longest: int) -> str:
+def shorten(text: str, longest: int) -> str:
     """Return a text of at most so many characters; an ellipsis says that some are left out.
 
     >>> shortened("abcdef", 4)
@@ -43,7 +43,7 @@ def shortened(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def _percent(share: float) -> str:
+def _format_percent(share: float) -> str:
     percent = 100 * share
     if share in (0, 1) or abs(percent) >= 100:
         return f"{percent:,.0f} %"
@@ -52,13 +52,13 @@ def _percent(share: float) -> str:
     return f"{percent:.1f} %"
 
 
-def _seconds(seconds: float) -> str:
+def _format_seconds(seconds: float) -> str:
     if seconds >= 120:
         return f"{seconds / 60:,.1f} min"
     return f"{seconds:.1f} s" if seconds >= 10 else f"{seconds:.2f} s"
 
 
-def _number(number: float) -> str:
+def _format_number(number: float) -> str:
     if abs(number) >= 1000:
         return f"{number:,.0f}"
     return f"{number:.4g}"

@@ -22,37 +22,51 @@ from incrowd.figures.blocks import (
     Tree,
     Unit,
 )
-from incrowd.report.charts import NARROW, WIDE, Chart, is_drawn, is_wide, spans, specification
+from incrowd.report.charts import (
+    NARROW,
+    WIDE,
+    Chart,
+    chart_specification,
+    is_drawn,
+    is_wide,
+    subtree_sums,
+)
 from incrowd.report.drawing import series_colours
-from incrowd.report.numbers import LONGEST_CODE, LONGEST_NAME, LONGEST_PARAGRAPH, shortened, written
+from incrowd.report.numbers import (
+    LONGEST_CODE,
+    LONGEST_NAME,
+    LONGEST_PARAGRAPH,
+    format_cell,
+    shorten,
+)
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
 
-def listed(block: Chart) -> Listing:
+def list_numbers(block: Chart) -> Listing:
     """Return every number that a drawing is made of."""
     if isinstance(block, Bars):
-        return _bars(block)
+        return _list_bars(block)
     if isinstance(block, Steps):
-        return _steps(block)
+        return _list_steps(block)
     if isinstance(block, Lines):
-        return _lines(block)
+        return _list_lines(block)
     if isinstance(block, Heat):
         rows = zip(block.rows, block.values, strict=True)
         return Listing(("", *block.columns), tuple((name, *numbers) for name, numbers in rows))
-    return _tree(block)
+    return _list_tree(block)
 
 
-def _bars(block: Bars) -> Listing:
+def _list_bars(block: Bars) -> Listing:
     columns = (block.y_title or "value", *block.series)
     rows = zip(block.categories, *block.series.values(), strict=True)
     units: dict[str, Unit] = dict.fromkeys(block.series, block.unit)
     return Listing(columns, tuple(rows), units=units)
 
 
-def _steps(block: Steps) -> Listing:
+def _list_steps(block: Steps) -> Listing:
     rows: list[tuple[Cell, ...]] = [
         cells
         for cells in zip(block.edges, block.edges[1:], *block.series.values(), strict=False)
@@ -62,16 +76,16 @@ def _steps(block: Steps) -> Listing:
     return Listing(("from", "to below", *block.series), tuple(rows), units=units)
 
 
-def _lines(block: Lines) -> Listing:
+def _list_lines(block: Lines) -> Listing:
     columns = ("series", block.x_title or "x", block.y_title or "y")
     rows = tuple((name, x, y) for name, points in block.series.items() for x, y in points)
     return Listing(columns, rows, units={columns[1]: block.x_unit, columns[2]: block.y_unit})
 
 
-def _tree(block: Tree) -> Listing:
+def _list_tree(block: Tree) -> Listing:
     columns = ("node", "below", block.weight_title, block.span_title)
     rows: list[tuple[Cell, ...]] = []
-    for node, span in zip(block.nodes, spans(block), strict=True):
+    for node, span in zip(block.nodes, subtree_sums(block), strict=True):
         above = block.nodes[node.parent].label if node.parent >= 0 else ""
         rows.append((node.label, above, node.weight, span))
     return Listing(columns, tuple(rows), units={columns[2]: block.unit, columns[3]: block.unit})
@@ -137,9 +151,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.filters["name"] = lambda text: shortened(text, LONGEST_NAME)
-    environment.filters["paragraph"] = lambda text: shortened(text, LONGEST_PARAGRAPH)
-    environment.filters["code"] = lambda text: shortened(text, LONGEST_CODE)
+    environment.filters["name"] = lambda text: shorten(text, LONGEST_NAME)
+    environment.filters["paragraph"] = lambda text: shorten(text, LONGEST_PARAGRAPH)
+    environment.filters["code"] = lambda text: shorten(text, LONGEST_CODE)
     return environment
 
 
@@ -170,7 +184,7 @@ def _span_of(grid: Grid) -> str:
 
 
 def _facts(block: Facts) -> tuple[tuple[str, str], ...]:
-    return tuple((name, written(cell, block.units.get(name))) for name, cell in block.facts)
+    return tuple((name, format_cell(cell, block.units.get(name))) for name, cell in block.facts)
 
 
 def _chart(block: Chart) -> Card:
@@ -182,16 +196,17 @@ def _chart(block: Chart) -> Card:
     if is_drawn(block):
         widths = {"narrow": NARROW, "wide": WIDE} if is_wide(block) else {"only": NARROW}
         drawings = tuple(
-            (name, Markup(draw(specification(block, width)))) for name, width in widths.items()
+            (name, Markup(draw(chart_specification(block, width))))
+            for name, width in widths.items()
         )
     legend: tuple[tuple[str, str], ...] = ()
     if not isinstance(block, (Heat, Tree)) and len(block.series) > 1:
         names = tuple(block.series)
         legend = tuple(zip(names, series_colours(names), strict=True))
     span = "two" if is_wide(block) else "one"
-    label = shortened(f"{block.title}. {block.note}".strip(), 300)
+    label = shorten(f"{block.title}. {block.note}".strip(), 300)
     kind = type(block).__name__.lower()
-    return Card(kind, span, block, drawings, legend, _grid(listed(block)), label=label)
+    return Card(kind, span, block, drawings, legend, _grid(list_numbers(block)), label=label)
 
 
 def _grid(block: Listing) -> Grid:
@@ -206,7 +221,7 @@ def _grid(block: Listing) -> Grid:
     rows = tuple(
         tuple(
             (
-                written(cell, block.units.get(block.columns[place])),
+                format_cell(cell, block.units.get(block.columns[place])),
                 _bar(cell) if place in shares else "",
             )
             for place, cell in enumerate(row)
@@ -231,18 +246,18 @@ def _data_block(data: dict[str, Any]) -> Markup:
     """Return plain data as JSON that cannot end its own element, whatever texts are in it."""
     from markupsafe import Markup
 
-    text = json.dumps(_finite(data), ensure_ascii=False, allow_nan=False)
+    text = json.dumps(_replace_infinite(data), ensure_ascii=False, allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)
 
 
-def _finite(data: Any) -> Any:
+def _replace_infinite(data: Any) -> Any:
     """Return the data with null in place of numbers that JSON does not have."""
     if isinstance(data, float):
         return data if math.isfinite(data) else None
     if isinstance(data, dict):
-        return {str(name): _finite(value) for name, value in data.items()}
+        return {str(name): _replace_infinite(value) for name, value in data.items()}
     if isinstance(data, (list, tuple)):
-        return [_finite(value) for value in data]
+        return [_replace_infinite(value) for value in data]
     return data

@@ -17,7 +17,7 @@ from incrowd.encoding.fitting import fit_by_flags, fitting_row_pairs, number_dis
 from incrowd.errors import InputError
 from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Finding
 from incrowd.hierarchies.tree import STAR, Hierarchy
-from incrowd.measures.attacks.linkage import exact, told
+from incrowd.measures.attacks.linkage import exact_rate, format_rate
 from incrowd.measures.attacks.options import CompositionOptions
 from incrowd.tables.table import Table
 
@@ -34,7 +34,7 @@ _BELOW, _FROM = re.compile(rf"^<({_NUMBER})$"), re.compile(rf"^>=({_NUMBER})$")
 _ONE = re.compile(rf"^{_NUMBER}$")
 
 
-def overlapping(
+def find_overlaps(
     first: list[str], second: list[str], hierarchy: Hierarchy | None
 ) -> NDArray[np.bool_]:
     """Return which labels of the first file may be about a value of which of the second."""
@@ -45,19 +45,19 @@ def overlapping(
         )
     if hierarchy is not None and hierarchy.mean_unit is not None:
         return np.ones((len(first), len(second)), dtype=np.bool_)
-    found = _by_text(first, second)
+    found = _compare_texts(first, second)
     if hierarchy is not None:
         nodes, other_nodes = (
             np.array([hierarchy.node_of_label.get(label, -1) for label in labels], dtype=np.int32)
             for labels in (first, second)
         )
         rows, columns = np.flatnonzero(nodes >= 0), np.flatnonzero(other_nodes >= 0)
-        inside = _share_a_leaf(hierarchy, nodes[rows], other_nodes[columns])
+        inside = _find_shared_leaves(hierarchy, nodes[rows], other_nodes[columns])
         found[np.ix_(rows, columns)] = inside
     return found
 
 
-def _share_a_leaf(
+def _find_shared_leaves(
     hierarchy: Hierarchy, nodes: NDArray[np.int32], others: NDArray[np.int32]
 ) -> NDArray[np.bool_]:
     above, below = (grid.astype(np.int32) for grid in np.meshgrid(nodes, others, indexing="ij"))
@@ -71,23 +71,23 @@ def _share_a_leaf(
     return found
 
 
-def _by_text(first: list[str], second: list[str]) -> NDArray[np.bool_]:
+def _compare_texts(first: list[str], second: list[str]) -> NDArray[np.bool_]:
     left, right = np.array(first, dtype=np.str_), np.array(second, dtype=np.str_)
     found: NDArray[np.bool_] = left[:, None] == right[None, :]
     found |= (left == STAR)[:, None] | (right == STAR)[None, :]
-    low, high = _ranges(first)
-    other_low, other_high = _ranges(second)
+    low, high = _parse_ranges(first)
+    other_low, other_high = _parse_ranges(second)
     with np.errstate(invalid="ignore"):
         meets = (low[:, None] <= other_high[None, :]) & (other_low[None, :] <= high[:, None])
     found |= meets  # what is no range has bounds of NaN, which are never at most anything
     for row, label in enumerate(first):
-        found[row] |= _begins(label, right)
+        found[row] |= _matches_masked(label, right)
     for column, label in enumerate(second):
-        found[:, column] |= _begins(label, left)
+        found[:, column] |= _matches_masked(label, left)
     return found
 
 
-def _begins(label: str, others: NDArray[np.str_]) -> NDArray[np.bool_]:
+def _matches_masked(label: str, others: NDArray[np.str_]) -> NDArray[np.bool_]:
     """Return which texts begin as a label with a starred end does, and are as long."""
     start = label.rstrip(STAR)
     if not start or start == label:
@@ -95,12 +95,12 @@ def _begins(label: str, others: NDArray[np.str_]) -> NDArray[np.bool_]:
     return np.asarray(np.char.startswith(others, start) & (np.char.str_len(others) == len(label)))
 
 
-def _ranges(labels: list[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    bounds = np.array([_range_of(label) for label in labels], dtype=np.float64).reshape(-1, 2)
+def _parse_ranges(labels: list[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    bounds = np.array([_parse_range(label) for label in labels], dtype=np.float64).reshape(-1, 2)
     return bounds[:, 0], bounds[:, 1]
 
 
-def _range_of(label: str) -> tuple[float, float]:
+def _parse_range(label: str) -> tuple[float, float]:
     """Return the numbers that a label is about, from the least to the greatest; NaN if none."""
     if _ONE.match(label):
         return float(label), float(label)
@@ -126,7 +126,7 @@ NAME = "attack: composition"
 
 
 @dataclass(frozen=True, eq=False)
-class Published:
+class PublishedRelease:
     """One of two releases: its quasi-identifying and sensitive columns, and who is in it.
 
     ``person_of_row`` names the person of every row in a way that both releases share, where the
@@ -151,7 +151,7 @@ class _Groups:
     first: NDArray[np.int64]
 
     @classmethod
-    def of(cls, release: Published) -> _Groups:
+    def of(cls, release: PublishedRelease) -> _Groups:
         keys = []
         for name in release.quasi:
             cells = encode_labels(release.table.frame.column(name))
@@ -162,7 +162,7 @@ class _Groups:
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
+class _OverlappingPairs:
     """Pairs of groups with people in common: ``n_both`` at most, or exactly, and values left."""
 
     first: NDArray[np.int64]
@@ -172,8 +172,8 @@ class _Found:
 
 
 def composition_finding(
-    first: Published,
-    second: Published,
+    first: PublishedRelease,
+    second: PublishedRelease,
     k: int,
     options: CompositionOptions | None = None,
     hierarchies: Mapping[str, Hierarchy] | None = None,
@@ -195,23 +195,23 @@ def composition_finding(
     sensitive = tuple(name for name in first.sensitive if name in second.sensitive)
     groups, others = _Groups.of(first), _Groups.of(second)
     if first.person_of_row is not None and second.person_of_row is not None:
-        return _of_people(first, second, groups, others, sensitive, k)
+        return _compare_people(first, second, groups, others, sensitive, k)
     if options.same_people and first.table.n_rows != second.table.n_rows:
         raise InputError(
             f"--same-people: the releases have {first.table.n_rows} and {second.table.n_rows} rows",
             remedy="Leave it out where some people are in one of them only.",
         )
     pairs = _overlapping_pairs(first, second, groups, others, columns, hierarchies or {})
-    found = _bounded(first, second, groups, others, sensitive, pairs)
-    return _of_files(found, first, second, groups, others, columns, sensitive, k, options)
+    found = _bound_common_people(first, second, groups, others, sensitive, pairs)
+    return _compare_files(found, first, second, groups, others, columns, sensitive, k, options)
 
 
 # ── from the files alone ────────────────────────────────────────────────────────────────────────
 
 
 def _overlapping_pairs(
-    first: Published,
-    second: Published,
+    first: PublishedRelease,
+    second: PublishedRelease,
     groups: _Groups,
     others: _Groups,
     columns: tuple[str, ...],
@@ -223,7 +223,7 @@ def _overlapping_pairs(
             encode_labels(first.table.frame.column(name)),
             encode_labels(second.table.frame.column(name)),
         )
-        flags = overlapping(["", *left.labels], ["", *right.labels], hierarchies.get(name))
+        flags = find_overlaps(["", *left.labels], ["", *right.labels], hierarchies.get(name))
         fitting.append(
             fit_by_flags(
                 (left.codes + np.int32(1))[groups.first],
@@ -241,14 +241,14 @@ def _overlapping_pairs(
     return pairs
 
 
-def _bounded(
-    first: Published,
-    second: Published,
+def _bound_common_people(
+    first: PublishedRelease,
+    second: PublishedRelease,
     groups: _Groups,
     others: _Groups,
     sensitive: tuple[str, ...],
     pairs: tuple[NDArray[np.int64], NDArray[np.int64]],
-) -> _Found:
+) -> _OverlappingPairs:
     """Return how many people each pair can have in common, without pairs that can have none."""
     left, right = pairs
     n_both = np.minimum(groups.sizes[left], others.sizes[right])
@@ -256,13 +256,13 @@ def _bounded(
     frame = pl.DataFrame({"pair": np.arange(len(left)), "first": left, "second": right})
     for name in (*sensitive, None) if sensitive else ():
         asked = sensitive if name is None else (name,)
-        met = _values_met(frame, first, second, groups, others, asked)
+        met = _intersect_values(frame, first, second, groups, others, asked)
         if name is None:
             n_both = met["n"].to_numpy().astype(np.int64)
         else:
             n_values[name] = met["n_values"].to_numpy().astype(np.int64)
     is_met = n_both > 0
-    return _Found(
+    return _OverlappingPairs(
         left[is_met],
         right[is_met],
         n_both[is_met],
@@ -270,10 +270,10 @@ def _bounded(
     )
 
 
-def _values_met(
+def _intersect_values(
     pairs: pl.DataFrame,
-    first: Published,
-    second: Published,
+    first: PublishedRelease,
+    second: PublishedRelease,
     groups: _Groups,
     others: _Groups,
     names: tuple[str, ...],
@@ -312,10 +312,10 @@ def _values_met(
     )
 
 
-def _of_files(
-    found: _Found,
-    first: Published,
-    second: Published,
+def _compare_files(
+    found: _OverlappingPairs,
+    first: PublishedRelease,
+    second: PublishedRelease,
     groups: _Groups,
     others: _Groups,
     columns: tuple[str, ...],
@@ -327,7 +327,7 @@ def _of_files(
     is_exposed = is_few.copy()
     n_told = {}
     for name in sensitive:
-        tells = _tells_one(found, first, second, groups, others, name)
+        tells = _reveals_one_value(found, first, second, groups, others, name)
         n_told[name] = int(tells.sum())
         is_exposed |= tells
     figures: dict[str, Any] = {
@@ -355,14 +355,14 @@ def _of_files(
     return Finding(
         NAME,
         False if is_broken.any() else None,
-        _told_of_files(figures),
+        _summarize_files(figures),
         figures,
         tuple((rows[:MOST_ROWS_NAMED] + 1).tolist()),
         is_public=False,
     )
 
 
-def _told_of_files(figures: dict[str, Any]) -> str:
+def _summarize_files(figures: dict[str, Any]) -> str:
     told = f"{figures['n_overlapping_pairs']:,} pairs of groups overlap: "
     if figures["n_exposed_pairs"]:
         told += (
@@ -381,21 +381,21 @@ def _told_of_files(figures: dict[str, Any]) -> str:
     return told + "; absence of exposures is not proven"
 
 
-def _tells_one(
-    found: _Found,
-    first: Published,
-    second: Published,
+def _reveals_one_value(
+    found: _OverlappingPairs,
+    first: PublishedRelease,
+    second: PublishedRelease,
     groups: _Groups,
     others: _Groups,
     name: str,
 ) -> NDArray[np.bool_]:
     """Return which pairs leave one value of a column of which both groups show several."""
-    left = _n_values(first, groups, name)[found.first]
-    right = _n_values(second, others, name)[found.second]
+    left = _count_values(first, groups, name)[found.first]
+    right = _count_values(second, others, name)[found.second]
     return np.asarray((found.n_values[name] == 1) & (left > 1) & (right > 1))
 
 
-def _n_values(release: Published, groups: _Groups, name: str) -> NDArray[np.int64]:
+def _count_values(release: PublishedRelease, groups: _Groups, name: str) -> NDArray[np.int64]:
     cells = encode_labels(release.table.frame.column(name))
     n_codes = len(cells.texts) + 1
     pairs = np.unique(groups.of_row * n_codes + cells.codes + 1)
@@ -403,7 +403,7 @@ def _n_values(release: Published, groups: _Groups, name: str) -> NDArray[np.int6
 
 
 def _least_in_common(
-    found: _Found, sizes: NDArray[np.int64], other_sizes: NDArray[np.int64]
+    found: _OverlappingPairs, sizes: NDArray[np.int64], other_sizes: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return how many people each pair has at least, everybody being in both releases.
 
@@ -419,9 +419,9 @@ def _least_in_common(
 # ── with the originals and both keys ────────────────────────────────────────────────────────────
 
 
-def _of_people(
-    first: Published,
-    second: Published,
+def _compare_people(
+    first: PublishedRelease,
+    second: PublishedRelease,
     groups: _Groups,
     others: _Groups,
     sensitive: tuple[str, ...],
@@ -432,27 +432,27 @@ def _of_people(
             "person": pl.Series(values=pl.from_arrow(first.person_of_row)).cast(pl.String),
             "first": groups.of_row,
             "row": np.arange(first.table.n_rows),
-            **_texts(first, sensitive),
+            **_format_values(first, sensitive),
         }
     )
     right = pl.DataFrame(
         {
             "person": pl.Series(values=pl.from_arrow(second.person_of_row)).cast(pl.String),
             "second": others.of_row,
-            **_texts(second, sensitive),
+            **_format_values(second, sensitive),
         }
     )
     smaller = pl.min_horizontal("n first", "n second")
     both = left.join(right.select("person", "second"), on="person").unique(
         ["person", "first", "second"], keep="first"
     )
-    sizes = _people_in(left, "first").rename({"n": "n first"})
-    other_sizes = _people_in(right, "second").rename({"n": "n second"})
-    several = [pl.col(_value(name)).n_unique().alias(f"left: {name}") for name in sensitive]
+    sizes = _people_in_words(left, "first").rename({"n": "n first"})
+    other_sizes = _people_in_words(right, "second").rename({"n": "n second"})
+    several = [pl.col(_format_value(name)).n_unique().alias(f"left: {name}") for name in sensitive]
     pairs = both.group_by("first", "second").agg(pl.col("person").n_unique().alias("n"), *several)
     alone = [
         rows.group_by(side).agg(
-            pl.col(_value(name)).n_unique().alias(f"{side}: {name}") for name in sensitive
+            pl.col(_format_value(name)).n_unique().alias(f"{side}: {name}") for name in sensitive
         )
         for rows, side in ((left, "first"), (right, "second"))
     ]
@@ -487,8 +487,8 @@ def _of_people(
         },
         "n_exposed_people": exposed["person"].n_unique(),
         "fewest_in_common": int(pairs["n"].min() or 0),  # type: ignore[arg-type]
-        "before": exact(1.0 / met.select(smaller).to_series().to_numpy()),
-        "after": exact(1.0 / met["n"].to_numpy()),
+        "before": exact_rate(1.0 / met.select(smaller).to_series().to_numpy()),
+        "after": exact_rate(1.0 / met["n"].to_numpy()),
     }
     summary = f"{people:,} people are in both: "
     if exposed.height:
@@ -499,8 +499,8 @@ def _of_people(
     else:
         summary += f"each stays among {k} and several values"
     summary += (
-        f"; a person is found with {told(figures['after'])} by both together, "
-        f"{told(figures['before'])} by the better group alone"
+        f"; a person is found with {format_rate(figures['after'])} by both together, "
+        f"{format_rate(figures['before'])} by the better group alone"
     )
     rows = np.sort(exposed["row"].unique().to_numpy())[:MOST_ROWS_NAMED] + 1
     return Finding(
@@ -513,18 +513,18 @@ def _of_people(
     )
 
 
-def _value(name: str) -> str:
+def _format_value(name: str) -> str:
     return f"value {name}"
 
 
-def _texts(release: Published, names: tuple[str, ...]) -> dict[str, pl.Series]:
+def _format_values(release: PublishedRelease, names: tuple[str, ...]) -> dict[str, pl.Series]:
     columns = {}
     for name in names:
         cells = encode_labels(release.table.frame.column(name))
         texts = pl.Series(["", *cells.labels], dtype=pl.String)
-        columns[_value(name)] = texts.gather(cells.codes + 1)
+        columns[_format_value(name)] = texts.gather(cells.codes + 1)
     return columns
 
 
-def _people_in(rows: pl.DataFrame, side: str) -> pl.DataFrame:
+def _people_in_words(rows: pl.DataFrame, side: str) -> pl.DataFrame:
     return rows.group_by(side).agg(pl.col("person").n_unique().alias("n"))

@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.errors import InputError, JobError
 from incrowd.guarantees.evidence import Finding
 from incrowd.guarantees.tables.truth import prove_key
 from incrowd.hierarchies.tree import Hierarchy
-from incrowd.measures.attacks.known_items import known_items
-from incrowd.measures.attacks.linkage import homogeneity, linkage
+from incrowd.measures.attacks.known_items import known_items_finding
+from incrowd.measures.attacks.linkage import homogeneity_finding, linkage_finding
 from incrowd.measures.attacks.options import (
     HOMOGENEITY,
     LINKAGE,
@@ -23,11 +22,11 @@ from incrowd.measures.attacks.options import (
     SUSTAINED,
     AttackOptions,
 )
-from incrowd.measures.attacks.sustained import sustained
+from incrowd.measures.attacks.sustained import sustained_finding
+from incrowd.measures.people import people_of_release
 from incrowd.sets.sets import Sets
 from incrowd.tables.frames import as_table
 from incrowd.tables.schema import Schema
-from incrowd.tables.table import Table
 
 
 def attack_findings(
@@ -46,7 +45,7 @@ def attack_findings(
     """
     table = as_table(released)
     table.require([*schema.quasi, *schema.sensitive], table.name)
-    _refuse_others(options.attack, OF_TABLES, "tables")
+    _require_supported(options.attack, OF_TABLES, "tables")
     whole = None if original is None else as_table(original)
     if whole is not None:
         needed = [*schema.quasi, *schema.sensitive, *([schema.person] if schema.person else [])]
@@ -63,9 +62,9 @@ def attack_findings(
     findings = []
     for name in options.attack:
         if name == HOMOGENEITY:
-            people = _people(table, schema, whole, original_row)
+            people = people_of_release(table, schema, whole, original_row)
             findings.append(
-                homogeneity(
+                homogeneity_finding(
                     table,
                     schema.quasi,
                     schema.sensitive,
@@ -77,10 +76,10 @@ def attack_findings(
             )
             continue
         if whole is None or original_row is None:
-            raise _needs_key(name)
+            raise _missing_key_error(name)
         if name == LINKAGE:
             findings.append(
-                linkage(
+                linkage_finding(
                     table,
                     whole,
                     original_row,
@@ -91,7 +90,7 @@ def attack_findings(
                 )
             )
         elif name == SUSTAINED:
-            findings.append(sustained(table, whole, original_row, schema.quasi, options))
+            findings.append(sustained_finding(table, whole, original_row, schema.quasi, options))
     return findings
 
 
@@ -105,18 +104,18 @@ def set_attack_findings(
     is_generalized: bool = False,
 ) -> list[Finding]:
     """Carry out attacks on released sets; raises as ``attack_findings`` does."""
-    _refuse_others(options.attack, OF_SETS, "sets")
+    _require_supported(options.attack, OF_SETS, "sets")
     findings = []
     for name in options.attack:
         if original is None or original_row is None:
-            raise _needs_key(name)
+            raise _missing_key_error(name)
         if not np.array_equal(np.sort(original_row), np.arange(original.n_rows)):
             raise InputError(
                 "the key does not name each original row once, so nobody can be attacked by it",
                 remedy="Give the original and the key that belong to this release.",
             )
         findings.append(
-            known_items(
+            known_items_finding(
                 released,
                 original,
                 original_row,
@@ -128,7 +127,7 @@ def set_attack_findings(
     return findings
 
 
-def _refuse_others(names: tuple[str, ...], possible: tuple[str, ...], kind: str) -> None:
+def _require_supported(names: tuple[str, ...], possible: tuple[str, ...], kind: str) -> None:
     others = [name for name in names if name not in possible]
     if others:
         raise JobError(
@@ -137,24 +136,9 @@ def _refuse_others(names: tuple[str, ...], possible: tuple[str, ...], kind: str)
         )
 
 
-def _needs_key(name: str) -> InputError:
+def _missing_key_error(name: str) -> InputError:
     return InputError(
         f"the attack {name!r} is carried out on known people: it needs the original and who is "
         "which row",
         remedy="State them: --original DATA with --key KEY or --aligned.",
     )
-
-
-def _people(
-    released: Table,
-    schema: Schema,
-    original: Table | None,
-    original_row: NDArray[np.int64] | None,
-) -> pa.ChunkedArray | None:
-    if schema.person is None:
-        return None
-    if schema.person in released.columns:
-        return released.frame.column(schema.person)
-    if original is None or original_row is None:
-        raise _needs_key("homogeneity, counting people,")
-    return original.frame.column(schema.person).take(pa.array(original_row))

@@ -5,18 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.compiling import Whole, compiled, compiled_inner
+from incrowd.compiling import compiled
 from incrowd.encoding.fitting_kernels import is_listed
-
-
-@compiled_inner
-def _n_bits(word: Whole) -> Whole:
-    """Return how many bits of a word are set."""
-    count = 0
-    while word:
-        word &= word - np.uint64(1)
-        count += 1
-    return count
+from incrowd.transactions.kernels import n_bits
 
 
 @compiled
@@ -57,7 +48,7 @@ def count_holders(
                 met = words[words_of_item[items[0]], word]
                 for item in items[1:]:
                     met &= words[words_of_item[item], word]
-                n_found += _n_bits(met)
+                n_found += n_bits(met)
                 if own_row[person] >> 6 == word:
                     at = np.uint64(own_row[person] & 63)
                     is_holder[person] = (met >> at) & np.uint64(1) == np.uint64(1)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.guarantees.evidence import Finding
-from incrowd.measures.attacks.linkage import sampled, told
+from incrowd.measures.attacks.linkage import format_rate, sampled_rate
 from incrowd.measures.attacks.options import AttackOptions
 from incrowd.sets.order import NOT_THERE, same_items
 from incrowd.sets.sets import Sets
@@ -23,7 +23,7 @@ COMMON_SHARE = 32
 """An item is common where one in so many rows holds it."""
 
 
-def known_items(
+def known_items_finding(
     released: Sets,
     original: Sets,
     original_row: NDArray[np.int64],
@@ -37,7 +37,7 @@ def known_items(
     ``original_item[released item]`` is the key of items that were renamed. Where released items
     stand for sets of items, ``(a,b,f)``, a known item is looked for as what stands for it.
     """
-    shown_as = _shown_as(released, original, original_item, is_generalized)
+    shown_as = _released_items(released, original, original_item, is_generalized)
     released_row = np.empty(original.n_rows, dtype=np.int64)
     released_row[original_row] = np.arange(len(original_row))
     holders_before, holders_after = _Holders.of(original), _Holders.of(released)
@@ -48,19 +48,21 @@ def known_items(
         n_able = len(people)
         if n_able > options.sample:
             people = np.sort(draw.choice(people, options.sample, replace=False))
-        known = _drawn(original, people, n_known, draw)
-        before = _success(holders_before, known, people, original.n_rows)
-        after = _success(holders_after, shown_as[known], released_row[people], released.n_rows)
+        known = _draw_items(original, people, n_known, draw)
+        before = _measure_success(holders_before, known, people, original.n_rows)
+        after = _measure_success(
+            holders_after, shown_as[known], released_row[people], released.n_rows
+        )
         by_number[str(n_known)] = {
             "n_able": n_able,
-            "before": sampled(before) | {"n_certain": int((before >= 1.0).sum())},
-            "after": sampled(after) | {"n_certain": int((after >= 1.0).sum())},
+            "before": sampled_rate(before) | {"n_certain": int((before >= 1.0).sum())},
+            "after": sampled_rate(after) | {"n_certain": int((after >= 1.0).sum())},
         }
     figures = {"n_rows": original.n_rows, "seed": options.seed, "by_known_items": by_number}
-    return Finding("attack: known items", None, _told(figures), figures, is_public=False)
+    return Finding("attack: known items", None, _summarize(figures), figures, is_public=False)
 
 
-def _shown_as(
+def _released_items(
     released: Sets,
     original: Sets,
     original_item: NDArray[np.int64] | None,
@@ -116,7 +118,7 @@ class _Holders:
         return cls(start, rows, words_of_item, words)
 
 
-def _drawn(
+def _draw_items(
     original: Sets, people: NDArray[np.int64], n_known: int, draw: np.random.Generator
 ) -> NDArray[np.int32]:
     """Return ``n_known`` items of each person's set, every choice with the same chance."""
@@ -127,7 +129,7 @@ def _drawn(
     return np.ascontiguousarray(own.items[order[places]], dtype=np.int32)
 
 
-def _success(
+def _measure_success(
     holders: _Holders,
     known: NDArray[np.int32],
     own_row: NDArray[np.int64],
@@ -151,10 +153,10 @@ def _success(
     return np.where(is_blind, 1.0 / n_rows, is_holder / np.maximum(n_holders, 1))
 
 
-def _told(figures: dict[str, Any]) -> str:
+def _summarize(figures: dict[str, Any]) -> str:
     parts = [
         f"knowing {number} item{'s' if number != '1' else ''}, the right row is picked with "
-        f"{told(found['after'])}, of the original with {told(found['before'])}"
+        f"{format_rate(found['after'])}, of the original with {format_rate(found['before'])}"
         for number, found in figures["by_known_items"].items()
         if found["n_able"]
     ]

@@ -37,13 +37,13 @@ T95 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9:
 """Student's t at 95 % by the number of draws."""
 
 
-def exact(success: NDArray[np.float64]) -> dict[str, Any]:
+def exact_rate(success: NDArray[np.float64]) -> dict[str, Any]:
     """Return the mean success over everybody: nothing was drawn, so there is no interval."""
     rate = float(success.mean()) if len(success) else 0.0
     return {"rate": rate, "low": rate, "high": rate, "n": len(success), "is_exact": True}
 
 
-def sampled(success: NDArray[np.float64]) -> dict[str, Any]:
+def sampled_rate(success: NDArray[np.float64]) -> dict[str, Any]:
     """Return the mean success of a sample with Wilson's 95 % interval (Wilson 1927).
 
     A success is a chance from 0 to 1. Chances of some mean vary no more than yes and no of that
@@ -53,11 +53,11 @@ def sampled(success: NDArray[np.float64]) -> dict[str, Any]:
     if not n:
         return {"rate": 0.0, "low": 0.0, "high": 1.0, "n": 0, "is_exact": False}
     rate = float(success.mean())
-    low, high = wilson(rate, n)
+    low, high = wilson_interval(rate, n)
     return {"rate": rate, "low": low, "high": high, "n": n, "is_exact": False}
 
 
-def wilson(rate: float, n: int) -> tuple[float, float]:
+def wilson_interval(rate: float, n: int) -> tuple[float, float]:
     """Return Wilson's 95 % interval of a rate seen in n."""
     middle = rate + Z95 * Z95 / (2 * n)
     half = Z95 * math.sqrt(rate * (1 - rate) / n + Z95 * Z95 / (4 * n * n))
@@ -65,7 +65,7 @@ def wilson(rate: float, n: int) -> tuple[float, float]:
     return min(max(low, 0.0), rate), max(min(high, 1.0), rate)
 
 
-def of_draws(means: NDArray[np.float64], n: int) -> dict[str, Any]:
+def repeated_rate(means: NDArray[np.float64], n: int) -> dict[str, Any]:
     """Return the mean over repeated draws, each of everybody, with Student's 95 % interval."""
     rate = float(means.mean())
     half = 0.0
@@ -81,7 +81,7 @@ def of_draws(means: NDArray[np.float64], n: int) -> dict[str, Any]:
     }
 
 
-def told(rate: dict[str, Any]) -> str:
+def format_rate(rate: dict[str, Any]) -> str:
     """Return a rate in words: as a percentage, with its interval where it has one."""
     if rate["is_exact"]:
         return f"{rate['rate']:.2%}"
@@ -92,7 +92,7 @@ def told(rate: dict[str, Any]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Victims:
+class Targets:
     """Who is attacked: rows of the original, and which columns are known of each.
 
     ``is_known`` is None where the same columns are known of everybody: then nothing but whom is
@@ -106,7 +106,7 @@ class Victims:
     n_known: int
 
 
-def linkage(
+def linkage_finding(
     released: Table,
     original: Table,
     original_row: NDArray[np.int64],
@@ -116,22 +116,24 @@ def linkage(
     person: str | None = None,
 ) -> Finding:
     """Attack people who are in the release, on the original as it is and on the release."""
-    victims = _victims(original_row, quasi, options)
+    victims = _choose_targets(original_row, quasi, options)
     people = None
     if person is not None:
         people = factorize(original.frame.column(person)).codes.astype(np.int64)
-    before = _success(
+    before = _measure_success(
         [fit_by_value(original.frame.column(name), victims.rows) for name in victims.columns],
         victims,
         np.arange(original.n_rows, dtype=np.int64),
         people,
     )
     shown = [
-        _shown(name, released, original, original_row, quasi, victims.rows, hierarchies or {})
+        _match_column(
+            name, released, original, original_row, quasi, victims.rows, hierarchies or {}
+        )
         for name in victims.columns
     ]
-    after = _success(shown, victims, original_row, people)
-    rate = exact if victims.is_everybody else sampled
+    after = _measure_success(shown, victims, original_row, people)
+    rate = exact_rate if victims.is_everybody else sampled_rate
     figures: dict[str, Any] = {
         "known_columns": list(victims.columns) if victims.is_known is None else None,
         "n_known_columns": victims.n_known,
@@ -141,15 +143,15 @@ def linkage(
         "n_targets": len(victims.rows),
         "counts": "rows" if person is None else "people",
         "seed": options.seed,
-        "before": rate(before) | _worst(before),
-        "after": rate(after) | _worst(after),
+        "before": rate(before) | _worst_case(before),
+        "after": rate(after) | _worst_case(after),
     }
-    return Finding("attack: linkage", None, _told(figures), figures, is_public=False)
+    return Finding("attack: linkage", None, _summarize_linkage(figures), figures, is_public=False)
 
 
-def _victims(
+def _choose_targets(
     original_row: NDArray[np.int64], quasi: tuple[str, ...], options: AttackOptions
-) -> Victims:
+) -> Targets:
     draw = np.random.default_rng([options.seed, 1])
     rows = np.sort(original_row)
     is_everybody = len(rows) <= options.sample
@@ -160,16 +162,16 @@ def _victims(
             if name not in quasi:
                 raise unknown("quasi-identifying column", name, quasi, where="--known-columns")
         columns = tuple(name for name in quasi if name in options.known_columns)
-        return Victims(rows, columns, None, is_everybody, len(columns))
+        return Targets(rows, columns, None, is_everybody, len(columns))
     n_known = max(1, round(options.known_share * len(quasi)))
     if n_known == len(quasi):
-        return Victims(rows, quasi, None, is_everybody, n_known)
+        return Targets(rows, quasi, None, is_everybody, n_known)
     # the columns of the lowest of random numbers: every choice has the same chance
     rank = np.argsort(np.argsort(draw.random((len(rows), len(quasi))), axis=1), axis=1)
-    return Victims(rows, quasi, rank < n_known, False, n_known)
+    return Targets(rows, quasi, rank < n_known, False, n_known)
 
 
-def _shown(
+def _match_column(
     name: str,
     released: Table,
     original: Table,
@@ -196,9 +198,9 @@ def _shown(
     return fit_by_hierarchy(leaves[rows], nodes, hierarchy)
 
 
-def _success(
+def _measure_success(
     columns: list[FittingColumn],
-    victims: Victims,
+    victims: Targets,
     original_of_row: NDArray[np.int64],
     people: NDArray[np.int64] | None,
 ) -> NDArray[np.float64]:
@@ -216,13 +218,13 @@ def _success(
         )
         n_own = own.astype(np.int64)
     else:
-        n_own = _own_rows(columns, victims, people[original_of_row], people[victims.rows])
+        n_own = _count_own_rows(columns, victims, people[original_of_row], people[victims.rows])
     return np.divide(n_own, n_fitting, out=np.zeros(len(n_own)), where=n_fitting > 0)
 
 
-def _own_rows(
+def _count_own_rows(
     columns: list[FittingColumn],
-    victims: Victims,
+    victims: Targets,
     person_of_row: NDArray[np.int64],
     person_of_victim: NDArray[np.int64],
 ) -> NDArray[np.int64]:
@@ -239,27 +241,27 @@ def _own_rows(
     return np.bincount(victim[fits], minlength=len(person_of_victim)).astype(np.int64)
 
 
-def _worst(success: NDArray[np.float64]) -> dict[str, Any]:
+def _worst_case(success: NDArray[np.float64]) -> dict[str, Any]:
     return {
         "highest": float(success.max(initial=0.0)),
         "n_certain": int((success >= 1.0).sum()),
     }
 
 
-def _told(figures: dict[str, Any]) -> str:
+def _summarize_linkage(figures: dict[str, Any]) -> str:
     known = f"{figures['n_known_columns']} of {figures['n_columns']} columns"
     if figures["known_columns"] is not None and figures["n_known_columns"] < figures["n_columns"]:
         known = ", ".join(figures["known_columns"])
     return (
-        f"knowing {known}, the right row is picked with {told(figures['after'])}; "
-        f"of the original with {told(figures['before'])}"
+        f"knowing {known}, the right row is picked with {format_rate(figures['after'])}; "
+        f"of the original with {format_rate(figures['before'])}"
     )
 
 
 # Homogeneity: somebody who has found a person's group learns what all in it have in common.
 
 
-def homogeneity(
+def homogeneity_finding(
     released: Table,
     quasi: tuple[str, ...],
     sensitive: tuple[str, ...],
@@ -280,11 +282,11 @@ def homogeneity(
         )
     columns: dict[str, Any] = {}
     for name in sensitive:
-        after = _measured(released, quasi, name, people, options.confidence)
+        after = _measure_homogeneity(released, quasi, name, people, options.confidence)
         before = None
         if original is not None:
             everybody = original.frame.column(person) if person else None
-            before = _measured(original, quasi, name, everybody, options.confidence)
+            before = _measure_homogeneity(original, quasi, name, everybody, options.confidence)
         columns[name] = {"before": before, "after": after}
     figures = {
         "confidence": options.confidence,
@@ -294,13 +296,13 @@ def homogeneity(
     return Finding(
         "attack: homogeneity",
         None,
-        _homogeneity_summary(figures),
+        _summarize_homogeneity(figures),
         figures,
         is_public=original is None,
     )
 
 
-def _measured(
+def _measure_homogeneity(
     table: Table,
     quasi: tuple[str, ...],
     sensitive: str,
@@ -310,8 +312,8 @@ def _measured(
     share = _share_of_own_value(table, quasi, sensitive, people)
     certain = share >= 1.0
     return {
-        "certain": exact(certain.astype(np.float64)),
-        "above": exact((share >= confidence).astype(np.float64)),
+        "certain": exact_rate(certain.astype(np.float64)),
+        "above": exact_rate((share >= confidence).astype(np.float64)),
         "n_without_value": table.n_rows - len(share) if people is None else None,
     }
 
@@ -344,12 +346,14 @@ def _share_of_own_value(
     return np.asarray(n_with[who // n_people] / in_group[group[first]])
 
 
-def _homogeneity_summary(figures: dict[str, Any]) -> str:
+def _summarize_homogeneity(figures: dict[str, Any]) -> str:
     parts = []
     for name, found in figures["columns"].items():
-        part = f"{name} is certain for {told(found['after']['certain'])}"
+        part = f"{name} is certain for {format_rate(found['after']['certain'])}"
         if found["before"] is not None:
-            part += f" (original: {told(found['before']['certain'])})"
-        part += f", known with {figures['confidence']:.0%} for {told(found['after']['above'])}"
+            part += f" (original: {format_rate(found['before']['certain'])})"
+        part += (
+            f", known with {figures['confidence']:.0%} for {format_rate(found['after']['above'])}"
+        )
         parts.append(part)
     return "; ".join(parts) + f" of the {figures['counts']}"

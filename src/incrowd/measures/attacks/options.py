@@ -85,12 +85,12 @@ class AttackOptions:
     @property
     def numbers_of_items(self) -> tuple[int, ...]:
         """How many items the attackers know, rising."""
-        return _whole_numbers(self.known_items, "--known-items", 1)
+        return _parse_integers(self.known_items, "--known-items", 1)
 
     @property
     def numbers_of_people(self) -> tuple[int, ...]:
         """How many people's rows are known already, rising; none where it is not stated."""
-        return _whole_numbers(self.known_people, "--known-people", 0)
+        return _parse_integers(self.known_people, "--known-people", 0)
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class CompositionOptions:
     )
 
 
-def _whole_numbers(texts: tuple[str, ...], flag: str, least: int) -> tuple[int, ...]:
+def _parse_integers(texts: tuple[str, ...], flag: str, least: int) -> tuple[int, ...]:
     numbers = set()
     for text in texts:
         if not text.isdecimal() or int(text) < least:

@@ -20,7 +20,7 @@ from incrowd.guarantees.adaptive.compatibility import Bounds, compatible_pairs
 from incrowd.guarantees.adaptive.people import People, people_of
 from incrowd.guarantees.adaptive.posterior import Posterior, compute_posterior
 from incrowd.guarantees.evidence import Evidence, Finding
-from incrowd.measures.attacks.linkage import exact, of_draws, told
+from incrowd.measures.attacks.linkage import exact_rate, format_rate, repeated_rate
 from incrowd.measures.attacks.options import AttackOptions
 from incrowd.tables.table import Table
 
@@ -33,7 +33,7 @@ MOST_TESTS, MOST_EDGES = 1_000_000_000, 10_000_000
 """Above these only the closed form is used, which is never too low."""
 
 
-def sustained(
+def sustained_finding(
     released: Table,
     original: Table,
     original_row: NDArray[np.int64],
@@ -65,7 +65,7 @@ def sustained(
             draw = np.random.default_rng([options.seed, 3, n_known, number])
             is_left[draw.permutation(people.n)[:n_known]] = False
             before.append(Bounds.of(as_it_was.only(is_left)).posterior)
-            belief = _believed(people.only(is_left))
+            belief = _beliefs(people.only(is_left))
             after.append(belief.belief)
             estimated += int(belief.is_estimated.sum())
             bounded += int((~belief.is_exact & ~belief.is_estimated).sum())
@@ -84,10 +84,10 @@ def sustained(
         "is_upper_bound": is_bound,
         "by_known_people": by_number,
     }
-    return Finding("attack: sustained", None, _told(figures), figures, is_public=False)
+    return Finding("attack: sustained", None, _summarize(figures), figures, is_public=False)
 
 
-def _believed(people: People) -> Posterior:
+def _beliefs(people: People) -> Posterior:
     bounds = Bounds.of(people)
     pairs = compatible_pairs(people, MOST_TESTS, MOST_EDGES)
     if pairs.edges is None:
@@ -97,15 +97,15 @@ def _believed(people: People) -> Posterior:
 
 def _rate(beliefs: list[NDArray[np.float64]]) -> dict[str, Any]:
     if len(beliefs) == 1:
-        return exact(beliefs[0])
-    return of_draws(np.array([float(belief.mean()) for belief in beliefs]), len(beliefs[0]))
+        return exact_rate(beliefs[0])
+    return repeated_rate(np.array([float(belief.mean()) for belief in beliefs]), len(beliefs[0]))
 
 
-def _told(figures: dict[str, Any]) -> str:
+def _summarize(figures: dict[str, Any]) -> str:
     most = "at most " if figures["is_upper_bound"] else ""
     parts = [
-        f"with {number} rows known, the others are found with {most}{told(found['after'])} "
-        f"(original: {told(found['before'])})"
+        f"with {number} rows known, the others are found with {most}{format_rate(found['after'])} "
+        f"(original: {format_rate(found['before'])})"
         for number, found in figures["by_known_people"].items()
     ]
     return "; ".join(parts) or "there is nobody to attack"

@@ -42,7 +42,7 @@ ENTRIES_AT_ONCE = 1 << 20
 """Entries that are compared together: what a comparison needs besides the sets stays small."""
 
 
-def set_losses(
+def measure_set_losses(
     before: Sets,
     after: Sets,
     *,

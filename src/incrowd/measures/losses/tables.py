@@ -52,7 +52,7 @@ class Tally:
         return self.n_rows * self.n_columns
 
 
-def tally(before: Rows, after: Rows, k: int = 1) -> Tally:
+def count_tables(before: Rows, after: Rows, k: int = 1) -> Tally:
     """Count nodes and groups once for all losses; O(cells + rows · log rows)."""
     if before.names != after.names or before.nodes.shape != after.nodes.shape:
         raise ValueError("before and after must be the same rows and columns")
@@ -86,7 +86,7 @@ def tally(before: Rows, after: Rows, k: int = 1) -> Tally:
     )
 
 
-def weighed(counts: Counts, weight: NDArray[np.float64]) -> float:
+def weighted_sum(counts: Counts, weight: NDArray[np.float64]) -> float:
     """Return Σ counts · weight, exactly rounded: the same number on every machine and thread."""
     return math.fsum((counts * weight).tolist())
 
@@ -128,8 +128,8 @@ def non_uniform_entropy(tally: Tally) -> float:
         bits = np.log2(np.maximum(rows_under, 1))
         all_at_root = np.zeros_like(before)
         all_at_root[hierarchy.root] = tally.n_rows
-        lost += weighed(after - before, bits)
-        largest += weighed(all_at_root - before, bits)
+        lost += weighted_sum(after - before, bits)
+        largest += weighted_sum(all_at_root - before, bits)
     return lost / largest if largest > 0 else 0.0
 
 
@@ -181,14 +181,14 @@ def precision(tally: Tally) -> float:
     climbed = 0.0
     for hierarchy, after in zip(tally.hierarchies, tally.after, strict=True):
         share = hierarchy.height / hierarchy.height[hierarchy.root]
-        climbed += weighed(after, hierarchy.over_all_nodes(share))
+        climbed += weighted_sum(after, hierarchy.over_all_nodes(share))
     return 1.0 - climbed / tally.n_cells
 
 
 # Losses that are prices: what the generalized cells cost, over what losing everything costs.
 
 
-def share_of_price(metric: str) -> Callable[[Tally], float]:
+def priced_loss(metric: str) -> Callable[[Tally], float]:
     """Return the loss that weighs cells by a metric's prices.
 
     It is 0 where nothing can be lost: no columns, or prices that are all 0.
@@ -201,8 +201,8 @@ def share_of_price(metric: str) -> Callable[[Tally], float]:
         ):
             price = cost_to_root(hierarchy, metric)
             # the difference of counts first: an unchanged column is then exactly 0
-            lost += weighed(before - after, price)
-            dearest += weighed(before, price)
+            lost += weighted_sum(before - after, price)
+            dearest += weighted_sum(before, price)
         return lost / dearest if dearest > 0 else 0.0
 
     return share
@@ -215,19 +215,19 @@ def gcp(tally: Tally) -> float:
     penalty = 0.0
     for hierarchy, after in zip(tally.hierarchies, tally.after, strict=True):
         price = cost_to_root(hierarchy, "ncp")
-        penalty += weighed(after, price.max() - price)
+        penalty += weighted_sum(after, price.max() - price)
     return penalty / tally.n_cells
 
 
 def granularity(tally: Tally) -> float:
     """Return 1 − loss."""
-    return 1.0 - share_of_price("loss")(tally)
+    return 1.0 - priced_loss("loss")(tally)
 
 
 # The loss of numbers that are shown as other numbers.
 
 
-def share_of_squares(
+def squared_error_share(
     original: Sequence[NDArray[np.float64]], shown: Sequence[NDArray[np.float64]]
 ) -> float:
     """Return SSE / SST over standardised columns: squares of (number − shown) over those of
@@ -244,7 +244,7 @@ def share_of_squares(
     return math.fsum(shares) / len(shares) if shares else 0.0
 
 
-def losses_of_means(
+def measure_mean_loss(
     before: Rows, released: Table, original_row: NDArray[np.int64]
 ) -> dict[str, float]:
     """Return ``sse`` where columns show means: how far they are from the numbers they stand for."""
@@ -253,7 +253,7 @@ def losses_of_means(
         if hierarchy.mean_unit is not None and hierarchy.values is not None:
             original.append(hierarchy.values[leaves[original_row]])
             shown.append(parse_numbers(labels_of(released.frame.column(name))))
-    return {"sse": share_of_squares(original, shown)} if original else {}
+    return {"sse": squared_error_share(original, shown)} if original else {}
 
 
 # Losses that count what is not shown at all.
@@ -276,7 +276,7 @@ def suppressed_rows(tally: Tally) -> float:
 # The loss under costs that a user stated node by node.
 
 
-def share_of_stated_costs(before: Rows, after: Rows, metric: str) -> float:
+def stated_cost_share(before: Rows, after: Rows, metric: str) -> float:
     """Return μ(T) / μ(T*): what the release costs over what all rows at the roots cost.
 
     A cell costs what its column's matrix says of its original node and its released one, or what
@@ -324,22 +324,22 @@ class Metric:
 
     def __call__(self, before: Rows, after: Rows, k: int = 1) -> float:
         """Return the loss of ``after`` with respect to ``before``."""
-        return self.function(tally(before, after, k))
+        return self.function(count_tables(before, after, k))
 
 
-def measure(before: Rows, after: Rows, k: int) -> dict[str, float]:
+def measure_losses(before: Rows, after: Rows, k: int) -> dict[str, float]:
     """Return every loss of ``METRICS`` by name; rows are read once for all of them."""
-    return losses_of(tally(before, after, k))
+    return measure_tally(count_tables(before, after, k))
 
 
-def losses_of(counted: Tally) -> dict[str, float]:
+def measure_tally(counted: Tally) -> dict[str, float]:
     """Return every loss of ``METRICS`` by name, of tables that were counted already."""
     return {name: metric.function(counted) for name, metric in METRICS.items()}
 
 
 def _share(name: str, price: str, source: str, *, is_reconstructed: bool = False) -> Metric:
     formula = f"Σ price / Σ price at the root; price of a cell: {price}"
-    return Metric(name, LOWER, SHARE, formula, share_of_price(name), is_reconstructed, source)
+    return Metric(name, LOWER, SHARE, formula, priced_loss(name), is_reconstructed, source)
 
 
 _ALL = (

@@ -29,7 +29,7 @@ class ItemAnswers:
         return np.asarray(self.shown * np.array(chances, dtype=np.float64), dtype=np.float64)
 
 
-def item_answers(
+def answer_queries(
     before: Sets, after: Sets, members: Sequence[Sequence[int]], queries: Sequence[Itemset]
 ) -> ItemAnswers:
     """Ask queries before and after; ``members[released item]`` are the original items behind it."""
@@ -46,7 +46,7 @@ def item_answers(
     )
 
 
-def random_queries(
+def draw_random_queries(
     is_held: NDArray[np.bool_],
     is_sensitive: NDArray[np.bool_],
     n_queries: int,
@@ -70,7 +70,7 @@ def random_queries(
     return queries
 
 
-def held_queries(
+def draw_held_queries(
     sets: Sets,
     is_sensitive: NDArray[np.bool_],
     n_queries: int,
@@ -151,7 +151,7 @@ class RuleLosses:
         return asdict(self)
 
 
-def rule_losses(
+def measure_rule_losses(
     before: Sets,
     after: Sets,
     is_sensitive: NDArray[np.bool_],
@@ -184,9 +184,9 @@ def rule_losses(
     draw = np.random.default_rng(seed)
     is_held = np.zeros(before.n_items, dtype=np.bool_)
     is_held[before.items] = True
-    queries = random_queries(is_held, is_sensitive, n_queries, draw)
+    queries = draw_random_queries(is_held, is_sensitive, n_queries, draw)
     n_answered, are_subsets, are_share = _relative_errors(before, after, members, queries)
-    queries = held_queries(before, is_sensitive, n_queries, draw)
+    queries = draw_held_queries(before, is_sensitive, n_queries, draw)
     n_held, held_subsets, held_share = _relative_errors(before, after, members, queries)
     return RuleLosses(
         log2_utility_loss=_log2(loss / ((1 << n_public) - 1)) if loss else None,
@@ -228,7 +228,7 @@ def _relative_errors(
     queries: list[Itemset],
 ) -> tuple[int, float | None, float | None]:
     """Return how many queries have an answer, and the mean error by either reading."""
-    found = item_answers(before, after, members, queries)
+    found = answer_queries(before, after, members, queries)
     has_answer = found.true > 0
     if not has_answer.any():
         return 0, None, None

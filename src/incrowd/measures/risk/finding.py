@@ -12,19 +12,20 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.errors import InputError, JobError
+from incrowd.errors import JobError
 from incrowd.guarantees.evidence import Finding
 from incrowd.guarantees.sets.check import equal_rows
+from incrowd.measures.people import people_of_release
 from incrowd.measures.risk.measures import (
     Cells,
-    against_population,
     column_contributions,
+    match_population,
     risk_of_rows,
-    summary,
+    summarize_risk,
     value_contributions,
 )
 from incrowd.measures.risk.options import RiskOptions
-from incrowd.measures.risk.uniqueness import uniqueness
+from incrowd.measures.risk.uniqueness import estimate_uniqueness
 from incrowd.sets.sets import Sets
 from incrowd.tables.frames import as_table
 from incrowd.tables.schema import Schema
@@ -39,7 +40,7 @@ MOST_VALUES = 20
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
+class _Request:
     """What every table is measured for."""
 
     options: RiskOptions
@@ -72,17 +73,17 @@ def risk_finding(
     original, population = (
         None if frame is None else as_table(frame) for frame in (original, population)
     )
-    asked = _Asked(options or RiskOptions(), schema.quasi, schema.person, population, with_values)
+    asked = _Request(options or RiskOptions(), schema.quasi, schema.person, population, with_values)
     released.require(schema.quasi, released.name)
     frame = released.frame
-    people = _people_of(frame, schema, original, original_row)
-    after = _measured(asked, frame, people, dict(hierarchies or {}))
+    people = people_of_release(released, schema, original, original_row)
+    after = _measure_table(asked, frame, people, dict(hierarchies or {}))
     before = None
     if original is not None:
         original.require(schema.quasi, original.name)
         everybody = original.frame.column(schema.person) if schema.person else None
         # exact values are compared as texts: every one of them is a leaf, if it is placed at all
-        before = _measured(asked, original.frame, everybody, {})
+        before = _measure_table(asked, original.frame, everybody, {})
     figures = {
         "threshold": asked.options.threshold,
         "counts": "people" if people is not None else "rows",
@@ -92,30 +93,11 @@ def risk_finding(
     }
     depends = (original, population, asked.options.sampling_fraction)
     is_public = all(thing is None for thing in depends) and not with_values
-    return Finding("risk", None, _told(figures), figures, is_public=is_public)
+    return Finding("risk", None, _summarize(figures), figures, is_public=is_public)
 
 
-def _people_of(
-    frame: pa.Table,
-    schema: Schema,
-    original: Table | None,
-    original_row: NDArray[np.int64] | None,
-) -> pa.ChunkedArray | None:
-    if schema.person is None:
-        return None
-    if schema.person in frame.column_names:
-        return frame.column(schema.person)
-    if original is None or original_row is None:
-        raise InputError(
-            "counting people needs to know whose each released row is",
-            remedy="State the original and the key: --original DATA with --key KEY or --aligned; "
-            "or leave --person out to count rows.",
-        )
-    return original.frame.column(schema.person).take(pa.array(original_row))
-
-
-def _measured(
-    asked: _Asked,
+def _measure_table(
+    asked: _Request,
     frame: pa.Table,
     people: pa.ChunkedArray | None,
     hierarchies: dict[str, Hierarchy],
@@ -125,7 +107,7 @@ def _measured(
     group_of_row = cells.groups()
     sizes = cells.sizes(group_of_row)
     risk = risk_of_rows(cells)
-    prosecutor = summary(risk, threshold)
+    prosecutor = summarize_risk(risk, threshold)
     prosecutor["n_unique"] = int((sizes == 1).sum())
     figures: dict[str, Any] = {
         "n_rows": cells.n_rows,
@@ -139,26 +121,26 @@ def _measured(
         "uniqueness": None,
     }
     if asked.population is not None:
-        figures |= _against(asked, frame, group_of_row, hierarchies)
+        figures |= _measure_against_population(asked, frame, group_of_row, hierarchies)
     if asked.options.sampling_fraction is not None:
-        figures["uniqueness"] = uniqueness(sizes, asked.options.sampling_fraction)
+        figures["uniqueness"] = estimate_uniqueness(sizes, asked.options.sampling_fraction)
     return figures
 
 
-def _against(
-    asked: _Asked,
+def _measure_against_population(
+    asked: _Request,
     frame: pa.Table,
     group_of_row: NDArray[np.int64],
     hierarchies: dict[str, Hierarchy],
 ) -> dict[str, Any]:
     """Return the journalist's and the marketer's risk against the population."""
     assert asked.population is not None
-    against = against_population(frame, asked.quasi, asked.population, hierarchies, asked.person)
+    against = match_population(frame, asked.quasi, asked.population, hierarchies, asked.person)
     n_fitting = against.n_fitting
     fits_somebody = n_fitting > 0
     risk = 1.0 / n_fitting[fits_somebody]
     n_rows_of_group = np.bincount(group_of_row)[group_of_row] if len(group_of_row) else n_fitting
-    journalist = summary(risk, asked.options.threshold) | {
+    journalist = summarize_risk(risk, asked.options.threshold) | {
         "k_map": int(n_fitting[fits_somebody].min()) if fits_somebody.any() else 0,
         "n_population": against.n_population,
         "columns": list(against.columns),
@@ -175,7 +157,7 @@ def _against(
     }
 
 
-def _told(figures: dict[str, Any]) -> str:
+def _summarize(figures: dict[str, Any]) -> str:
     """Return one sentence, without any value of the data."""
     after, before = figures["release"], figures["original"]
     prosecutor = after["prosecutor"]
@@ -231,8 +213,8 @@ def set_risk_finding(
         "threshold": options.threshold,
         "counts": "rows",
         "quasi": [],
-        "release": _measured_sets(released, options),
-        "original": None if original is None else _measured_sets(original, options),
+        "release": _measure_sets(released, options),
+        "original": None if original is None else _measure_sets(original, options),
     }
     after, before = figures["release"]["prosecutor"], figures["original"]
     told = f"a known set is found with {after['mean']:.4g} on average, at most "
@@ -244,10 +226,10 @@ def set_risk_finding(
     return Finding("risk", None, told, figures, is_public=False)
 
 
-def _measured_sets(sets: Sets, options: RiskOptions) -> dict[str, Any]:
+def _measure_sets(sets: Sets, options: RiskOptions) -> dict[str, Any]:
     groups = equal_rows(sets)
     risk = 1.0 / groups.size[groups.group_of_row]
-    prosecutor = summary(risk, options.threshold)
+    prosecutor = summarize_risk(risk, options.threshold)
     prosecutor["n_unique"] = int((groups.size == 1).sum())
     fraction = options.sampling_fraction
     return {
@@ -259,7 +241,7 @@ def _measured_sets(sets: Sets, options: RiskOptions) -> dict[str, Any]:
         "marketer": {"rate": prosecutor["mean"], "against": "the file itself"},
         "columns": [],
         "values": _items_at_risk(sets, risk > options.threshold),
-        "uniqueness": None if fraction is None else uniqueness(groups.size, fraction),
+        "uniqueness": None if fraction is None else estimate_uniqueness(groups.size, fraction),
     }
 
 

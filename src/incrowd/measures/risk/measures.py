@@ -79,7 +79,7 @@ def risk_of_rows(cells: Cells, without: int | None = None) -> NDArray[np.float64
     return 1.0 / cells.sizes(group_of_row)[group_of_row]
 
 
-def summary(risk: NDArray[np.float64], threshold: float) -> dict[str, Any]:
+def summarize_risk(risk: NDArray[np.float64], threshold: float) -> dict[str, Any]:
     """Return the highest, mean and lowest risk, and how many rows are above the threshold."""
     if not len(risk):
         return dict.fromkeys(("highest", "mean", "lowest", "share_above"), 0.0) | {"n_above": 0}
@@ -98,10 +98,10 @@ def column_contributions(cells: Cells, threshold: float) -> list[dict[str, Any]]
 
     Columns are ranked by the fall of the mean risk, then of the share above the threshold.
     """
-    whole = summary(risk_of_rows(cells), threshold)
+    whole = summarize_risk(risk_of_rows(cells), threshold)
     found = []
     for place, name in enumerate(cells.names):
-        left = summary(risk_of_rows(cells, place), threshold)
+        left = summarize_risk(risk_of_rows(cells, place), threshold)
         found.append(
             {
                 "column": name,
@@ -149,7 +149,7 @@ def value_contributions(cells: Cells, threshold: float, most: int) -> list[dict[
 
 
 @dataclass(frozen=True, eq=False)
-class Against:
+class PopulationMatches:
     """How many rows of the population, one row a person, each released row could be.
 
     ``columns`` are those that both have; ``n_unplaced`` counts the population's cells that a
@@ -163,13 +163,13 @@ class Against:
     by_text: tuple[str, ...] = field(default=())
 
 
-def against_population(
+def match_population(
     shown: pa.Table,
     quasi: tuple[str, ...],
     population: Table,
     hierarchies: Mapping[str, Hierarchy],
     person: str | None = None,
-) -> Against:
+) -> PopulationMatches:
     """Count the population's rows that each shown row fits, in the columns that both have.
 
     A cell fits a value that is the same or lies under it; ``*`` fits all; a column without a
@@ -190,19 +190,19 @@ def against_population(
             f"columns {', '.join(means)} show means, which fit no single value",
             remedy="Leave --population out: against it, only values, groups and '*' are counted.",
         )
-    _refuse_repeated_people(population, person)
+    _require_distinct_people(population, person)
     fitting: list[FittingColumn] = []
     n_unplaced = 0
     for name in columns:
         known = population.frame.column(name)
         if name in hierarchies:
-            low, high, unplaced = _placed(known, hierarchies[name])
+            low, high, unplaced = _locate_cells(known, hierarchies[name])
             n_unplaced += unplaced
             nodes = nodes_of(shown.column(name), hierarchies[name], "the release")
             fitting.append(fit_by_hierarchy(low, nodes, hierarchies[name], high))
         else:
             fitting.append(fit_by_text(known, shown.column(name)))
-    return Against(
+    return PopulationMatches(
         count_fitted(fitting),
         columns,
         population.n_rows,
@@ -211,7 +211,7 @@ def against_population(
     )
 
 
-def _refuse_repeated_people(population: Table, person: str | None) -> None:
+def _require_distinct_people(population: Table, person: str | None) -> None:
     if person is None or person not in population.columns:
         return
     n_people = factorize(population.frame.column(person)).n_values
@@ -223,7 +223,7 @@ def _refuse_repeated_people(population: Table, person: str | None) -> None:
         )
 
 
-def _placed(
+def _locate_cells(
     column: pa.ChunkedArray, hierarchy: Hierarchy
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], int]:
     """Return the leaves between which each cell lies, the same twice where it is a leaf."""

@@ -32,7 +32,7 @@ SMALL_FRACTION = 0.1
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
-def uniqueness(sizes: NDArray[np.int64], fraction: float) -> dict[str, Any]:
+def estimate_uniqueness(sizes: NDArray[np.int64], fraction: float) -> dict[str, Any]:
     """Return estimates of how many people of the population are unique, and the rule's choice.
 
     ``sizes`` are of the sample's groups. With no group of one in the sample there is no sign of
@@ -45,11 +45,11 @@ def uniqueness(sizes: NDArray[np.int64], fraction: float) -> dict[str, Any]:
     estimates: dict[str, float | None] = dict.fromkeys(("zayatz", "pitman", "snb"), 0.0)
     if n_ones:
         estimates = {
-            "zayatz": zayatz(size, n_of_size, fraction),
-            "pitman": pitman(size, n_of_size, fraction),
-            "snb": slide_negative_binomial(size, n_of_size, fraction),
+            "zayatz": estimate_zayatz(size, n_of_size, fraction),
+            "pitman": estimate_pitman(size, n_of_size, fraction),
+            "snb": estimate_slide_negative_binomial(size, n_of_size, fraction),
         }
-    chosen = choice(estimates, fraction)
+    chosen = choose_estimate(estimates, fraction)
     return {
         "sampling_fraction": fraction,
         "n_population": population,
@@ -65,7 +65,7 @@ def uniqueness(sizes: NDArray[np.int64], fraction: float) -> dict[str, Any]:
     }
 
 
-def choice(estimates: dict[str, float | None], fraction: float) -> str:
+def choose_estimate(estimates: dict[str, float | None], fraction: float) -> str:
     """Return which estimate the rule takes: Pitman's of small samples, else the lower other one.
 
     Where the one it would take has no solution, Zayatz's, which always has one.
@@ -76,18 +76,20 @@ def choice(estimates: dict[str, float | None], fraction: float) -> str:
     return "snb" if snb is not None and by_zayatz is not None and snb < by_zayatz else "zayatz"
 
 
-def zayatz(size: NDArray[np.int64], n_of_size: NDArray[np.int64], fraction: float) -> float:
+def estimate_zayatz(
+    size: NDArray[np.int64], n_of_size: NDArray[np.int64], fraction: float
+) -> float:
     """Return Zayatz's estimate; P(1 in the sample | j in the population) is hypergeometric."""
     n_sample = int((size * n_of_size).sum())
     n_population = max(n_sample, round(n_sample / fraction))
-    chance = np.array([_draws_one(int(j), n_sample, n_population) for j in size.tolist()])
+    chance = np.array([_chance_of_one(int(j), n_sample, n_population) for j in size.tolist()])
     is_one = size == 1
     alone = float((n_of_size * chance)[is_one].sum())
     given_one = alone / float((n_of_size * chance).sum())
     return float(n_of_size[is_one].sum()) * given_one / fraction
 
 
-def _draws_one(j: int, n_sample: int, n_population: int) -> float:
+def _chance_of_one(j: int, n_sample: int, n_population: int) -> float:
     """Return the chance that exactly one of j people is among those sampled."""
     if j - 1 > n_population - n_sample:
         return 0.0
@@ -99,7 +101,9 @@ def _log_choose(n: int, k: int) -> float:
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
-def pitman(size: NDArray[np.int64], n_of_size: NDArray[np.int64], fraction: float) -> float | None:
+def estimate_pitman(
+    size: NDArray[np.int64], n_of_size: NDArray[np.int64], fraction: float
+) -> float | None:
     """Return Pitman's estimate; None where the likelihood has no maximum inside its range.
 
     The expected number of groups of one among N people is
@@ -125,18 +129,18 @@ def pitman(size: NDArray[np.int64], n_of_size: NDArray[np.int64], fraction: floa
     def best_theta(alpha: float) -> tuple[float, float]:
         # θ = e^t − α, from just above −α to far beyond the sample
         top = math.log(1e4 * n_sample)
-        at = _largest(lambda t: likelihood(alpha, math.exp(t) - alpha), -14.0, top)
+        at = _maximize(lambda t: likelihood(alpha, math.exp(t) - alpha), -14.0, top)
         theta = math.exp(at) - alpha
         return theta, likelihood(alpha, theta) + of_sizes(alpha)
 
-    alpha = _largest(lambda a: best_theta(a)[1], 1e-4, 1.0 - 1e-4)
+    alpha = _maximize(lambda a: best_theta(a)[1], 1e-4, 1.0 - 1e-4)
     theta = best_theta(alpha)[0]
     log_share = math.lgamma(theta + 1.0) + math.lgamma(theta + alpha + population - 1.0)
     log_share -= math.lgamma(theta + alpha) + math.lgamma(theta + population)
     return float(min(population, population * math.exp(log_share)))
 
 
-def slide_negative_binomial(
+def estimate_slide_negative_binomial(
     size: NDArray[np.int64], n_of_size: NDArray[np.int64], fraction: float
 ) -> float | None:
     """Return the SNB estimate; None where no parameters meet the sample's ones and twos.
@@ -148,7 +152,7 @@ def slide_negative_binomial(
     ones, twos = (int(n_of_size[size == number].sum()) for number in (1, 2))
     if not ones or not twos or fraction >= 1.0:
         return float(ones) if fraction >= 1.0 else None
-    groups = shlosser(size, n_of_size, fraction)
+    groups = estimate_groups_shlosser(size, n_of_size, fraction)
 
     def expected(
         log_alpha: NDArray[np.float64], logit: NDArray[np.float64]
@@ -178,7 +182,9 @@ def slide_negative_binomial(
     return float(min(groups * beta**alpha, int((size * n_of_size).sum()) / fraction))
 
 
-def shlosser(size: NDArray[np.int64], n_of_size: NDArray[np.int64], fraction: float) -> float:
+def estimate_groups_shlosser(
+    size: NDArray[np.int64], n_of_size: NDArray[np.int64], fraction: float
+) -> float:
     """Return Shlosser's modified estimate of how many groups the population has."""
     i, f, q = size.astype(np.float64), n_of_size.astype(np.float64), fraction
     ones = float(f[size == 1].sum())
@@ -188,7 +194,7 @@ def shlosser(size: NDArray[np.int64], n_of_size: NDArray[np.int64], fraction: fl
     return float(f.sum() + ones * first * second * second)
 
 
-def _largest(function: Callable[[float], float], low: float, high: float) -> float:
+def _maximize(function: Callable[[float], float], low: float, high: float) -> float:
     """Return where a function with one peak is largest, by golden sections."""
     inner, outer = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_inner, at_outer = function(inner), function(outer)

@@ -94,27 +94,27 @@ def columns_of(material: TableMaterial) -> list[Column]:
 
     A column of means counts each mean as the value nearest to it, as its reader would.
     """
-    own = owned(material)
-    columns = [_quasi(material, own, position) for position in range(own.before.n_columns)]
+    own = require_owner(material)
+    columns = [_quasi_column(material, own, position) for position in range(own.before.n_columns)]
     roles = dict.fromkeys(material.schema.sensitive, "sensitive")
     roles |= dict.fromkeys(material.schema.insensitive, "insensitive")
     tokens = own.original.missing_values
     for name, role in roles.items():
         cells = own.original.frame.column(name)
-        columns.append(_as_it_is(name, role, cells, own.original_row, tokens))
+        columns.append(_unchanged_column(name, role, cells, own.original_row, tokens))
     return columns
 
 
-def owned(material: TableMaterial) -> OwnTable:
+def require_owner(material: TableMaterial) -> OwnTable:
     """Return what only the owner has: without it nothing can be compared."""
     if material.own is None:
         raise ValueError("utility compares a release with its original, which only its owner has")
     return material.own
 
 
-def _quasi(material: TableMaterial, own: OwnTable, position: int) -> Column:
+def _quasi_column(material: TableMaterial, own: OwnTable, position: int) -> Column:
     name, hierarchy = own.before.names[position], own.before.hierarchies[position]
-    place, first, end = spans(hierarchy)
+    place, first, end = leaf_spans(hierarchy)
     values = hierarchy.values
     labels = hierarchy.labels[: hierarchy.n_leaves]
     tokens = ("", *own.original.missing_values)
@@ -122,7 +122,7 @@ def _quasi(material: TableMaterial, own: OwnTable, position: int) -> Column:
     if values is not None and bool(np.isnan(values[~is_missing]).any()):
         values = None
     if hierarchy.mean_unit is not None:
-        after = _nearest(hierarchy, material.released.frame.column(name))
+        after = _nearest_leaves(hierarchy, material.released.frame.column(name))
     else:
         after = own.after.nodes[position, own.original_row]
     return Column(
@@ -140,7 +140,7 @@ def _quasi(material: TableMaterial, own: OwnTable, position: int) -> Column:
     )
 
 
-def _as_it_is(
+def _unchanged_column(
     name: str,
     role: str,
     cells: pa.ChunkedArray,
@@ -173,7 +173,7 @@ def _as_it_is(
     )
 
 
-def spans(
+def leaf_spans(
     hierarchy: Hierarchy,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return the place of every leaf, and the span of places of every node, ranges included."""
@@ -200,7 +200,7 @@ def spans(
     return place, first, last + 1
 
 
-def _nearest(hierarchy: Hierarchy, cells: pa.ChunkedArray) -> Codes:
+def _nearest_leaves(hierarchy: Hierarchy, cells: pa.ChunkedArray) -> Codes:
     """Return the leaf whose number is nearest to each shown mean; the root where none is shown."""
     assert hierarchy.values is not None
     leaves = np.flatnonzero(~np.isnan(hierarchy.values))
@@ -233,7 +233,9 @@ class Encoder:
     def of(cls, columns: Sequence[Column], cells: Sequence[Codes]) -> Encoder:
         """Choose features by the cells that a model is trained on."""
         tables = [
-            _of_nodes(column, nodes) if column.numbers is None else _of_numbers(column, nodes)
+            _node_features(column, nodes)
+            if column.numbers is None
+            else _number_features(column, nodes)
             for column, nodes in zip(columns, cells, strict=True)
         ]
         return cls(tuple(columns), tuple(tables))
@@ -252,7 +254,7 @@ class Encoder:
         return np.concatenate(parts, axis=1)
 
 
-def _of_numbers(column: Column, nodes: Codes) -> Features:
+def _number_features(column: Column, nodes: Codes) -> Features:
     """Return each node's mean number, the training rows' mean where it has none, and missing."""
     assert column.numbers is not None
     is_number = ~np.isnan(column.numbers)
@@ -267,7 +269,7 @@ def _of_numbers(column: Column, nodes: Codes) -> Features:
     return np.asarray(np.stack([mean, column.share_under(~is_number)], axis=1), dtype=np.float32)
 
 
-def _of_nodes(column: Column, nodes: Codes) -> Features:
+def _node_features(column: Column, nodes: Codes) -> Features:
     """Return, for every node, the share of its values under each node that is a feature."""
     expected = column.under(column.spread(nodes))
     spans, chosen = np.unique(np.stack([column.first, column.end]), axis=1, return_index=True)

@@ -16,7 +16,14 @@ from incrowd.codes import factorize
 from incrowd.encoding.encode import encode_labels
 from incrowd.errors import InputError, JobError, unknown
 from incrowd.guarantees.evidence import Finding
-from incrowd.measures.utility.cells import Codes, Column, Encoder, Numbers, columns_of, owned
+from incrowd.measures.utility.cells import (
+    Codes,
+    Column,
+    Encoder,
+    Numbers,
+    columns_of,
+    require_owner,
+)
 from incrowd.tables.column_types import parse_numbers
 from incrowd.tables.table import Table
 
@@ -36,19 +43,19 @@ DIGITS = 6
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class _Sample:
     """Rows to learn from or to be tested on: a class per row, and the cells of each column."""
 
     classes: Codes
     cells: list[Codes]
     numbers: list[Numbers | None]
 
-    def taken(self, rows: NDArray[Any]) -> _Part:
+    def taken(self, rows: NDArray[Any]) -> _Sample:
         """Return some of the rows."""
         numbers = [None if one is None else one[rows] for one in self.numbers]
-        return _Part(self.classes[rows], [one[rows] for one in self.cells], numbers)
+        return _Sample(self.classes[rows], [one[rows] for one in self.cells], numbers)
 
-    def drawn(self, seed: int) -> _Part:
+    def drawn(self, seed: int) -> _Sample:
         """Return at most so many rows as a model takes."""
         if len(self.classes) <= MOST_ROWS:
             return self
@@ -90,19 +97,19 @@ def learning_finding(
             "there is no other published column to predict from",
             remedy="Publish more columns, or leave --predict out.",
         )
-    own = owned(material)
+    own = require_owner(material)
     classes = _classes(goal)
-    original = _Part(goal.before, [one.before for one in columns], [None] * len(columns))
-    labels = _drawn_values(goal, seed)
-    released = _Part(labels, [one.after for one in columns], [None] * len(columns))
+    original = _Sample(goal.before, [one.before for one in columns], [None] * len(columns))
+    labels = _draw_values(goal, seed)
+    released = _Sample(labels, [one.after for one in columns], [None] * len(columns))
     if held_back is None:
-        is_held = held_rows(own.original, material.schema.person, held_share, seed)
+        is_held = choose_test_rows(own.original, material.schema.person, held_share, seed)
         test = original.taken(np.flatnonzero(is_held))
         original = original.taken(np.flatnonzero(~is_held))
         released = released.taken(np.flatnonzero(~is_held[own.original_row]))
     else:
-        test = _coded_apart(held_back, goal, columns)
-    parts = [_with_class(part, classes) for part in (original, released, test)]
+        test = _encode_other_table(held_back, goal, columns)
+    parts = [_keep_classes(part, classes) for part in (original, released, test)]
     original, released, test = (part.drawn(seed) for part in parts)
     return _finding(goal, columns, original, released, test, held_back is not None, seed)
 
@@ -118,7 +125,9 @@ def require_learning() -> None:
         )
 
 
-def held_rows(table: Table, person: str | None, held_share: float, seed: int) -> NDArray[np.bool_]:
+def choose_test_rows(
+    table: Table, person: str | None, held_share: float, seed: int
+) -> NDArray[np.bool_]:
     """Return which rows are held back, whole people where a column tells these apart."""
     draw = np.random.default_rng([seed, 1])
     if person is not None and person in table.columns:
@@ -141,7 +150,7 @@ def _classes(goal: Column) -> NDArray[np.bool_]:
     return is_class
 
 
-def _drawn_values(goal: Column, seed: int) -> Codes:
+def _draw_values(goal: Column, seed: int) -> Codes:
     """Return a value per released cell, drawn from those under it where it is generalized."""
     draw = np.random.default_rng([seed, 2])
     value_at = np.empty(goal.n_values, dtype=np.int32)
@@ -150,23 +159,23 @@ def _drawn_values(goal: Column, seed: int) -> Codes:
     return np.asarray(value_at[first + (draw.random(len(first)) * sizes).astype(np.int64)])
 
 
-def _with_class(part: _Part, classes: NDArray[np.bool_]) -> _Part:
+def _keep_classes(part: _Sample, classes: NDArray[np.bool_]) -> _Sample:
     is_known = (part.classes >= 0) & classes[np.maximum(part.classes, 0)]
     return part.taken(np.flatnonzero(is_known))
 
 
-def _coded_apart(table: Table, goal: Column, columns: Sequence[Column]) -> _Part:
+def _encode_other_table(table: Table, goal: Column, columns: Sequence[Column]) -> _Sample:
     """Return rows of another table in the same codes; what the columns do not know says nothing."""
     cells: list[Codes] = []
     numbers: list[Numbers | None] = []
     for column in columns:
-        codes, own = _codes_apart(table.frame.column(column.name), column)
+        codes, own = _encode_other_column(table.frame.column(column.name), column)
         cells.append(np.where(codes < 0, column.whole, codes).astype(np.int32))
         numbers.append(own)
-    return _Part(_codes_apart(table.frame.column(goal.name), goal)[0], cells, numbers)
+    return _Sample(_encode_other_column(table.frame.column(goal.name), goal)[0], cells, numbers)
 
 
-def _codes_apart(cells: pa.ChunkedArray, column: Column) -> tuple[Codes, Numbers | None]:
+def _encode_other_column(cells: pa.ChunkedArray, column: Column) -> tuple[Codes, Numbers | None]:
     found = encode_labels(cells)
     value_of = {label: value for value, label in enumerate(column.labels)}
     labels = [*found.labels, ""]  # code −1, missing, is the last entry
@@ -198,9 +207,9 @@ def _models(seed: int) -> dict[str, Any]:
 def _finding(
     goal: Column,
     columns: Sequence[Column],
-    original: _Part,
-    released: _Part,
-    test: _Part,
+    original: _Sample,
+    released: _Sample,
+    test: _Sample,
     is_apart: bool,
     seed: int,
 ) -> Finding:
@@ -213,15 +222,15 @@ def _finding(
         )
     values = np.unique(np.concatenate([original.classes, test.classes]))
     majority = int(np.bincount(original.classes).argmax())
-    baseline = _scores(test.classes, np.full(len(test.classes), majority), None, values)
+    baseline = _score(test.classes, np.full(len(test.classes), majority), None, values)
     models: list[dict[str, Any]] = []
     with threadpool_limits(1):  # the same figures on any machine, and no threads that wait
         for name in _models(seed):
             models.append(
                 {
                     "model": name,
-                    "original": _trained(name, columns, original, test, values, seed),
-                    "release": _trained(name, columns, released, test, values, seed),
+                    "original": _train(name, columns, original, test, values, seed),
+                    "release": _train(name, columns, released, test, values, seed),
                 }
             )
     best = max(range(len(models)), key=lambda place: models[place]["original"]["accuracy"])
@@ -248,11 +257,11 @@ def _finding(
     return Finding(NAME, None, summary, figures, is_public=False)
 
 
-def _trained(
+def _train(
     name: str,
     columns: Sequence[Column],
-    train: _Part,
-    test: _Part,
+    train: _Sample,
+    test: _Sample,
     values: NDArray[Any],
     seed: int,
 ) -> dict[str, float | None]:
@@ -260,7 +269,7 @@ def _trained(
     n_tested = len(test.classes)
     if len(np.unique(train.classes)) < 2:
         only = int(train.classes[0]) if len(train.classes) else int(values[0])
-        return _scores(test.classes, np.full(n_tested, only), None, values)
+        return _score(test.classes, np.full(n_tested, only), None, values)
     encoder = Encoder.of(columns, train.cells)
     model = _models(seed)[name]
     model.fit(encoder.features(train.cells, train.numbers), train.classes)
@@ -270,10 +279,10 @@ def _trained(
     of_last = None
     if len(values) == 2 and values[-1] in model.classes_:
         of_last = chances[:, list(model.classes_).index(values[-1])]
-    return _scores(test.classes, predicted, of_last, values)
+    return _score(test.classes, predicted, of_last, values)
 
 
-def _scores(
+def _score(
     true: NDArray[Any], predicted: NDArray[Any], chance: Numbers | None, values: NDArray[Any]
 ) -> dict[str, float | None]:
     """Return the accuracy, its mean over the classes, and the area under the curve of two."""

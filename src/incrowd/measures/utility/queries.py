@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.guarantees.evidence import Finding
-from incrowd.measures.losses.transactions import held_queries, item_answers
-from incrowd.measures.utility.cells import Codes, Column, Numbers, columns_of, owned
-from incrowd.measures.utility.set_statistics import members_behind, owned_sets
+from incrowd.measures.losses.transactions import answer_queries, draw_held_queries
+from incrowd.measures.utility.cells import Codes, Column, Numbers, columns_of, require_owner
+from incrowd.measures.utility.set_statistics import members_of_released, require_set_owner
 from incrowd.tables.table import Table
 from incrowd.transactions.generalized import SUBSETS
 
@@ -59,26 +59,26 @@ class Answers:
     columns: list[tuple[int, ...]]
 
 
-def answers(columns: Sequence[Column], workload: Workload) -> Answers:
+def answer_workload(columns: Sequence[Column], workload: Workload) -> Answers:
     """Ask every query of the workload before and after."""
     quasi = [place for place, one in enumerate(columns) if one.role == "quasi-identifying"]
     sensitive = [place for place, one in enumerate(columns) if one.role == "sensitive"]
-    about = _columns_asked(quasi, sensitive, workload)
+    about = _draw_columns(quasi, sensitive, workload)
     true, said = np.zeros(len(about)), np.zeros(len(about))
     for asked in dict.fromkeys(about):
         of_columns = [columns[place] for place in asked]
-        before = _combinations([one.before for one in of_columns])
-        after = _combinations([one.after for one in of_columns])
+        before = _count_combinations([one.before for one in of_columns])
+        after = _count_combinations([one.after for one in of_columns])
         for number in [number for number, other in enumerate(about) if other == asked]:
-            query = query_of(columns, asked, number, workload)
+            query = draw_query(columns, asked, number, workload)
             flags = [meant.astype(np.float64) for meant in query.meant]
-            true[number] = _expected(before, flags)
+            true[number] = _expected_count(before, flags)
             shares = [one.share_under(m) for one, m in zip(of_columns, query.meant, strict=True)]
-            said[number] = _expected(after, shares)
+            said[number] = _expected_count(after, shares)
     return Answers(true, said, about)
 
 
-def query_of(
+def draw_query(
     columns: Sequence[Column], asked: tuple[int, ...], number: int, workload: Workload
 ) -> Query:
     """Return a query of the workload by its number: its draws depend on nothing else."""
@@ -86,15 +86,15 @@ def query_of(
     n_quasi = sum(columns[place].role == "quasi-identifying" for place in asked)
     share = workload.selectivity ** (1 / max(n_quasi, 1))
     meant = [
-        _one_value(columns[place], draw)
+        _draw_value(columns[place], draw)
         if columns[place].role == "sensitive"
-        else _about(columns[place], share, draw)
+        else _draw_values(columns[place], share, draw)
         for place in asked
     ]
     return Query(asked, tuple(meant))
 
 
-def _columns_asked(
+def _draw_columns(
     quasi: list[int], sensitive: list[int], workload: Workload
 ) -> list[tuple[int, ...]]:
     draw = np.random.default_rng([workload.seed, 0])
@@ -108,11 +108,11 @@ def _columns_asked(
     return about
 
 
-def _about(column: Column, share: float, draw: np.random.Generator) -> NDArray[np.bool_]:
+def _draw_values(column: Column, share: float, draw: np.random.Generator) -> NDArray[np.bool_]:
     """Return values that about so large a share of the rows has: a range, or a choice."""
     count = column.counted(column.before)
     if column.numbers is not None and bool(count[~column.is_missing].any()):
-        return _range(column.numbers, count, share, draw)
+        return _draw_range(column.numbers, count, share, draw)
     meant = np.zeros(column.n_values, dtype=np.bool_)
     values = draw.permutation(np.flatnonzero(count))
     n_taken = int(np.searchsorted(np.cumsum(count[values]), share * len(column.before))) + 1
@@ -120,7 +120,7 @@ def _about(column: Column, share: float, draw: np.random.Generator) -> NDArray[n
     return meant
 
 
-def _range(
+def _draw_range(
     numbers: Numbers, count: Numbers, share: float, draw: np.random.Generator
 ) -> NDArray[np.bool_]:
     """Return the values between two numbers that about so large a share of the rows lies within."""
@@ -134,7 +134,7 @@ def _range(
     return np.asarray((numbers >= numbers[values[low]]) & (numbers <= numbers[values[high]]))
 
 
-def _one_value(column: Column, draw: np.random.Generator) -> NDArray[np.bool_]:
+def _draw_value(column: Column, draw: np.random.Generator) -> NDArray[np.bool_]:
     """Return the value of some row."""
     meant = np.zeros(column.n_values, dtype=np.bool_)
     if len(column.before):
@@ -142,13 +142,15 @@ def _one_value(column: Column, draw: np.random.Generator) -> NDArray[np.bool_]:
     return meant
 
 
-def _combinations(codes: Sequence[Codes]) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
+def _count_combinations(
+    codes: Sequence[Codes],
+) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
     """Return the combinations that occur, a list of codes per column, and how often each does."""
     sizes = [int(one.max(initial=0)) + 1 for one in codes]
     key = np.zeros(len(codes[0]), dtype=np.int64)
     for one, size in zip(codes, sizes, strict=True):
         key = key * size + one
-    distinct, counts = _counted(key, math.prod(sizes))
+    distinct, counts = _count_keys(key, math.prod(sizes))
     parts = []
     for size in reversed(sizes):
         distinct, part = np.divmod(distinct, size)
@@ -156,7 +158,7 @@ def _combinations(codes: Sequence[Codes]) -> tuple[list[NDArray[np.int64]], NDAr
     return parts[::-1], counts
 
 
-def _counted(key: NDArray[np.int64], n_keys: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _count_keys(key: NDArray[np.int64], n_keys: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the distinct keys and how often each occurs; few possible ones are not sorted."""
     if n_keys > 4 * len(key) + 4096:
         return np.unique(key, return_counts=True)
@@ -165,7 +167,7 @@ def _counted(key: NDArray[np.int64], n_keys: int) -> tuple[NDArray[np.int64], ND
     return distinct, counts[distinct]
 
 
-def _expected(
+def _expected_count(
     found: tuple[list[NDArray[np.int64]], NDArray[np.int64]], chances: Sequence[Numbers]
 ) -> float:
     """Return how many rows are expected to meet all predicates, each met by chance of its own."""
@@ -193,8 +195,8 @@ def queries_finding(material: Material, workload: Workload | None = None) -> Fin
     """
     asked = workload or Workload()
     if isinstance(material.released, Table):
-        return _of_table(material, asked)
-    return _of_sets(material, asked)
+        return _table_finding(material, asked)
+    return _set_finding(material, asked)
 
 
 def relative_errors(true: Numbers, said: Numbers, bound: float) -> Numbers:
@@ -202,15 +204,15 @@ def relative_errors(true: Numbers, said: Numbers, bound: float) -> Numbers:
     return np.asarray(np.abs(said - true) / np.maximum(true, bound))
 
 
-def _of_table(material: TableMaterial, workload: Workload) -> Finding:
+def _table_finding(material: TableMaterial, workload: Workload) -> Finding:
     columns = columns_of(material)
-    n_rows = owned(material).before.n_rows
-    found = answers(columns, workload)
+    n_rows = require_owner(material).before.n_rows
+    found = answer_workload(columns, workload)
     bound = workload.bound(n_rows)
     errors = relative_errors(found.true, found.said, bound)
     figures = {
         **_figures(errors, found.true, n_rows, bound),
-        "n_predicates": min(workload.n_predicates, owned(material).before.n_columns),
+        "n_predicates": min(workload.n_predicates, require_owner(material).before.n_columns),
         "selectivity": workload.selectivity,
         "has_sensitive_value": bool(material.schema.sensitive),
         "seed": workload.seed,
@@ -219,22 +221,22 @@ def _of_table(material: TableMaterial, workload: Workload) -> Finding:
     return _finding(figures)
 
 
-def _of_sets(material: SetMaterial, workload: Workload) -> Finding:
-    own = owned_sets(material)
+def _set_finding(material: SetMaterial, workload: Workload) -> Finding:
+    own = require_set_owner(material)
     n_rows = own.original.n_rows
     bound = workload.bound(n_rows)
     is_sensitive = own.is_sensitive
     if is_sensitive is None:
         is_sensitive = np.zeros(own.original.n_items, dtype=np.bool_)
-    members = members_behind(material)
+    members = members_of_released(material)
     n_each = -(-workload.n_queries // len(ITEMSET_SIZES))
     by_size, every, true = [], [np.zeros(0)], [np.zeros(0)]
     for size in ITEMSET_SIZES:
         draw = np.random.default_rng([workload.seed, size])
-        queries = held_queries(own.original, is_sensitive, n_each, draw, size)
+        queries = draw_held_queries(own.original, is_sensitive, n_each, draw, size)
         if not queries:
             continue
-        found = item_answers(own.original, material.released, members, queries)
+        found = answer_queries(own.original, material.released, members, queries)
         of_size = found.true.astype(np.float64)
         errors = relative_errors(of_size, found.expected(SUBSETS), bound)
         by_size.append(

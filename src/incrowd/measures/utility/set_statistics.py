@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from incrowd.guarantees.evidence import Finding
-from incrowd.measures.losses.transactions import item_answers
+from incrowd.measures.losses.transactions import answer_queries
 from incrowd.measures.utility.cells import Numbers
 from incrowd.sets.names import item_names_of
 from incrowd.sets.order import NOT_THERE, same_items
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from incrowd.checking.material import OwnSets, SetMaterial
 
 
-def owned_sets(material: SetMaterial) -> OwnSets:
+def require_set_owner(material: SetMaterial) -> OwnSets:
     """Return what only the owner has: without it nothing can be compared."""
     if material.own is None:
         raise ValueError("utility compares a release with its original, which only its owner has")
     return material.own
 
 
-def members_behind(material: SetMaterial) -> list[list[int]]:
+def members_of_released(material: SetMaterial) -> list[list[int]]:
     """Return the original items that each released item stands for; none for one that is new."""
-    own = owned_sets(material)
+    own = require_set_owner(material)
     if own.part_of_item is not None:
         names = [str(name) for name in item_names_of(own.original).to_pylist()]
         item_of_name = {name: item for item, name in enumerate(names)}
@@ -56,9 +56,9 @@ def set_statistics(material: SetMaterial) -> Finding:
 
     Where items are generalized, their frequencies and sizes are expected ones.
     """
-    own = owned_sets(material)
+    own = require_set_owner(material)
     before, after = own.original, material.released
-    members = members_behind(material)
+    members = members_of_released(material)
     had = item_counts(before.items, before.n_items).astype(np.float64)
     shown, size = _expected_items(material, members)
     n_rows = max(before.n_rows, 1)
@@ -67,32 +67,34 @@ def set_statistics(material: SetMaterial) -> Finding:
     names = [str(item_names_of(before)[item].as_py()) for item in common.tolist()]
     pairs = list(combinations(range(len(common)), 2))
     asked = [tuple(sorted(common[list(pair)].tolist())) for pair in pairs]
-    found = item_answers(before, after, members, asked)
+    found = answer_queries(before, after, members, asked)
     together = (found.true / n_rows, found.expected(SUBSETS) / max(after.n_rows, 1))
     is_had = had > 0
     item_error = np.abs(shown[is_had] - had[is_had]) / n_rows
     figures: dict[str, Any] = {
         "mean_item_error": _mean(item_error),
-        "largest_item_error": _rounded(float(item_error.max(initial=0.0))),
+        "largest_item_error": _round(float(item_error.max(initial=0.0))),
         "mean_pair_error": _mean(np.abs(together[1] - together[0])),
         "items": [
             {
                 "item": name,
-                "before": _rounded(float(had[item]) / n_rows),
-                "after": _rounded(float(shown[item]) / max(after.n_rows, 1)),
+                "before": _round(float(had[item]) / n_rows),
+                "after": _round(float(shown[item]) / max(after.n_rows, 1)),
             }
             for name, item in zip(names, common.tolist(), strict=True)
         ],
         "pairs": {
             "names": names,
-            "before": _matrix(len(names), pairs, together[0], had[common] / n_rows),
-            "after": _matrix(len(names), pairs, together[1], shown[common] / max(after.n_rows, 1)),
+            "before": _pair_shares(len(names), pairs, together[0], had[common] / n_rows),
+            "after": _pair_shares(
+                len(names), pairs, together[1], shown[common] / max(after.n_rows, 1)
+            ),
         },
         "sizes": {
             "mean_before": _mean(before.sizes.astype(np.float64)),
             "mean_after": _mean(size),
             "median_before": float(np.median(before.sizes)) if before.n_rows else None,
-            "median_after": _rounded(float(np.median(size))) if after.n_rows else None,
+            "median_after": _round(float(np.median(size))) if after.n_rows else None,
         },
     }
     if figures["mean_item_error"] is None:
@@ -108,7 +110,7 @@ def set_statistics(material: SetMaterial) -> Finding:
 
 def _expected_items(material: SetMaterial, members: list[list[int]]) -> tuple[Numbers, Numbers]:
     """Return how many rows are expected to have each original item, and items per released row."""
-    own, after = owned_sets(material), material.released
+    own, after = require_set_owner(material), material.released
     support = item_counts(after.items, after.n_items)
     shown = np.zeros(own.original.n_items)
     behind = np.ones(after.n_items)
@@ -125,7 +127,7 @@ def _expected_items(material: SetMaterial, members: list[list[int]]) -> tuple[Nu
     return shown, size
 
 
-def _matrix(
+def _pair_shares(
     n_names: int, pairs: list[tuple[int, int]], shares: Numbers, alone: Numbers
 ) -> list[list[float]]:
     """Return the share of rows with both items of every pair; alone on the diagonal."""
@@ -137,8 +139,8 @@ def _matrix(
 
 
 def _mean(numbers: Numbers) -> float | None:
-    return _rounded(float(numbers.mean())) if len(numbers) else None
+    return _round(float(numbers.mean())) if len(numbers) else None
 
 
-def _rounded(number: float) -> float:
+def _round(number: float) -> float:
     return round(number, DIGITS)

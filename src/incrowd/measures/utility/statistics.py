@@ -33,17 +33,17 @@ def statistics_finding(material: Material) -> Finding:
     their value. How strongly two columns hang together is Cramér's V, from 0 to 1.
     """
     if isinstance(material.released, Table):
-        return _of_table(material)
+        return _table_finding(material)
     return set_statistics(material)
 
 
-def _of_table(material: TableMaterial) -> Finding:
+def _table_finding(material: TableMaterial) -> Finding:
     columns = columns_of(material)
-    marginals = [marginal(column) for column in columns]
-    pairs = associations(columns)
+    marginals = [compare_marginal(column) for column in columns]
+    pairs = compare_associations(columns)
     distances = [one["distance"] for one in marginals if one["distance"] is not None]
     figures = {
-        "mean_distance": _rounded(float(np.mean(distances))) if distances else None,
+        "mean_distance": _round(float(np.mean(distances))) if distances else None,
         "columns": marginals,
         "pairs": pairs,
     }
@@ -58,7 +58,7 @@ def _of_table(material: TableMaterial) -> Finding:
     return Finding(NAME, None, summary, figures, is_public=False)
 
 
-def marginal(column: Column) -> dict[str, Any]:
+def compare_marginal(column: Column) -> dict[str, Any]:
     """Return how one column's distribution changed, and its mean and median where it has them."""
     before, after = column.counted(column.before), column.spread(column.after)
     figures: dict[str, Any] = {
@@ -66,23 +66,23 @@ def marginal(column: Column) -> dict[str, Any]:
         "role": column.role,
         "distance": _distance(before, after),
         "n_values": int((before > 0).sum()),
-        "share_kept": _rounded(float((column.after < column.n_values).mean()))
+        "share_kept": _round(float((column.after < column.n_values).mean()))
         if len(column.after)
         else None,
     }
     if column.numbers is not None:
         for word, weight in (("before", before), ("after", after)):
-            figures |= _of_numbers(column.numbers, weight, word)
+            figures |= _compare_numbers(column.numbers, weight, word)
     return figures
 
 
 def _distance(before: Numbers, after: Numbers) -> float | None:
     if not before.sum() or not after.sum():
         return None
-    return _rounded(float(np.abs(before / before.sum() - after / after.sum()).sum() / 2))
+    return _round(float(np.abs(before / before.sum() - after / after.sum()).sum() / 2))
 
 
-def _of_numbers(numbers: Numbers, weight: Numbers, word: str) -> dict[str, float | None]:
+def _compare_numbers(numbers: Numbers, weight: Numbers, word: str) -> dict[str, float | None]:
     is_number = ~np.isnan(numbers)
     values, weights = numbers[is_number], weight[is_number]
     total = float(weights.sum())
@@ -94,16 +94,16 @@ def _of_numbers(numbers: Numbers, weight: Numbers, word: str) -> dict[str, float
     mean = float((values * weights).sum() / total)
     spread = float((weights * (values - mean) ** 2).sum() / total)
     return {
-        f"mean_{word}": _rounded(mean),
-        f"deviation_{word}": _rounded(spread**0.5),
-        f"median_{word}": _rounded(float(values[order][min(middle, len(order) - 1)])),
+        f"mean_{word}": _round(mean),
+        f"deviation_{word}": _round(spread**0.5),
+        f"median_{word}": _round(float(values[order][min(middle, len(order) - 1)])),
     }
 
 
 # ── pairs of columns ────────────────────────────────────────────────────────────────────────────
 
 
-def associations(columns: list[Column]) -> dict[str, Any]:
+def compare_associations(columns: list[Column]) -> dict[str, Any]:
     """Return Cramér's V of every pair of columns, before and after, and how much it changed.
 
     Of very wide tables the first columns alone: pairs grow with the square of their number.
@@ -112,7 +112,7 @@ def associations(columns: list[Column]) -> dict[str, Any]:
     columns = columns[:MOST_COLUMNS]
     names = [column.name for column in columns]
     bins = [bins_of(column) for column in columns]
-    chances = [_chance_of_bin(*one) for one in zip(columns, bins, strict=True)]
+    chances = [_bin_chances(*one) for one in zip(columns, bins, strict=True)]
     before = np.eye(len(columns))
     after = np.eye(len(columns))
     for one, other in combinations(range(len(columns)), 2):
@@ -132,10 +132,10 @@ def associations(columns: list[Column]) -> dict[str, Any]:
         "before": np.round(before, DIGITS).tolist(),
         "after": np.round(after, DIGITS).tolist(),
         "change": np.round(change, DIGITS).tolist(),
-        "mean_change": _rounded(float(np.abs(change[upper]).mean())) if has_pairs else None,
+        "mean_change": _round(float(np.abs(change[upper]).mean())) if has_pairs else None,
         "largest_change": {
             "columns": [names[upper[0][largest]], names[upper[1][largest]]],
-            "change": _rounded(float(change[upper][largest])),
+            "change": _round(float(change[upper][largest])),
         }
         if has_pairs
         else None,
@@ -169,7 +169,7 @@ def bins_of(column: Column) -> NDArray[np.int64]:
     return bins
 
 
-def _chance_of_bin(column: Column, bin_of_value: NDArray[np.int64]) -> Numbers:
+def _bin_chances(column: Column, bin_of_value: NDArray[np.int64]) -> Numbers:
     """Return the chance of each bin at every node: ``chance[node, bin]``."""
     n_bins = int(bin_of_value.max(initial=0)) + 1
     return np.stack([column.share_under(bin_of_value == one) for one in range(n_bins)], axis=1)
@@ -198,5 +198,5 @@ def cramers_v(counts: Numbers) -> float:
     return float(min(1.0, (chi_squared / (total * smaller)) ** 0.5))
 
 
-def _rounded(number: float) -> float:
+def _round(number: float) -> float:
     return round(number, DIGITS)
