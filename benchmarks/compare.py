@@ -14,7 +14,7 @@ from benchmarks.shared.cases import Measured, Task, Workload
 from benchmarks.shared.charts import Chart, Panel, Series
 from benchmarks.shared.page import cases_of, peak_memory, percent, short_time, table_of
 from benchmarks.shared.provenance import file_sha256, require_file
-from incrowd.compare.comparison import compare
+from incrowd.comparing.comparison import compare
 from incrowd.guarantees.tables.k_anonymity import KAnonymity
 from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.job.job import Job

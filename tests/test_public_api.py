@@ -1,5 +1,9 @@
 """The words of ``incrowd`` on frames of every kind."""
 
+import inspect
+import re
+from dataclasses import fields, is_dataclass
+
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -16,6 +20,9 @@ KINDS = {
     "pandas": (lambda table: table.to_pandas(), pd.DataFrame),
     "polars": (lambda table: pl.from_arrow(table), pl.DataFrame),
 }
+
+HANDED_OUT = ("Audit", "Comparison", "Finding", "Hierarchy", "Release")
+"""What users are given, not what they make."""
 
 
 @pytest.fixture(scope="module")
@@ -122,3 +129,15 @@ def test_impossible_jobs_are_refused_at_once():
         with pytest.raises(ic.InputError) as caught:
             ic.Job(**wrong)
         assert caught.value.remedy
+
+
+@pytest.mark.parametrize("name", ic.__all__)
+def test_help_explains_every_parameter(name):
+    """``help()`` of what a user makes has a section with a line for every parameter."""
+    public = getattr(ic, name)
+    if not isinstance(public, type) or not is_dataclass(public) or name in HANDED_OUT:
+        return
+    section = inspect.getdoc(public).partition("\nParameters\n----------\n")[2]
+    for item in fields(public):
+        explained = re.search(rf"^{item.name} : .+\n    \S+", section, re.M)
+        assert explained, f"{name}.{item.name}"

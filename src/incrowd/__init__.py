@@ -21,27 +21,31 @@ from typing import TYPE_CHECKING, Any
 from incrowd.version import __version__
 
 if TYPE_CHECKING:
-    from incrowd.api import anonymize, check, run
-    from incrowd.audit import Audit
-    from incrowd.checking.examine import Owner
+    from incrowd import covers
+    from incrowd.api import anonymize, check, compare, run, verify_certificate
+    from incrowd.audit import Audit, Losses
+    from incrowd.comparing.comparison import Comparison
     from incrowd.encoding.coding import Coding
+    from incrowd.engines.choice import EngineChoice
     from incrowd.errors import AuditError, IncrowdError, InfeasibleError, InputError
     from incrowd.flow.release import Release
     from incrowd.guarantees.adaptive.promise import AdaptiveAnonymity
     from incrowd.guarantees.evidence import Finding
     from incrowd.guarantees.sets.differential_privacy import EdgeDp, NodeDp
     from incrowd.guarantees.sets.promises import Majority, Smooth, Suppression
+    from incrowd.guarantees.table import Guarantee
     from incrowd.guarantees.tables.k_anonymity import KAnonymity
     from incrowd.guarantees.transactions.promises import KmAnonymity, RuleProtection
     from incrowd.hierarchies.files import read_hierarchy, write_hierarchy
     from incrowd.hierarchies.tree import Hierarchy
     from incrowd.job.documents import ReleaseOptions
-    from incrowd.job.inputs import RuleInput, SetInput
+    from incrowd.job.inputs import InputOptions, RuleInput, SetInput
     from incrowd.job.job import Job
-    from incrowd.measures.attacks.composition import composition_finding
-    from incrowd.measures.attacks.findings import attack_findings
-    from incrowd.measures.risk.finding import risk_finding
+    from incrowd.measures.attacks.options import AttackOptions, CompositionOptions
+    from incrowd.measures.risk.options import RiskOptions
+    from incrowd.measures.utility.options import UtilityOptions
     from incrowd.methods.adaptive.method import Adaptive
+    from incrowd.methods.base import Method
     from incrowd.methods.cluster.method import Cluster
     from incrowd.methods.facility.method import Facility
     from incrowd.methods.full_domain.method import FullDomain
@@ -50,6 +54,7 @@ if TYPE_CHECKING:
     from incrowd.methods.mondrian.method import Mondrian
     from incrowd.methods.randomized_response.method import RandomizedResponse
     from incrowd.methods.rbat.method import Rbat
+    from incrowd.progress import Progress
     from incrowd.samples import census as sample_census
     from incrowd.tables.schema import Schema
     from incrowd.transactions.generalized import read_generalized
@@ -57,98 +62,119 @@ if TYPE_CHECKING:
 _HOME = {
     "Adaptive": "incrowd.methods.adaptive.method",
     "AdaptiveAnonymity": "incrowd.guarantees.adaptive.promise",
+    "AttackOptions": "incrowd.measures.attacks.options",
     "Audit": "incrowd.audit",
     "AuditError": "incrowd.errors",
     "Cluster": "incrowd.methods.cluster.method",
     "Coding": "incrowd.encoding.coding",
+    "Comparison": "incrowd.comparing.comparison",
+    "CompositionOptions": "incrowd.measures.attacks.options",
     "EdgeDp": "incrowd.guarantees.sets.differential_privacy",
+    "EngineChoice": "incrowd.engines.choice",
     "Facility": "incrowd.methods.facility.method",
     "Finding": "incrowd.guarantees.evidence",
     "FullDomain": "incrowd.methods.full_domain.method",
     "Greedy": "incrowd.methods.greedy.method",
+    "Guarantee": "incrowd.guarantees.table",
     "Hierarchy": "incrowd.hierarchies.tree",
     "IncrowdError": "incrowd.errors",
     "InfeasibleError": "incrowd.errors",
     "InputError": "incrowd.errors",
+    "InputOptions": "incrowd.job.inputs",
     "Job": "incrowd.job.job",
     "KAnonymity": "incrowd.guarantees.tables.k_anonymity",
     "KmAnonymity": "incrowd.guarantees.transactions.promises",
+    "Losses": "incrowd.audit",
     "Majority": "incrowd.guarantees.sets.promises",
+    "Method": "incrowd.methods.base",
     "Microaggregate": "incrowd.methods.microaggregate.method",
     "Mondrian": "incrowd.methods.mondrian.method",
     "NodeDp": "incrowd.guarantees.sets.differential_privacy",
-    "Owner": "incrowd.checking.examine",
+    "Progress": "incrowd.progress",
     "RandomizedResponse": "incrowd.methods.randomized_response.method",
     "Rbat": "incrowd.methods.rbat.method",
     "Release": "incrowd.flow.release",
     "ReleaseOptions": "incrowd.job.documents",
+    "RiskOptions": "incrowd.measures.risk.options",
     "RuleInput": "incrowd.job.inputs",
     "RuleProtection": "incrowd.guarantees.transactions.promises",
     "Schema": "incrowd.tables.schema",
     "SetInput": "incrowd.job.inputs",
     "Smooth": "incrowd.guarantees.sets.promises",
     "Suppression": "incrowd.guarantees.sets.promises",
+    "UtilityOptions": "incrowd.measures.utility.options",
     "anonymize": "incrowd.api",
-    "attack_findings": "incrowd.measures.attacks.findings",
     "check": "incrowd.api",
-    "composition_finding": "incrowd.measures.attacks.composition",
+    "compare": "incrowd.api",
     "read_generalized": "incrowd.transactions.generalized",
     "read_hierarchy": "incrowd.hierarchies.files",
-    "risk_finding": "incrowd.measures.risk.finding",
     "run": "incrowd.api",
     "sample_census": "incrowd.samples:census",
+    "verify_certificate": "incrowd.api",
     "write_hierarchy": "incrowd.hierarchies.files",
 }
 
 __all__ = [
     "Adaptive",
     "AdaptiveAnonymity",
+    "AttackOptions",
     "Audit",
     "AuditError",
     "Cluster",
     "Coding",
+    "Comparison",
+    "CompositionOptions",
     "EdgeDp",
+    "EngineChoice",
     "Facility",
     "Finding",
     "FullDomain",
     "Greedy",
+    "Guarantee",
     "Hierarchy",
     "IncrowdError",
     "InfeasibleError",
     "InputError",
+    "InputOptions",
     "Job",
     "KAnonymity",
     "KmAnonymity",
+    "Losses",
     "Majority",
+    "Method",
     "Microaggregate",
     "Mondrian",
     "NodeDp",
-    "Owner",
+    "Progress",
     "RandomizedResponse",
     "Rbat",
     "Release",
     "ReleaseOptions",
+    "RiskOptions",
     "RuleInput",
     "RuleProtection",
     "Schema",
     "SetInput",
     "Smooth",
     "Suppression",
+    "UtilityOptions",
     "__version__",
     "anonymize",
-    "attack_findings",
     "check",
-    "composition_finding",
+    "compare",
+    "covers",
     "read_generalized",
     "read_hierarchy",
-    "risk_finding",
     "run",
     "sample_census",
+    "verify_certificate",
     "write_hierarchy",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "covers":
+        return import_module("incrowd.covers")
     if name not in _HOME:
         raise AttributeError(f"module 'incrowd' has no attribute {name!r}")
     module, _, inner = _HOME[name].partition(":")

@@ -1,70 +1,324 @@
-"""What users call from Python: anonymize, run, check and compare. Thin: the rooms do the work."""
+"""What users call from Python: anonymize, run, check, compare and verify. Thin: the rooms do it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from incrowd.checking.check import check_release
-from incrowd.checking.request import Request
-from incrowd.flow.run import anonymize, run
+from incrowd.checking.request import Measurements, Request
+from incrowd.comparing.comparison import compare
+from incrowd.errors import JobError, unknown
+from incrowd.flow import run as flow
+from incrowd.flow.run import run
+from incrowd.guarantees.shapes import TABLES
+from incrowd.guarantees.tables.k_anonymity import KAnonymity
+from incrowd.hierarchies.specs import HierarchySpec
+from incrowd.job.documents import ReleaseOptions
 from incrowd.job.inputs import InputOptions, RuleInput, SetInput
+from incrowd.job.job import Job
+from incrowd.measures.attacks.options import AttackOptions, CompositionOptions
+from incrowd.measures.risk.options import RiskOptions
+from incrowd.measures.utility.options import UtilityOptions
+from incrowd.methods.base import Method
+from incrowd.methods.table import METHODS, default_method
+from incrowd.progress import Progress, silent
 from incrowd.tables.schema import Schema
 
 if TYPE_CHECKING:
     from incrowd.audit import Audit
-    from incrowd.checking.examine import Owner
     from incrowd.encoding.coding import Coding
-    from incrowd.engines.base import Engine
+    from incrowd.engines.choice import EngineChoice
+    from incrowd.flow.release import Release
     from incrowd.guarantees.table import Guarantee
-    from incrowd.hierarchies.tree import Hierarchy
 
-__all__ = ["anonymize", "check", "run"]
+__all__ = ["anonymize", "check", "compare", "run", "verify_certificate"]
+
+Data = TypeVar("Data")
+
+
+@overload
+def anonymize(data: Data, job: Job, *, progress: Progress = silent) -> Release[Data]: ...
+
+
+@overload
+def anonymize(
+    data: Data,
+    *,
+    quasi: Iterable[str],
+    sensitive: Iterable[str] = (),
+    insensitive: Iterable[str] = (),
+    identifying: Iterable[str] = (),
+    person: str | None = None,
+    k: int,
+    l: float | None = None,  # noqa: E741
+    t: float | None = None,
+    hierarchies: Mapping[str, HierarchySpec | str] | None = None,
+    method: Method | str | None = None,
+    suppression_limit: float = 0.0,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Release[Data]: ...
+
+
+def anonymize(
+    data: Data,
+    job: Job | None = None,
+    *,
+    quasi: Iterable[str] | None = None,
+    sensitive: Iterable[str] | None = None,
+    insensitive: Iterable[str] | None = None,
+    identifying: Iterable[str] | None = None,
+    person: str | None = None,
+    k: int | None = None,
+    l: float | None = None,  # noqa: E741
+    t: float | None = None,
+    hierarchies: Mapping[str, HierarchySpec | str] | None = None,
+    method: Method | str | None = None,
+    suppression_limit: float | None = None,
+    seed: int | None = None,
+    progress: Progress = silent,
+) -> Release[Data]:
+    """Anonymize a frame or a matrix and hand back the same kind.
+
+    The plain case is a table and k-anonymity, stated here: ``anonymize(frame, quasi=["age", "zip"],
+    sensitive=["disease"], k=5, l=3)``. Everything else is stated by a ``Job``: ``anonymize(frame,
+    job)``. Tables come as pandas, polars, pyarrow or Spark frames, sets as SciPy matrices or frames
+    of two columns. The audit is made on the very data that are handed out. A Spark frame is worked
+    on in its own session, whatever engine the job names; its rows stay there where the job allows
+    it.
+
+    Raises InputError where the job or the data cannot be used, InfeasibleError where no release
+    can keep the promise, and AuditError where the audit refused the release.
+
+    Parameters
+    ----------
+    data : pandas, polars, pyarrow or Spark frame, or SciPy matrix
+        The original; it is left as it is.
+    job : Job
+        The whole request; nothing else is stated with it.
+    quasi, sensitive, insensitive, identifying : iterable of str
+        The columns by their role; a column without a role is not released.
+    person : str | None, default None
+        The column that tells people apart where one person has several rows.
+    k : int
+        The least size of a group of rows that look alike.
+    l : float | None, default None
+        The least number of distinct values of each sensitive column in a group (l-diversity).
+    t : float | None, default None
+        The largest distance of a group's sensitive values from all (t-closeness, equal distance).
+    hierarchies : mapping of str to str
+        How columns are generalized: ``{"age": "intervals:5,10", "education": "education.csv"}``.
+        Others are built from the data.
+    method : Method | str
+        The search, by name or with its settings: ``"mondrian"``, ``ic.Cluster(effort="full")``.
+    suppression_limit : float, default 0.0
+        The share of rows that may be left out of the release.
+    seed : int, default 0
+        The random seed of the search.
+    progress : callable
+        Called with the stage, how much of it is done and the total, for as long as it works.
+    """
+    plain = {
+        "quasi": quasi,
+        "sensitive": sensitive,
+        "insensitive": insensitive,
+        "identifying": identifying,
+        "person": person,
+        "k": k,
+        "l": l,
+        "t": t,
+        "hierarchies": hierarchies,
+        "method": method,
+        "suppression_limit": suppression_limit,
+        "seed": seed,
+    }
+    stated: dict[str, Any] = {name: value for name, value in plain.items() if value is not None}
+    if job is None:
+        job = _plain_job(**stated)
+    elif stated:
+        raise JobError(
+            f"a job is given, and {', '.join(stated)} beside it",
+            remedy="State it in the job, or leave the job out.",
+        )
+    return flow.anonymize(data, job, progress=progress)
+
+
+def _plain_job(
+    quasi: Iterable[str] = (),
+    sensitive: Iterable[str] = (),
+    insensitive: Iterable[str] = (),
+    identifying: Iterable[str] = (),
+    person: str | None = None,
+    k: int | None = None,
+    l: float | None = None,  # noqa: E741
+    t: float | None = None,
+    hierarchies: Mapping[str, HierarchySpec | str] | None = None,
+    method: Method | str | None = None,
+    suppression_limit: float = 0.0,
+    seed: int = 0,
+) -> Job:
+    """Return the job of the plain case: a table, and k-anonymity with l and t where stated."""
+    if k is None:
+        raise JobError(
+            "neither a job nor k is stated",
+            remedy='State  quasi=["age", "zip"], k=5  for a table, or a job: '
+            "ic.Job(guarantee=ic.Smooth(8)) for sets.",
+        )
+    method = method or default_method(KAnonymity.name)
+    if isinstance(method, str):
+        if method not in METHODS:
+            raise unknown("method", method, METHODS)
+        method = METHODS[method]()
+    return Job(
+        guarantee=KAnonymity(k, l=l, t=t),
+        schema=Schema(quasi, sensitive, insensitive, identifying, person),
+        method=method,
+        hierarchies=hierarchies or {},
+        release=ReleaseOptions(suppression_limit=suppression_limit),
+        seed=seed,
+    )
 
 
 def check(
     released: Any,
-    guarantee: Guarantee,
+    promise: Guarantee | Job,
     schema: Schema | None = None,
     *,
     original: Any = None,
     key: Any = None,
     aligned: bool = False,
-    owner: Owner | None = None,
+    hierarchies: Mapping[str, HierarchySpec | str] | None = None,
+    coding: Mapping[str, Coding] | None = None,
     sets: SetInput | None = None,
     rules: RuleInput | None = None,
-    sensitive_hierarchies: Mapping[str, Hierarchy] | None = None,
-    missing_values: tuple[str, ...] = (),
-    accepted: tuple[str, ...] = (),
+    missing_values: Iterable[str] = (),
+    accept_insensitive: Iterable[str] = (),
     thresholds: Mapping[str, float] | None = None,
-    measures: bool = False,
-    codings: Mapping[str, Coding] | None = None,
-    engine: Engine | None = None,
+    measure: bool = False,
+    risk: bool | RiskOptions = False,
+    attacks: AttackOptions | Iterable[str] = (),
+    utility: UtilityOptions | Iterable[str] = (),
+    other: Any = None,
+    composition: CompositionOptions | None = None,
+    engine: EngineChoice | None = None,
 ) -> Audit:
     """Audit a frame, a matrix or a file from any tool, for any guarantee; nothing is written.
 
-    The guarantee says which shape the data have: tables need a ``schema``, transactions ``rules``
-    (or sensitive items). The owner adds the ``original`` with the ``key`` (a file, or
-    ``original_row[released row]``) or ``aligned`` rows. A Spark frame is audited where its rows
-    lie, by what needs neither the owner nor a row's place.
+    The guarantee says which shape the data have: tables need a ``schema``, transactions ``rules``.
+    Given a ``Job``, a release is checked for what the job promises, with the job's columns. A
+    Spark frame is audited where its rows lie, by what needs neither the owner nor a row's place.
+    Raises InputError where it could not be checked.
+
+    Parameters
+    ----------
+    released : frame, SciPy matrix, str or Path
+        The release: data, or a file or folder.
+    promise : Guarantee | Job
+        What it is checked for.
+    schema : Schema | None, default None
+        The roles of a table's columns; columns without one are looked at as insensitive.
+    original : frame, SciPy matrix, str or Path
+        The owner's original; with ``key`` or ``aligned`` it allows what compares a row with its
+        original.
+    key : str, Path or array
+        The file that ``ReleaseOptions(key=...)`` wrote, or ``original_row[released row]``.
+    aligned : bool, default False
+        Row i of the release is row i of the original.
+    hierarchies : mapping of str to str
+        How the columns were generalized, where that is not found in the original.
+    coding : mapping of str to Coding
+        The limits beyond which no value may be shown, by column.
+    sets : SetInput | None, default None
+        How sets are stored, and what their rows and items are.
+    rules : RuleInput | None, default None
+        The sensitive items and the rules of transactions.
+    missing_values : iterable of str
+        Tokens that mean missing, besides the empty cell.
+    accept_insensitive : iterable of str
+        Insensitive columns released although they point at people.
+    thresholds : mapping of str to float
+        Further models and their limits: alpha, beta, enhanced_beta, delta.
+    measure : bool, default False
+        Whether the audit also has what the table achieves: k, α, l, t, β, δ.
+    risk : bool | RiskOptions, default False
+        Whether, and how, the risk of re-identification is measured.
+    attacks : AttackOptions or iterable of str
+        Attacks to carry out: linkage, homogeneity, sustained, known-items.
+    utility : UtilityOptions or iterable of str
+        What is measured of the release's use: queries, statistics, learning.
+    other : frame, str or Path
+        A second release of a table, for composition: whom do both together expose?
+    composition : CompositionOptions | None, default None
+        What is known of both releases.
+    engine : EngineChoice | None, default None
+        Where rows are counted; in this process by default.
     """
-    request = Request(
-        released,
-        guarantee,
-        schema or Schema(),
-        sets=sets or SetInput(),
-        rules=rules or RuleInput(),
-        input=InputOptions(missing_values=missing_values),
-        original=original,
-        key=key,
-        aligned=aligned,
-        owner=owner,
-        sensitive_hierarchies=sensitive_hierarchies,
-        accepted=accepted,
-        thresholds=dict(thresholds or {}),
-        measures=measures,
-        coding=dict(codings or {}),
-        working_engine=engine,
-        takes_all_columns=False,
-    )
-    return check_release(request).audit
+    specs = {
+        name: HierarchySpec.parse(spec) if isinstance(spec, str) else spec
+        for name, spec in (hierarchies or {}).items()
+    }
+    stated: dict[str, Any] = {
+        "schema": schema,
+        "hierarchies": specs or None,
+        "coding": coding,
+        "sets": sets,
+        "rules": rules,
+        "input": InputOptions(missing_values=tuple(missing_values)) if missing_values else None,
+        "accepted": tuple(accept_insensitive) or None,
+    }
+    stated = {name: value for name, value in stated.items() if value is not None}
+    asked: dict[str, Any] = {
+        "original": original,
+        "key": key,
+        "aligned": aligned,
+        "thresholds": thresholds or {},
+        "measures": measure,
+        "measurements": Measurements(
+            (RiskOptions() if risk is True else risk) or None,
+            attacks if isinstance(attacks, AttackOptions) else AttackOptions(tuple(attacks)),
+            replace(composition or CompositionOptions(), composition=other is not None),
+            utility if isinstance(utility, UtilityOptions) else UtilityOptions(tuple(utility)),
+            other,
+        ),
+    }
+    if engine is not None:
+        asked["engine"] = engine
+    if isinstance(promise, Job):
+        if stated:
+            raise JobError(
+                f"the job states {', '.join(stated)} already",
+                remedy="Check for a guarantee to state them apart: ic.check(release, guarantee).",
+            )
+        return check_release(Request.of_job(promise, released, **asked)).audit
+    if promise.shape == TABLES and schema is None:
+        raise JobError(
+            "no column is quasi-identifying, so there is nothing to check",
+            remedy='State  ic.Schema(quasi=["age", "zip"]).',
+        )
+    return check_release(Request(released, promise, **stated, **asked)).audit
+
+
+def verify_certificate(
+    released: str | Path,
+    certificate: str | Path,
+    *,
+    public_key: str | Path | None = None,
+    original: str | Path | None = None,
+    commitment_key: str | Path | None = None,
+) -> Audit:
+    """Check a released file against its certificate: the bytes, the signature, the promise again.
+
+    ``public_key`` says who must have signed it; with ``original`` (and the owner's
+    ``commitment_key`` of a public certificate) it is also checked whether the release was made
+    from that. Raises InputError where the release alone cannot show the promise.
+    """
+    from incrowd.checking.verification import verify
+
+    paths = (None if path is None else Path(path) for path in (public_key, commitment_key))
+    verified = verify(released, Path(certificate), original, *paths)
+    if verified.could_not_check is not None:
+        raise verified.could_not_check
+    return verified.audit

@@ -11,14 +11,73 @@ from typing import TYPE_CHECKING, Any
 
 from incrowd.guarantees.evidence import Finding
 from incrowd.options import parameters
+from incrowd.summaries import Summarized, verdict
 from incrowd.version import __version__
 
 if TYPE_CHECKING:
     from incrowd.guarantees.table import Guarantee
 
 
-@dataclass(frozen=True)
-class Audit:
+class Losses(dict[str, float]):
+    """What a release lost, by name; each loss is an attribute too: ``losses.loss``.
+
+    Which of them there are depends on the shape of the data and the guarantee; ``docs/losses.md``
+    defines each and says which direction is better.
+    """
+
+    # tables
+    loss: float
+    granularity: float
+    ncp: float
+    gcp: float
+    distortion: float
+    total: float
+    llm: float
+    nllm: float
+    wllm: float
+    nwllm: float
+    weights: float
+    non_uniform_entropy: float
+    precision: float
+    discernibility: float
+    average_class_size: float
+    suppressed_cells: float
+    suppressed_rows: float
+    are: float
+    # sets
+    jaccard: float
+    suppressed: float
+    created: float
+    item_error: float
+    count_error: float
+    size_error: float
+    # transactions
+    log2_utility_loss: float
+    log2_utility_loss_unscaled: float
+    are_subsets: float
+    are_share: float
+    share_ungeneralized: float
+    mean_part_size: float
+    largest_part: float
+
+    def __getattr__(self, name: str) -> float:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(
+                f"this release has no loss {name!r}; it has {', '.join(self) or 'none'}"
+            ) from None
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self]
+
+
+MAIN_LOSSES = ("loss", "jaccard", "share_ungeneralized")
+"""The loss that stands for all in a summary: of tables, sets and transactions."""
+
+
+@dataclass(frozen=True, repr=False)
+class Audit(Summarized):
     """The record of one check of one release.
 
     ``holds`` is true when no finding is broken. ``losses`` are shares unless their name says
@@ -30,7 +89,7 @@ class Audit:
     guarantee: dict[str, Any]
     findings: tuple[Finding, ...]
     quasi: tuple[str, ...] = ()
-    losses: dict[str, float] = field(default_factory=dict)
+    losses: Losses = field(default_factory=Losses)
     n_rows: int = 0
     n_suppressed: int = 0
     n_groups: int = 0
@@ -46,6 +105,36 @@ class Audit:
     notes: tuple[str, ...] = ()
     incrowd_version: str = __version__
     edition: str = "owner"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "losses", Losses(self.losses))
+
+    @property
+    def crowds(self) -> str:
+        """How many rows there are, and how large the smallest crowd is, in words.
+
+        Crowds are groups or, of adaptive anonymity, compatible rows; of transactions it says how
+        many items were generalized.
+        """
+        told = f"{self.n_rows:,} rows in {self.n_groups:,} groups, smallest {self.smallest_group}"
+        for finding in self.findings:
+            if finding.name == "mutual compatibility":
+                smallest = finding.figures.get("smallest_crowd", 0)
+                told = f"{self.n_rows:,} rows, smallest crowd {smallest}"
+            if finding.name == "items":
+                shown, several = finding.figures["n_items"], finding.figures["n_generalized"]
+                told = f"{self.n_rows:,} transactions of {shown:,} items, {several:,} generalized"
+        return told + (f", {self.n_suppressed:,} rows suppressed" if self.n_suppressed else "")
+
+    def _title(self) -> str:
+        return f"Audit: {self.guarantee['name']} {verdict(self.holds)}"
+
+    def _facts(self) -> list[tuple[str, str]]:
+        facts = [("promise", self.guarantee["claim"]), ("rows", self.crowds)]
+        if self.quasi:
+            facts.append(("quasi-identifying", ", ".join(self.quasi)))
+        facts += [(name, f"{self.losses[name]:.4g}") for name in MAIN_LOSSES if name in self.losses]
+        return facts + [(f"broken: {finding.name}", finding.summary) for finding in self.broken]
 
     @property
     def broken(self) -> list[Finding]:
@@ -93,7 +182,7 @@ def assemble(
             "parameters": parameters(guarantee),
         },
         findings=found,
-        losses=dict(losses or {}),
+        losses=Losses(losses or {}),
         n_rows=n_rows,
         n_groups=int(first.get("n_groups", 0)),
         smallest_group=int(first.get("smallest_group", 0)),

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from incrowd.audit import Audit
@@ -33,6 +33,9 @@ class IncrowdError(Exception):
         self.what = what
         self.remedy = remedy
         self.examples: Sequence[str] = [str(example) for example in examples]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).__new__, (type(self), self.what), self.__dict__
 
     def text(self, show_values: bool) -> str:
         """Return the whole message; with ``show_values`` also up to three example values."""

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, field, fields
-from typing import Any
+from dataclasses import MISSING, Field, field, fields
+from inspect import cleandoc
+from textwrap import fill
+from typing import Any, TypeVar
+
+Part = TypeVar("Part", bound=type)
+
+HELP_WIDTH = 88
 
 
 def option(
@@ -35,6 +41,48 @@ def option(
     if isinstance(default, (dict, list)):
         return field(default_factory=type(default), metadata=metadata)
     return field(default=default, metadata=metadata)
+
+
+def documented(part: Part) -> Part:
+    """Append a section to a dataclass's docstring that explains every one of its options."""
+    lines = [cleandoc(part.__doc__ or ""), "", "Parameters", "----------"]
+    for item in fields(part):
+        lines += [_heading(item), _explanation(item)]
+    part.__doc__ = "\n".join(lines)
+    return part
+
+
+def _heading(item: Field[Any]) -> str:
+    """Return a parameter's name, type and default."""
+    if item.default is not MISSING:
+        return f"{item.name} : {item.type}, default {item.default!r}"
+    if item.default_factory is not MISSING:
+        return f"{item.name} : {item.type}, default {item.default_factory()!r}"
+    return f"{item.name} : {item.type}"
+
+
+def _explanation(item: Field[Any]) -> str:
+    """Return what a parameter means, the values it may have, and the data it is about."""
+    stated = item.metadata
+    sentences = [stated["help"]]
+    if stated["choices"]:
+        sentences.append(f"One of {', '.join(map(repr, stated['choices']))}.")
+    if stated["min"] is not None and stated["max"] is not None:
+        sentences.append(f"From {stated['min']:g} to {stated['max']:g}.")
+    elif stated["min"] is not None:
+        sentences.append(f"At least {stated['min']:g}.")
+    elif stated["max"] is not None:
+        sentences.append(f"At most {stated['max']:g}.")
+    if stated["about"]:
+        sentences.append(f"Applies to {stated['about']} only.")
+    return fill(
+        " ".join(sentences),
+        HELP_WIDTH,
+        initial_indent="    ",
+        subsequent_indent="    ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def parameters(part: Any, shape: str = "") -> dict[str, Any]:

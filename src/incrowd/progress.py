@@ -1,8 +1,14 @@
-"""Progress reports of long work: one function, called with the stage, done and total."""
+"""Progress reports of long work: a function, called with the stage, done and total; and a log."""
 
 from __future__ import annotations
 
+import logging
 from typing import Protocol
+
+log = logging.getLogger("incrowd")
+"""Stages, notes and verdicts, without values of people's data; silent unless somebody listens."""
+
+log.addHandler(logging.NullHandler())
 
 
 class Progress(Protocol):

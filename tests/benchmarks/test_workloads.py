@@ -198,8 +198,8 @@ def test_compare(monkeypatch):
     data = os.environ.get("INCROWD_DATA")
     if not data:
         pytest.skip("needs the data sets (INCROWD_DATA)")
-    from incrowd.compare import comparison
-    from incrowd.compare.measure import measure_point as measure_here
+    from incrowd.comparing import comparison
+    from incrowd.comparing.measure import measure_point as measure_here
 
     def here(planned, folder, asked):
         folder.mkdir(mode=0o700)

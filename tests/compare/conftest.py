@@ -2,8 +2,8 @@
 
 import pytest
 
-from incrowd.compare import comparison
-from incrowd.compare.measure import measure_point
+from incrowd.comparing import comparison
+from incrowd.comparing.measure import measure_point
 from incrowd.job.job import Job
 from incrowd.samples import write_sample
 

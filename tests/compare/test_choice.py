@@ -1,6 +1,6 @@
 """The front and the recommended point, on points made by hand."""
 
-from incrowd.compare.grid import Measured, Point, front, loss_of, recommend, varying_fields
+from incrowd.comparing.grid import Measured, Point, front, loss_of, recommend, varying_fields
 
 HAND_MADE = [
     Measured("a at k 2", 2, 0.10, 5.0),

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.sets.data import user_lists
-from incrowd.compare import comparison as comparing
-from incrowd.compare.comparison import ONE_ONLY, Comparison, compare
-from incrowd.compare.grid import grid
-from incrowd.compare.measure import UtilityRequest
-from incrowd.compare.page import page_of
+from incrowd.comparing import comparison as comparing
+from incrowd.comparing.comparison import ONE_ONLY, Comparison, compare
+from incrowd.comparing.grid import grid
+from incrowd.comparing.measure import UtilityRequest
+from incrowd.comparing.page import page_of
 from incrowd.errors import InputError, JobError
 from incrowd.flow.run import run
 from incrowd.job.job import Job

@@ -9,6 +9,8 @@ from incrowd.audit import Audit
 from incrowd.checking.material import Material
 from incrowd.checking.request import Request
 from incrowd.guarantees.shapes import TABLES
+from incrowd.progress import log
+from incrowd.summaries import verdict
 from incrowd.tables.frames import is_spark_frame
 from incrowd.tables.locations import is_folder
 
@@ -30,6 +32,13 @@ def check_release(request: Request) -> CheckedRelease:
     Raises InputError where it cannot be checked. A folder of part files and a Spark frame are
     audited where their rows lie.
     """
+    checked = _check(request)
+    audit = checked.audit
+    log.info("checked: %s %s, %s", audit.guarantee["name"], verdict(audit.holds), audit.crowds)
+    return checked
+
+
+def _check(request: Request) -> CheckedRelease:
     if request.guarantee.shape != TABLES:
         from incrowd.checking.sets import check_sets
 

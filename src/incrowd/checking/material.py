@@ -81,12 +81,13 @@ def appraise(audit: Audit, material: Material) -> Audit:
     """Return the audit with the owner's findings of risk, queries and statistics, where told."""
     if material.own is None:
         return audit
+    from incrowd.audit import Losses
     from incrowd.measures.utility.queries import queries_finding
     from incrowd.measures.utility.statistics import statistics_finding
 
     queries = queries_finding(material)
     found = (_risk(material), queries, statistics_finding(material))
-    losses = dict(audit.losses)
+    losses = Losses(audit.losses)
     if queries.figures["are"] is not None:
         losses["are"] = queries.figures["are"]
     return replace(audit, findings=(*audit.findings, *found), losses=losses)

@@ -148,11 +148,12 @@ def _hierarchies(loaded: LoadedTable, population: Table | None) -> dict[str, Hie
     return found | coded
 
 
-def _composition(loaded: LoadedTable, other: Path, options: CompositionOptions) -> list[Finding]:
+def _composition(loaded: LoadedTable, other: Any, options: CompositionOptions) -> list[Finding]:
+    from incrowd.checking.tables import read_table_data
     from incrowd.measures.attacks.composition import composition_finding
 
     guarantee = cast(TableGuarantee, loaded.request.guarantee)
-    second = read_input(other, loaded.request.input)
+    second, _ = read_table_data(other, loaded.request.input)
     quasi = tuple(name for name in loaded.schema.quasi if name in second.columns)
     sensitive = tuple(name for name in loaded.schema.sensitive if name in second.columns)
     schema = Schema(quasi, sensitive)

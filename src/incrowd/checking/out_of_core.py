@@ -269,13 +269,11 @@ def check_out_of_core(request: Request) -> CheckedRows:
 
 def _audit(engine: OutOfCoreEngine, blocks: Blocks, request: Request, where: str) -> Audit:
     schema, columns = request.schema, engine.schema(blocks).names
-    if request.takes_all_columns:
-        stated = (*schema.quasi, *schema.sensitive)
-        others = [name for name in columns if name not in stated]
-        schema = Schema(schema.quasi, schema.sensitive, others)
     for name in schema.published:
         if name not in columns:
             raise unknown("column", name, columns, where=where)
+    others = [name for name in columns if name not in (*schema.quasi, *schema.sensitive)]
+    schema = Schema(schema.quasi, schema.sensitive, others)
     groups = engine.count(blocks, list(schema.quasi))
     guarantee = cast(TableGuarantee, request.guarantee)
     findings, leaks = _promise_and_leaks(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from incrowd.encoding.coding import Coding
 from incrowd.engines.choice import EngineChoice
@@ -21,24 +20,19 @@ from incrowd.measures.utility.options import UtilityOptions
 from incrowd.methods.base import TableMethod
 from incrowd.tables.schema import Schema
 
-if TYPE_CHECKING:
-    from incrowd.checking.examine import Owner
-    from incrowd.engines.base import Engine
-    from incrowd.hierarchies.tree import Hierarchy
-
 
 @dataclass(frozen=True)
 class Measurements:
     """What is measured besides the promise; ``risk`` is None where it is not asked for.
 
-    ``other`` is a second release, which composition compares with the first.
+    ``other`` is a second release (a path or a frame), which composition compares with the first.
     """
 
     risk: RiskOptions | None = None
     attacks: AttackOptions = field(default_factory=AttackOptions)
     composition: CompositionOptions = field(default_factory=CompositionOptions)
     utility: UtilityOptions = field(default_factory=UtilityOptions)
-    other: Path | None = None
+    other: Any = None
 
     def __post_init__(self) -> None:
         if self.composition.composition != (self.other is not None):
@@ -66,15 +60,14 @@ class Request:
 
     ``released`` and ``original`` are paths, or data in Python: frames and tables, matrices and
     Sets. The owner's ``original`` with ``key`` (a file, or ``original_row[released row]`` counted
-    from 0) or ``aligned`` rows allows what compares a row with its original; ``owner`` states all
-    of that at once. With ``takes_all_columns`` columns without a role are looked at as insensitive.
+    from 0) or ``aligned`` rows allows what compares a row with its original. Columns without a
+    role are looked at as insensitive.
     """
 
     released: Any
     guarantee: Guarantee
     schema: Schema = field(default_factory=Schema)
     hierarchies: Mapping[str, HierarchySpec] = field(default_factory=dict)
-    sensitive_hierarchies: Mapping[str, Hierarchy] | None = None
     coding: Mapping[str, Coding] = field(default_factory=dict)
     bins: Mapping[str, int] = field(default_factory=dict)
     has_bits: bool = False
@@ -82,21 +75,17 @@ class Request:
     rules: RuleInput = field(default_factory=RuleInput)
     input: InputOptions = field(default_factory=InputOptions)
     engine: EngineChoice = field(default_factory=EngineChoice)
-    working_engine: Engine | None = None
     seed: int = 0
     original: Any = None
     key: Any = None
     aligned: bool = False
-    owner: Owner | None = None
-    takes_all_columns: bool = True
     accepted: tuple[str, ...] = ()
     thresholds: Mapping[str, float] = field(default_factory=dict)
     measures: bool = False
     measurements: Measurements = field(default_factory=Measurements)
 
     def __post_init__(self) -> None:
-        has_owner = self.original is not None or self.owner is not None
-        if not has_owner and (self.key is not None or self.aligned or self.sets.row_k):
+        if self.original is None and (self.key is not None or self.aligned or self.sets.row_k):
             raise JobError(
                 "--key, --aligned and --row-k speak of an original", remedy="Name it: --original."
             )
@@ -106,7 +95,7 @@ class Request:
         """Return the check of a release that a job made; ``stated`` goes beyond the job."""
         own: dict[str, Any] = {
             "schema": job.schema,
-            "hierarchies": job.hierarchies,
+            "hierarchies": job.hierarchy_specs,
             "coding": job.coding,
             "bins": job.bins,
             "sets": job.sets,
@@ -122,14 +111,13 @@ class Request:
     def refuse_flags(self, where: str, remedy: str, *kept: str) -> None:
         """Raise where something is asked that cannot be checked on such a release."""
         asked: dict[str, Any] = {
-            "--original": self.original is not None or self.owner is not None,
+            "--original": self.original is not None,
             "--key": self.key is not None,
             "--aligned": self.aligned,
             "--measure": self.measures,
             "--bits": self.has_bits,
             "--person": self.schema.person,
             "limits": self.coding,
-            "sensitive hierarchies": self.sensitive_hierarchies,
             **dict.fromkeys(self.measurements.flags, True),
             **{f"--{name.replace('_', '-')}": True for name in self.thresholds},
         }

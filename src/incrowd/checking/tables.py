@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -82,13 +82,12 @@ def check_table(request: Request) -> CheckedTable:
     started = time.perf_counter()
     loaded = load_table(request)
     guarantee, owner = cast(TableGuarantee, request.guarantee), loaded.owner
-    engine = request.working_engine
-    with nullcontext(engine) if engine else closing(make_engine(request.engine)) as working:
+    with closing(make_engine(request.engine)) as engine:
         findings = examine(
             loaded.released,
             loaded.schema,
             guarantee,
-            working,
+            engine,
             owner=owner,
             sensitive_hierarchies=_sensitive_hierarchies(loaded),
             accepted=request.accepted,
@@ -96,7 +95,7 @@ def check_table(request: Request) -> CheckedTable:
             measures=request.measures,
             codings=request.coding,
         )
-        description = working.describe()
+        description = engine.describe()
     n_left_out = 0
     if owner is not None and owner.original_row is not None:
         n_left_out = owner.original.n_rows - loaded.released.n_rows
@@ -116,11 +115,11 @@ def check_table(request: Request) -> CheckedTable:
 def load_table(request: Request) -> LoadedTable:
     """Read a released table, its original and its key; find which column is what."""
     guarantee, schema = cast(TableGuarantee, request.guarantee), request.schema
-    released, digest = _read(request.released, request.input)
+    released, digest = read_table_data(request.released, request.input)
     hierarchies = dict(request.hierarchies)
-    owner = request.owner
+    owner = None
     if request.original is not None:
-        original, _ = _read(request.original, request.input)
+        original, _ = read_table_data(request.original, request.input)
         original.require(schema.quasi, original.name)
         k_of_row = None
         if guarantee.k_rules:
@@ -133,19 +132,15 @@ def load_table(request: Request) -> LoadedTable:
             hierarchies = {name: spec for name, spec in hierarchies.items() if name in shown}
         owner = _owner(request, ready.table, released, schema, hierarchies)
         owner = replace(owner, k_of_row=k_of_row)
-    elif owner is not None and guarantee.k_rules and owner.k_of_row is None:
-        k_of_row = assign_k(owner.original, guarantee.k, None, guarantee.k_rules)
-        owner = replace(owner, k_of_row=k_of_row)
     elif request.has_bits or any(request.bins.values()):
         raise JobError(
             "--bins and --bits are about how the original was cut up",
             remedy="Name it with --original, or name the released columns with --quasi.",
         )
-    if request.takes_all_columns:
-        withheld = (*schema.quasi, *schema.sensitive, schema.person, guarantee.k_column)
-        others = [name for name in released.columns if name not in withheld]
-        schema = Schema(schema.quasi, schema.sensitive, others, person=schema.person)
     released.require(schema.published, released.name)
+    withheld = (*schema.quasi, *schema.sensitive, schema.person, guarantee.k_column)
+    others = [name for name in released.columns if name not in withheld]
+    schema = Schema(schema.quasi, schema.sensitive, others, person=schema.person)
     for column in request.coding:
         if column not in schema.quasi:
             raise unknown("quasi-identifying column", column, schema.quasi, where="coding")
@@ -153,7 +148,7 @@ def load_table(request: Request) -> LoadedTable:
     return LoadedTable(released, digest, schema, owner, hierarchies, request)
 
 
-def _read(data: Any, options: InputOptions) -> tuple[Table, str]:
+def read_table_data(data: Any, options: InputOptions) -> tuple[Table, str]:
     """Return a file, a frame or a table as a table, and its SHA-256."""
     if isinstance(data, (str, Path)):
         return read_input(Path(data), options), file_hash(Path(data))
@@ -211,9 +206,6 @@ def _owner(
 
 def _sensitive_hierarchies(loaded: LoadedTable) -> dict[str, Hierarchy]:
     """Return the hierarchies that distances between sensitive values go by."""
-    stated = loaded.request.sensitive_hierarchies
-    if stated is not None:
-        return dict(stated)
     if cast(TableGuarantee, loaded.request.guarantee).t is None:
         return {}
     return {

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import tomllib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from incrowd.audit import Audit
 from incrowd.checking.certificates import FORMAT, KIND, commit_to, read_public_key, verify_signature
 from incrowd.checking.check import check_release
 from incrowd.checking.material import Material, SetMaterial
@@ -25,18 +26,100 @@ from incrowd.job.documents import EDITIONS
 from incrowd.job.inputs import InputOptions, RuleInput, SetInput
 from incrowd.job.job import build_guarantee
 from incrowd.sets.sets import BIPARTITE
-from incrowd.tables.locations import Location, is_folder
+from incrowd.tables.locations import Location, is_folder, located
 from incrowd.tables.schema import Schema
 from incrowd.workspace import file_hash
-
-if TYPE_CHECKING:
-    from incrowd.audit import Audit
-
 
 _REMEDY = "Give the file that run --certificate wrote."
 
 UNSIGNED = "unsigned: anyone could have written this certificate"
 SIGNED = "signed; by whom was not checked (--public-key)"
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What a certificate came to, held against its release.
+
+    ``could_not_check`` says why the release alone does not show the promise, where nothing else
+    speaks against the certificate. ``is_vouched_for`` is true where the promise was found again,
+    or the stated signer vouches for it.
+    """
+
+    certificate: dict[str, Any]
+    promise: Guarantee
+    audit: Audit
+    is_vouched_for: bool
+    could_not_check: InputError | None = None
+
+
+def verify(
+    released: str | Path,
+    certificate: Path,
+    original: str | Path | None = None,
+    public_key: Path | None = None,
+    commitment_key: Path | None = None,
+) -> Verified:
+    """Hold a certificate against its release: the bytes, the signature, the input, the promise.
+
+    Raises InputError where the certificate or the release cannot be read.
+    """
+    stated = read_certificate(certificate)
+    promise = read_guarantee(stated, certificate)
+    location = located(released)
+    signature = check_signature(certificate, public_key)
+    findings = [check_bytes(stated, location), signature]
+    if original is not None:
+        findings.append(check_input(stated, located(original), commitment_key))
+    elif commitment_key is not None:
+        raise InputError("a commitment is to an original", remedy="Give --original too.")
+    again: Audit | None = None
+    why_not: InputError | None = None
+    try:
+        again = audit_again(stated, promise, location)
+        findings.append(compare_with_audit(stated, again))
+    except InputError as error:
+        why_not = error
+        findings.append(Finding("found again", None, f"was not checked: {error.what}"))
+    findings.append(list_unchecked(stated, again, has_original=original is not None))
+    holds = all(finding.holds is not False for finding in findings) and stated["holds"]
+    if why_not is not None:
+        why_not = _unchecked_error(certificate, promise, why_not, signature) if holds else None
+    audit = again if again is not None else _stated_audit(stated)
+    return Verified(
+        stated,
+        promise,
+        replace(audit, holds=holds, findings=(*findings, *audit.findings)),
+        again is not None or signature.holds is True,
+        why_not,
+    )
+
+
+def _unchecked_error(
+    path: Path, promise: Guarantee, why: InputError, signature: Finding
+) -> InputError:
+    """Return the answer where nothing speaks against a certificate and its promise is not shown."""
+    what = why.what.removeprefix("could not check: ")
+    remedy = why.remedy
+    if promise.name not in ("edge-dp", "node-dp"):
+        remedy = f"Check the promise with incrowd check, which takes what it needs. {remedy}"
+    return InputError(
+        f"{path}: could not check {promise.name} on the release alone: {what}. "
+        f"The bytes match. The certificate is {signature.summary}",
+        remedy=remedy,
+    )
+
+
+def _stated_audit(certificate: dict[str, Any]) -> Audit:
+    """Return the certificate's own words as an audit."""
+    return Audit(
+        holds=bool(certificate["holds"]),
+        guarantee=certificate["guarantee"],
+        findings=(),
+        quasi=tuple(certificate["quasi"]),
+        n_rows=certificate["n_rows"],
+        n_groups=certificate["n_groups"],
+        smallest_group=certificate["smallest_group"],
+    )
 
 
 def read_certificate(path: Path) -> dict[str, Any]:

@@ -304,7 +304,7 @@ def _about_columns(
     person = columns["person"] or (saved.schema.person if saved else None)
     return {
         "schema": Schema(roles["quasi"], roles["sensitive"], person=person),
-        "hierarchies": {**(saved.hierarchies if saved else {}), **stated["hierarchies"]},
+        "hierarchies": {**(saved.hierarchy_specs if saved else {}), **stated["hierarchies"]},
         "bins": {**(saved.bins if saved else {}), **stated["bins"]},
         "coding": stated["coding"],
     }
@@ -333,7 +333,7 @@ def _measurements(flags: dict[str, Any], *, risk: bool, other: str | None) -> Me
         build(AttackOptions, flags.pop("attacks", {}), "attacks"),
         build(CompositionOptions, flags.pop("composition", {}), "composition"),
         build(UtilityOptions, flags.pop("utility", {}), "utility"),
-        None if other is None else Path(other),
+        other,
     )
 
 

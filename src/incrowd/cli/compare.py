@@ -43,7 +43,7 @@ from incrowd.job.documents import NOT_WRITTEN
 from incrowd.job.job import Job
 
 if TYPE_CHECKING:
-    from incrowd.compare.comparison import Comparison
+    from incrowd.comparing.comparison import Comparison
     from incrowd.job.job import Job
 
 
@@ -152,7 +152,7 @@ def compare_command(
 
     Exit status: 0 compared, 2 bad job, data or usage, 130 interrupted (what was measured is kept).
     """
-    from incrowd.compare.comparison import compare
+    from incrowd.comparing.comparison import compare
     from incrowd.flow.outputs import default_output, files_read, refuse_overwriting
 
     mapping, base = read_job_source(source)
@@ -253,8 +253,8 @@ def _show(comparison: Comparison) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from incrowd.compare.comparison import ONE_ONLY, are_of
-    from incrowd.compare.page import STATUS, loss_title
+    from incrowd.comparing.comparison import ONE_ONLY, are_of
+    from incrowd.comparing.page import STATUS, loss_title
 
     console = results()
     labels, on_front, choice = comparison.labels(), set(comparison.front), comparison.choice

@@ -144,7 +144,7 @@ def _show_exposure(console: Console, job: Job) -> None:
     )
 
 
-def _show_rows(console: Console, release: Release) -> None:
+def _show_rows(console: Console, release: Release[None]) -> None:
     from rich.table import Table as Grid
 
     from incrowd.tables.read import read_table
@@ -165,7 +165,7 @@ def _show_rows(console: Console, release: Release) -> None:
     )
 
 
-def _tamper(console: Console, job: Job, release: Release) -> None:
+def _tamper(console: Console, job: Job, release: Release[None]) -> None:
     """Give one released row its original's age back and check again."""
     import pyarrow as pa
 

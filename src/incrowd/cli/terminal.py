@@ -148,12 +148,12 @@ ASSUMED = {
 }
 
 
-def show_release(release: Release) -> None:
+def show_release(release: Release[None]) -> None:
     """Show what was published and why it may be trusted."""
     console, audit = results(), release.audit
     console.print(
         f"[bold green]published[/bold green] [bold]{release.path}[/bold]: "
-        f"{_crowds(audit)}{_left_out(audit)}"
+        f"{audit.crowds}"
         f" ({audit.seconds:.1f} s, {audit.peak_memory_bytes / 2**20:,.0f} MB)"
     )
     _show_promise(console, audit)
@@ -165,7 +165,7 @@ def show_check(audit: Audit) -> None:
     """Show the verdict first, then each finding."""
     console = results()
     verdict = "[bold green]holds[/bold green]" if audit.holds else "[bold red]does not hold[/]"
-    console.print(f"{verdict}: {_crowds(audit)}{_left_out(audit)}")
+    console.print(f"{verdict}: {audit.crowds}")
     _show_promise(console, audit)
     _show_findings(console, audit)
 
@@ -176,26 +176,6 @@ def show_verified(audit: Audit) -> None:
     if signature.holds is None:
         results().print(f"[bold yellow]{signature.summary}[/]")
     show_check(audit)
-
-
-def _crowds(audit: Audit) -> str:
-    """Say how many rows there are and how large the smallest crowd is, groups or compatible rows.
-
-    Of transactions it says how many items were generalized. Where crowds are compatible rows,
-    groups are merely rows that are written alike.
-    """
-    for finding in audit.findings:
-        if finding.name == "mutual compatibility":
-            smallest = finding.figures.get("smallest_crowd", 0)
-            return f"{audit.n_rows:,} rows, smallest crowd {smallest}"
-        if finding.name == "items":
-            shown, several = finding.figures["n_items"], finding.figures["n_generalized"]
-            return f"{audit.n_rows:,} transactions of {shown:,} items, {several:,} generalized"
-    return f"{audit.n_rows:,} rows in {audit.n_groups:,} groups, smallest {audit.smallest_group}"
-
-
-def _left_out(audit: Audit) -> str:
-    return f", {audit.n_suppressed:,} rows suppressed" if audit.n_suppressed else ""
 
 
 def _show_promise(console: Console, audit: Audit) -> None:

@@ -32,6 +32,13 @@ class Coding:
     >>> import incrowd as ic
     >>> ic.Coding(bottom=20, top=80).labels
     ('<20', '>80')
+
+    Parameters
+    ----------
+    bottom : int | float | None, default None
+        Values below it are shown as one, ``<bottom``.
+    top : int | float | None, default None
+        Values above it are shown as one, ``>top``.
     """
 
     bottom: Number | None = None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from incrowd.errors import JobError, unknown
-from incrowd.options import option
+from incrowd.options import documented, option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +24,7 @@ PACKAGES = ("shipped", "installed")
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
+@documented
 @dataclass(frozen=True)
 class EngineChoice:
     """Where a job runs.

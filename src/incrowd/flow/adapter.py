@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from incrowd.engines.base import Engine
 from incrowd.guarantees.evidence import Finding
 from incrowd.job.job import Job
-from incrowd.progress import Progress
+from incrowd.progress import Progress, log
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,6 +49,7 @@ class Stages:
         started = time.perf_counter()
         yield
         self.seconds[name] = round(time.perf_counter() - started, 4)
+        log.debug("%s: %.3f s", STAGES[name], self.seconds[name])
 
 
 @dataclass(eq=False)

@@ -155,7 +155,7 @@ def count_distinct_rows(engine: Engine, blocks: Blocks, job: Job, where: str) ->
             by_value.column(f"{N_ROWS}_sum").to_numpy(),
             job.input.missing_values,
         )
-        hierarchy, said = hierarchy_of_values(name, values, job.hierarchies.get(name))
+        hierarchy, said = hierarchy_of_values(name, values, job.hierarchy_specs.get(name))
         nodes[place] = nodes_of(counted.column(name), hierarchy, where)
         hierarchies.append(hierarchy)
         notes += said

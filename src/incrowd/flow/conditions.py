@@ -93,14 +93,14 @@ def sensitive_hierarchies_of(job: Job, table: Table) -> dict[str, Hierarchy]:
         return {}
     found = {}
     for name in job.schema.sensitive:
-        if name not in job.hierarchies:
+        if name not in job.hierarchy_specs:
             if kind == "ordered":
                 continue
             raise JobError(
                 f"column {name!r}: hierarchical t-closeness needs a hierarchy of it",
                 remedy=f"State it: --hierarchy {name}=FILE.",
             )
-        found[name], _ = hierarchy_for(name, table, job.hierarchies[name])
+        found[name], _ = hierarchy_for(name, table, job.hierarchy_specs[name])
     return found
 
 

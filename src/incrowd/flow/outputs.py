@@ -91,7 +91,7 @@ def _guard(job: Job, force: bool, save_job: Path | None) -> tuple[Location, Loca
 def files_read(job: Job) -> list[Location]:
     """Return every file or folder that a run of the job reads; those beside sets if they exist."""
     named: list[Location | None] = [job.data, job.release.sign_key]
-    named += [*job.method.files, *(spec.path for spec in job.hierarchies.values())]
+    named += [*job.method.files, *(spec.path for spec in job.hierarchy_specs.values())]
     if job.shape != TABLES:
         rules = job.rules
         named += [job.sets.row_k, job.sets.items, rules.file, rules.weights, rules.sensitive_items]

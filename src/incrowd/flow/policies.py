@@ -55,7 +55,7 @@ def place_policy(publication: Publication, job: Job, before: Rows, released: Tab
 
 def _refuse_unsaved(job: Job) -> None:
     """Raise where cells are not nodes of hierarchies, which lines are made of."""
-    kinds = {spec.kind for spec in job.hierarchies.values()}
+    kinds = {spec.kind for spec in job.hierarchy_specs.values()}
     if job.bins or cast(TableMethod, job.method).masks_bits or "mean" in kinds:
         raise JobError(
             "a policy is made of nodes of hierarchies, not of bins, bits or means",
@@ -75,7 +75,7 @@ def _write(folder: Path, job: Job, before: Rows, released: Table) -> None:
         writer.writerows(shown)
     hierarchies = {}
     for number, (name, tree) in enumerate(zip(names, before.hierarchies, strict=True)):
-        stated = job.hierarchies.get(name, HierarchySpec())
+        stated = job.hierarchy_specs.get(name, HierarchySpec())
         built = tree.origin.split(":")[0]
         if stated.kind != "file" and built in REBUILT:
             hierarchies[name] = replace(HierarchySpec.parse(tree.origin), missing=stated.missing)
@@ -88,7 +88,7 @@ def _write(folder: Path, job: Job, before: Rows, released: Table) -> None:
         job,
         data=None,
         output=None,
-        hierarchies={**job.hierarchies, **hierarchies},
+        hierarchies={**job.hierarchy_specs, **hierarchies},
         method=Policy(str(folder / LINES)),
         release=replace(
             type(job.release)(),

@@ -4,28 +4,42 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from incrowd.audit import Audit
 from incrowd.errors import AuditError, InputError
 from incrowd.flow.publication import DocumentSource, Publication, place_documents
 from incrowd.job.documents import Documents
 from incrowd.job.job import Job
+from incrowd.summaries import Summarized, verdict
 from incrowd.tables.locations import Location
 
+Data = TypeVar("Data")
 
-@dataclass(frozen=True)
-class Release:
+
+@dataclass(frozen=True, repr=False)
+class Release(Summarized, Generic[Data]):
     """Data that passed its audit, and the audit. ``path`` is set where it was written to a file.
 
-    ``job`` makes this very release again: what the stated job left open is settled in it.
+    ``job`` makes this very release again: what the stated job left open is settled in it. What
+    documents are made of, the original among it, is not pickled with a release.
     """
 
-    data: Any
+    data: Data
     audit: Audit
     path: Location | None = None
     job: Job | None = None
-    source: DocumentSource | None = field(default=None, repr=False, compare=False)
+    source: DocumentSource | None = field(default=None, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "source": None}
+
+    def _title(self) -> str:
+        where = f", {self.path}" if self.path is not None else ""
+        return f"Release{where}: {self.audit.guarantee['name']} {verdict(self.audit.holds)}"
+
+    def _facts(self) -> list[tuple[str, str]]:
+        return self.audit._facts()
 
     def report(self, path: str | Path, *, edition: str = "owner", force: bool = False) -> Path:
         """Write a page that shows the release and its audit; with values, unless it is public."""
@@ -43,7 +57,7 @@ class Release:
         if self.source is None:
             raise InputError(
                 "what documents are made of was not kept with this release",
-                remedy="Ask for them in the job: release = ReleaseOptions(report=...).",
+                remedy="Ask for them in the job: release=ic.ReleaseOptions(report=...).",
             )
         with Publication(force=force) as publication:
             place_documents(publication, documents, self.source.appraised(documents))

@@ -21,7 +21,7 @@ from incrowd.flow.publication import DocumentSource, Publication, place_document
 from incrowd.flow.release import Release, refuse_broken
 from incrowd.flow.shapes import adapter_for_file, adapter_for_frame
 from incrowd.job.job import Job
-from incrowd.progress import Progress, silent
+from incrowd.progress import Progress, log, silent
 from incrowd.workspace import Workspace
 
 
@@ -31,7 +31,7 @@ def run(
     force: bool = False,
     progress: Progress = silent,
     save_job: Path | None = None,
-) -> Release:
+) -> Release[None]:
     """Anonymize a file: the release appears under its name only if its audit holds.
 
     ``save_job`` is where the job that reproduces this release is written. Raises InputError
@@ -48,7 +48,7 @@ def run(
         return _anonymize(job, adapter, Stages(progress), force=force, save_job=save_job)
 
 
-def anonymize(data: Any, job: Job, *, progress: Progress = silent) -> Release:
+def anonymize(data: Any, job: Job, *, progress: Progress = silent) -> Release[Any]:
     """Anonymize a frame or a matrix and hand back the same kind.
 
     Tables come as pandas, polars, pyarrow or Spark frames, sets as SciPy matrices or frames of two
@@ -63,7 +63,7 @@ def anonymize(data: Any, job: Job, *, progress: Progress = silent) -> Release:
 
 def _anonymize(
     job: Job, adapter: Adapter, stages: Stages, *, force: bool, save_job: Path | None = None
-) -> Release:
+) -> Release[Any]:
     with stages("read"):
         original = adapter.store.read()
     with stages("encode"):
@@ -98,6 +98,11 @@ def _anonymize(
         input_sha256=input_hash,
         notes=candidate.notes,
     )
+    for note in audit.notes:
+        log.info("%s", note)
+    for finding in audit.findings:
+        if finding.holds is not True:
+            log.warning("%r", finding)
     refuse_broken(audit)
     source = DocumentSource(
         audit,
@@ -114,6 +119,7 @@ def _anonymize(
             text = candidate.job.to_toml(base=save_job.absolute().parent)
             publication.write(save_job, text)
         data, path = adapter.store.publish(written, publication)
+    log.info("released: %s holds, %s", audit.guarantee["name"], audit.crowds)
     return Release(data, source.audit, path, candidate.job, source if path is None else None)
 
 

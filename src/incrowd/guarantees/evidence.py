@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from incrowd.summaries import Summarized, verdict
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -20,8 +22,8 @@ MOST_ROWS_NAMED = 20
 """How many exposed rows a finding names; it counts all of them."""
 
 
-@dataclass(frozen=True)
-class Finding:
+@dataclass(frozen=True, repr=False)
+class Finding(Summarized):
     """One thing a check looked for.
 
     ``holds`` is False where the promise is broken, None where the finding only informs (or warns).
@@ -36,6 +38,9 @@ class Finding:
     figures: dict[str, Any] = field(default_factory=dict)
     exposed_rows: tuple[int, ...] = ()
     is_public: bool = True
+
+    def _title(self) -> str:
+        return f"Finding {self.name}: {verdict(self.holds)}; {self.summary}"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from incrowd.errors import JobError, unknown
 from incrowd.guarantees.shapes import SETS, TABLES
-from incrowd.options import option
+from incrowd.options import documented, option
 
 SYMMETRIES = ("none", "either", "both")
 EDITIONS = ("owner", "public")
@@ -18,6 +18,7 @@ NOT_WRITTEN = ("key", "save_policy", "report_for", "certificate_for", *FILES)
 """What a job may write besides its release, and a grid of jobs does not: it publishes nothing."""
 
 
+@documented
 @dataclass(frozen=True)
 class Documents:
     """The documents that a job asks for, and for whom."""
@@ -81,6 +82,7 @@ class Documents:
             raise JobError("two documents have one name", remedy="Name them differently.")
 
 
+@documented
 @dataclass(frozen=True)
 class ReleaseOptions(Documents):
     """What the release looks like, and what else is written."""

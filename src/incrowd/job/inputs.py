@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from incrowd.errors import JobError, unknown
-from incrowd.options import option
+from incrowd.options import documented, option
 from incrowd.sets.sets import BIPARTITE, GRAPHS
 from incrowd.transactions.closure import CLOSURES
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SET_KINDS = ("baskets", "edges", "pairs", "lists", "npz", "mtx")
 
 
+@documented
 @dataclass(frozen=True)
 class InputOptions:
     """How the data file is written, where it should not be found out."""
@@ -43,6 +44,7 @@ class InputOptions:
         return ReadOptions(self.delimiter, self.encoding, self.header, self.missing_values)
 
 
+@documented
 @dataclass(frozen=True)
 class SetInput:
     """How a file of sets is written and what its rows and items are, where it must be stated."""
@@ -95,6 +97,7 @@ class SetInput:
         )
 
 
+@documented
 @dataclass(frozen=True)
 class RuleInput:
     """Which items are sensitive and which rules are to be protected."""

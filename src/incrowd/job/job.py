@@ -50,12 +50,44 @@ class Job:
     'cluster'
     >>> ic.Job(guarantee=ic.Smooth(8)).shape
     'sets'
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        The promise: ``KAnonymity(5)``, ``Smooth(8)``, …
+    schema : Schema
+        The role of every column of a table; sets have none.
+    method : Method
+        The search that keeps the promise; by default the best that the guarantee has.
+    hierarchies : mapping of str to str
+        How columns are generalized, as the command line states it: ``{"age": "intervals:5,10",
+        "zip": "prefix", "education": "education.csv"}``. Others are built from the data.
+    coding : mapping of str to Coding
+        Limits beyond which numbers are shown as one value, by column.
+    bins : mapping of str to int
+        How many bins numbers are cut into before the search, by column.
+    sets : SetInput
+        How sets are stored, and what their rows and items are.
+    rules : RuleInput
+        The sensitive items and the rules of transactions.
+    data : str | Path | None, default None
+        The file, folder or address that ``run`` reads.
+    output : str | Path | None, default None
+        Where ``run`` writes the release; by default beside the data.
+    engine : EngineChoice
+        Where the rows live: memory, disk or Spark.
+    input : InputOptions
+        How the data file is written, where it is not to be detected.
+    release : ReleaseOptions
+        What the release looks like, and which documents are written beside it.
+    seed : int, default 0
+        The random seed of the search.
     """
 
     guarantee: Guarantee
     schema: Schema = field(default_factory=Schema)
     method: Method = None  # type: ignore[assignment]  # the guarantee's default, once it is built
-    hierarchies: Mapping[str, HierarchySpec] = field(default_factory=dict)
+    hierarchies: Mapping[str, HierarchySpec | str] = field(default_factory=dict)
     coding: Mapping[str, Coding] = field(default_factory=dict)
     bins: Mapping[str, int] = field(default_factory=dict)
     sets: SetInput = field(default_factory=SetInput)
@@ -81,6 +113,11 @@ class Job:
     def shape(self) -> str:
         """The shape of the data: tables, sets or transactions."""
         return self.guarantee.shape
+
+    @property
+    def hierarchy_specs(self) -> Mapping[str, HierarchySpec]:
+        """The stated hierarchies, and those that the method asks for, by column."""
+        return cast("Mapping[str, HierarchySpec]", self.hierarchies)
 
     @property
     def method_parameters(self) -> dict[str, Any]:
@@ -170,7 +207,7 @@ class Job:
             mapping["roles"] = self.schema.roles
         if self.hierarchies:
             mapping["hierarchies"] = {
-                column: spec.to_toml(base) for column, spec in self.hierarchies.items()
+                column: spec.to_toml(base) for column, spec in self.hierarchy_specs.items()
             }
         if self.coding:
             mapping["coding"] = {column: limits.to_toml() for column, limits in self.coding.items()}

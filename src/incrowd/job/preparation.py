@@ -48,7 +48,7 @@ def prepare(job: Job, table: Table) -> Prepared:
     method = cast(TableMethod, job.method)
     if method.masks_cells:
         bins |= propose_bins(table, job.schema.quasi, bins)
-    return prepare_table(table, job.schema, bins, job.hierarchies, is_bit=method.masks_bits)
+    return prepare_table(table, job.schema, bins, job.hierarchy_specs, is_bit=method.masks_bits)
 
 
 def prepare_table(

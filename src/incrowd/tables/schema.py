@@ -14,11 +14,22 @@ ROLES = ("identifying", "quasi-identifying", "sensitive", "insensitive")
 class Schema:
     """Which columns play which role; a column with no stated role is not released.
 
-    ``person`` names the column that identifies people where one person has several rows. It is
-    never released.
-
     >>> Schema(quasi=["age", "zip"], sensitive=["diagnosis"]).published
     ('age', 'zip', 'diagnosis')
+
+    Parameters
+    ----------
+    quasi : iterable of str, default ()
+        Quasi-identifiers: what somebody may know of a person. They are generalized.
+    sensitive : iterable of str, default ()
+        Sensitive attributes: kept; l-diversity and t-closeness protect them.
+    insensitive : iterable of str, default ()
+        Kept as they are; refused where they point at people.
+    identifying : iterable of str, default ()
+        Removed: names, numbers, addresses.
+    person : str | None, default None
+        The column that tells people apart where one person has several rows; groups then count
+        people. It is never released.
     """
 
     quasi: tuple[str, ...]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import InfeasibleError, JobError, unknown
 from incrowd.guarantees.shapes import TABLES
-from incrowd.options import option
+from incrowd.options import documented, option
 
 if TYPE_CHECKING:
     from incrowd.guarantees.evidence import Evidence, Finding
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 POSTERIORS = ("refuse", "report")
 
 
+@documented
 @dataclass(frozen=True)
 class AdaptiveAnonymity:
     """Person v's row is compatible with at least k(v) released rows, mutually, and an attacker's

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from incrowd.errors import InputError, JobError
 from incrowd.guarantees.shapes import SETS
-from incrowd.options import option
+from incrowd.options import documented, option
 
 if TYPE_CHECKING:
     from incrowd.guarantees.evidence import Finding
@@ -54,6 +54,7 @@ class NoiseRecord:
         return "inputs that differ in the items of one row"
 
 
+@documented
 @dataclass(frozen=True)
 class EdgeDp:
     """Whether one entry is in the data changes no outcome's probability by more than e^ε.
@@ -88,6 +89,7 @@ class EdgeDp:
         return _attest(self.name, self.level, self.epsilon, self.claim, record)
 
 
+@documented
 @dataclass(frozen=True)
 class NodeDp:
     """What a whole row holds changes no outcome's probability by more than e^ε.

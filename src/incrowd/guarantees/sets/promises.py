@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import InfeasibleError, JobError, unknown
 from incrowd.guarantees.shapes import SETS
-from incrowd.options import option
+from incrowd.options import documented, option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,6 +62,7 @@ class SetEvidence:
         return self.columns_are_people or self.released.graph != "bipartite"
 
 
+@documented
 @dataclass(frozen=True)
 class Suppression:
     """Every released set occurs at least k times, and each row shows only items that it had.
@@ -104,6 +105,7 @@ class Suppression:
         _refuse_infeasible(self.k, n_rows, k_of_row)
 
 
+@documented
 @dataclass(frozen=True)
 class _Voted:
     """At least k equal sets, whose items are voted on by the rows that show them."""
@@ -146,6 +148,7 @@ class _Voted:
         _refuse_infeasible(self.k, n_rows, k_of_row)
 
 
+@documented
 @dataclass(frozen=True)
 class Smooth(_Voted):
     """At least k equal sets, and an item is in them only if half of their group had it.
@@ -162,6 +165,7 @@ class Smooth(_Voted):
     whole: ClassVar[str] = "half"
 
 
+@documented
 @dataclass(frozen=True)
 class Majority(_Voted):
     """At least k equal sets, and an item is in them only if k/2 of their group had it.

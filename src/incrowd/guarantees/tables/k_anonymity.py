@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 from incrowd.errors import InfeasibleError, InputError, JobError, unknown
 from incrowd.guarantees.evidence import MOST_ROWS_NAMED, STARS, Evidence, Finding
 from incrowd.guarantees.shapes import TABLES
-from incrowd.options import option
+from incrowd.options import documented, option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +29,7 @@ L_KINDS = ("distinct", "entropy", "recursive")
 T_KINDS = ("equal", "ordered", "hierarchical")
 
 
+@documented
 @dataclass(frozen=True)
 class KAnonymity:
     """Every row's group, the rows with the same quasi-identifying values, has at least k rows.

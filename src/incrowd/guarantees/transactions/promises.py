@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 from incrowd.errors import JobError, unknown
 from incrowd.guarantees.sets.promises import SetEvidence
 from incrowd.guarantees.shapes import TRANSACTIONS
-from incrowd.options import option
+from incrowd.options import documented, option
 
 if TYPE_CHECKING:
     from incrowd.guarantees.evidence import Finding
@@ -41,6 +41,7 @@ class RuleEvidence(SetEvidence):
     sensitive: frozenset[str] = frozenset()
 
 
+@documented
 @dataclass(frozen=True)
 class RuleProtection:
     """Every rule's public part is shown by k transactions, and tells its sensitive part rarely.
@@ -95,6 +96,7 @@ sensitive items"
         return check_rules(self, evidence)
 
 
+@documented
 @dataclass(frozen=True)
 class KmAnonymity:
     """Every set of up to m public items that a transaction shows is shown by k of them.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from incrowd.errors import JobError, unknown
-from incrowd.options import option
+from incrowd.options import documented, option
 
 LINKAGE, HOMOGENEITY, KNOWN_ITEMS, SUSTAINED = (
     "linkage",
@@ -17,6 +17,7 @@ ATTACKS = (LINKAGE, HOMOGENEITY, KNOWN_ITEMS, SUSTAINED)
 OF_TABLES, OF_SETS = (LINKAGE, HOMOGENEITY, SUSTAINED), (KNOWN_ITEMS,)
 
 
+@documented
 @dataclass(frozen=True)
 class AttackOptions:
     """Which attacks are carried out, and what the attacker knows; each a flag of ``check``."""
@@ -93,6 +94,7 @@ class AttackOptions:
         return _parse_integers(self.known_people, "--known-people", 0)
 
 
+@documented
 @dataclass(frozen=True)
 class CompositionOptions:
     """What is known of two releases together; each a flag of ``check``."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from incrowd.errors import JobError
-from incrowd.options import option
+from incrowd.options import documented, option
 
 
+@documented
 @dataclass(frozen=True)
 class RiskOptions:
     """How risk is measured; each field is a flag of ``incrowd check``."""

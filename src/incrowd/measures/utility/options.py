@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from incrowd.errors import JobError, unknown
-from incrowd.options import option
+from incrowd.options import documented, option
 
 QUERIES, STATISTICS, LEARNING = KINDS = ("queries", "statistics", "learning")
 
 
+@documented
 @dataclass(frozen=True)
 class UtilityOptions:
     """What is measured of a release's use, beside its original; each a flag of ``check``."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from incrowd.errors import JobError, unknown
 from incrowd.methods.base import TableMethod
 from incrowd.methods.shared.options import parse_effort
-from incrowd.options import option
+from incrowd.options import documented, option
 
 if TYPE_CHECKING:
     from incrowd.encoding.rows import Rows
@@ -25,6 +25,7 @@ MISSING = ("value", "suppress")
 AUTO = "auto"
 
 
+@documented
 @dataclass(frozen=True)
 class Adaptive(TableMethod):
     """Mask as few cells as possible while everybody is lost in a crowd of the size they ask for.

@@ -17,7 +17,7 @@ from incrowd.methods.shared.options import (
     require_metric,
     seconds_of,
 )
-from incrowd.options import option
+from incrowd.options import documented, option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 LEAST_CHUNK = 1_000
 
 
+@documented
 @dataclass(frozen=True)
 class Cluster(DistinctRowMethod, SetMethod):
     """Gather near rows in groups, then change a few groups at a time while less is lost.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import JobError, unknown
 from incrowd.methods.base import SetMethod
-from incrowd.options import option
+from incrowd.options import documented, option
 
 if TYPE_CHECKING:
     from incrowd.engines.base import Engine
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 VARIANTS = ("practical", "alg1", "alg2")
 
 
+@documented
 @dataclass(frozen=True)
 class Facility(SetMethod):
     """Open some rows as facilities, each at the price of its nearest rows; clients are groups.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from incrowd.errors import JobError, unknown
 from incrowd.methods.base import TableMethod
 from incrowd.methods.shared.options import KEEPS, METRICS, require_metric
-from incrowd.options import option
+from incrowd.options import documented, option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from incrowd.progress import Progress
 
 
+@documented
 @dataclass(frozen=True)
 class FullDomain(TableMethod):
     """Show each column on one level of its hierarchy in every row: the cheapest levels that hold.

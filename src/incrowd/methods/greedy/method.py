@@ -17,7 +17,7 @@ from incrowd.methods.shared.options import (
     require_metric,
     seconds_of,
 )
-from incrowd.options import option
+from incrowd.options import documented, option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,6 +41,7 @@ PRESETS = ("none", "gkaa", "pgkaa", "pgpkaa", "h-pgpkaa")
 NEEDS_PROCESSORS = ("pgpkaa", "h-pgpkaa")
 
 
+@documented
 @dataclass(frozen=True)
 class Greedy(DistinctRowMethod):
     """Merge the smallest group that is not valid with its cheapest partner until all are valid.

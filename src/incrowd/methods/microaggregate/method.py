@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.methods.base import TableMethod
 from incrowd.methods.shared.options import AUTO, parse_effort
-from incrowd.options import option
+from incrowd.options import documented, option
 
 if TYPE_CHECKING:
     from incrowd.encoding.rows import Rows
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from incrowd.progress import Progress
 
 
+@documented
 @dataclass(frozen=True)
 class Microaggregate(TableMethod):
     """Gather rows of near numbers in groups of at least k, and show each group as its means.

@@ -17,7 +17,7 @@ from incrowd.methods.shared.options import (
     require_metric,
     seconds_of,
 )
-from incrowd.options import option
+from incrowd.options import documented, option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from incrowd.sets.sets import Sets
 
 
+@documented
 @dataclass(frozen=True)
 class Mondrian(DistinctRowMethod, SetMethod):
     """Cut the rows in two, and each part again, while both parts stay valid.

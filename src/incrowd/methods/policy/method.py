@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from incrowd.errors import JobError, unknown
 from incrowd.methods.base import TableMethod
 from incrowd.methods.shared.options import KEEPS
-from incrowd.options import option
+from incrowd.options import documented, option
 
 if TYPE_CHECKING:
     from incrowd.encoding.rows import Rows
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 UNFIT = ("refuse", "search")
 
 
+@documented
 @dataclass(frozen=True)
 class Policy(TableMethod):
     """Show every row as the cheapest line of an earlier release that it fits.

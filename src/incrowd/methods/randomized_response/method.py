@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import JobError
 from incrowd.methods.base import NoiseMethod
-from incrowd.options import option
+from incrowd.options import documented, option
 
 if TYPE_CHECKING:
     from incrowd.engines.base import Engine
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from incrowd.sets.sets import Sets
 
 
+@documented
 @dataclass(frozen=True)
 class RandomizedResponse(NoiseMethod):
     """Show every cell of rows × items as it is not, with a small probability that ε decides.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from incrowd.errors import JobError, unknown
 from incrowd.methods.base import TransactionMethod
 from incrowd.methods.shared.options import NONE, parse_effort
-from incrowd.options import option
+from incrowd.options import documented, option
 
 if TYPE_CHECKING:
     from incrowd.engines.base import Engine
@@ -28,6 +28,7 @@ BYTES_PER_ENTRY, BYTES_PER_ROW = 20, 64
 """About what a search in one process takes besides the transactions themselves."""
 
 
+@documented
 @dataclass(frozen=True)
 class Rbat(TransactionMethod):
     """Split the public items, all in one part at first, for as long as every rule holds.

@@ -1,4 +1,4 @@
-"""One point of a grid, measured in a process of its own: ``python -m incrowd.compare.measure``.
+"""One point of a grid, measured in a process of its own: ``python -m incrowd.comparing.measure``.
 
 The loops are compiled, or loaded, on a few rows first. Then the job runs as ``incrowd run`` does,
 into a private folder; its audit's seconds, from the first byte read to the audit's end, are the
@@ -189,7 +189,7 @@ def _utility(job: Job, folder: Path, asked: UtilityRequest) -> dict[str, Any]:
 
 def material_of(job: Job) -> Material:
     """Return a job's release, as it lies in the private folder, beside its original."""
-    from incrowd.compare.material import release_material
+    from incrowd.comparing.material import release_material
 
     return release_material(job, Path(str(job.output)), Path(str(job.release.key)))
 
@@ -222,7 +222,7 @@ def _learning(
     return learning_finding(of_rest, target, seed=asked.seed, held_back=held_back).figures
 
 
-def _repeat_job(release: Release, placed: Job) -> Job:
+def _repeat_job(release: Release[None], placed: Job) -> Job:
     """Return the job that repeats a release, with its release and key where they lie."""
     settled = replace(release.job or placed, output=placed.output)
     return _with_key(settled, placed.release.key)

@@ -17,7 +17,7 @@ from incrowd.version import __version__
 from incrowd.workspace import write_atomically
 
 if TYPE_CHECKING:
-    from incrowd.compare.measure import UtilityRequest
+    from incrowd.comparing.measure import UtilityRequest
     from incrowd.job.job import Job
 
 

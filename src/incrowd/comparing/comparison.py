@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from incrowd.compare.grid import (
+from incrowd.comparing.grid import (
     KNEE,
     Choice,
     Measured,
@@ -25,7 +25,7 @@ from incrowd.compare.grid import (
     recommend,
     varying_fields,
 )
-from incrowd.compare.kept import (
+from incrowd.comparing.kept import (
     KIND,
     Result,
     fingerprint,
@@ -33,7 +33,7 @@ from incrowd.compare.kept import (
     read_results,
     write_results,
 )
-from incrowd.compare.measure import (
+from incrowd.comparing.measure import (
     FAILED,
     INTERNAL,
     RELEASED,
@@ -46,6 +46,7 @@ from incrowd.flow.outputs import files_read, refuse_overwriting
 from incrowd.guarantees.shapes import TABLES
 from incrowd.job.job import Job
 from incrowd.progress import Progress, silent
+from incrowd.summaries import Summarized
 from incrowd.tables.locations import is_address, location_name
 from incrowd.version import __version__
 from incrowd.workspace import Workspace
@@ -63,8 +64,8 @@ ONE_ONLY = (
 ENDING_SECONDS = 10.0
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Summarized):
     """The points of a grid as they were measured, and which one is recommended.
 
     ``points`` are plain data, in the grid's order: key, point, status (released, infeasible,
@@ -80,6 +81,19 @@ class Comparison:
     at_least_k: int | None = None
     knee: float = KNEE
     further: list[Result] = field(default_factory=list)
+
+    def _title(self) -> str:
+        return f"Comparison of {len(self.points)} releases of {self.data} by {self.by}"
+
+    def _facts(self) -> list[tuple[str, str]]:
+        n_refused = len(self.points) - len(self.released)
+        facts = [
+            ("promise", self.guarantee["name"]),
+            ("k", ", ".join(map(str, sorted({point["point"]["k"] for point in self.points})))),
+            ("released", f"{len(self.released)}, {n_refused} without a release"),
+        ]
+        choice = self.choice
+        return facts if choice is None else [*facts, ("recommended", choice.reason)]
 
     @property
     def released(self) -> list[int]:
@@ -184,7 +198,7 @@ class Comparison:
 
     def report(self, path: str | Path, *, force: bool = False) -> None:
         """Write the comparison as a page that opens anywhere, offline; it is the owner's."""
-        from incrowd.compare.page import page_of
+        from incrowd.comparing.page import page_of
         from incrowd.report.render import render
         from incrowd.workspace import write_atomically
 
@@ -335,7 +349,7 @@ def _in_process(planned: Planned, folder: Path, asked: UtilityRequest) -> dict[s
     """Measure a point in a process of its own; its folder is gone afterwards."""
     assert planned.job is not None
     folder.mkdir(mode=0o700)
-    command = [sys.executable, "-m", "incrowd.compare.measure"]
+    command = [sys.executable, "-m", "incrowd.comparing.measure"]
     try:
         with subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from incrowd.compare.grid import ARE, BETTER_HIGHER
+from incrowd.comparing.grid import ARE, BETTER_HIGHER
 from incrowd.figures.blocks import Block, Cell, Facts, Lines, Listing, Page, Section, Unit
 
 if TYPE_CHECKING:
-    from incrowd.compare.comparison import Comparison
+    from incrowd.comparing.comparison import Comparison
 
 
 Result = dict[str, Any]
@@ -52,7 +52,7 @@ def loss_title(by: str) -> str:
 
 
 def _recommended(comparison: Comparison) -> Section:
-    from incrowd.compare.comparison import ONE_ONLY, are_of
+    from incrowd.comparing.comparison import ONE_ONLY, are_of
 
     text: tuple[str, ...] = (ONE_ONLY,)
     choice = comparison.choice
@@ -86,7 +86,7 @@ def _recommended(comparison: Comparison) -> Section:
 
 
 def _fronts(comparison: Comparison) -> Section:
-    from incrowd.compare.comparison import are_of
+    from incrowd.comparing.comparison import are_of
 
     title = loss_title(comparison.by)
 
@@ -166,7 +166,7 @@ def _lines(
 
 
 def _table(comparison: Comparison) -> Section:
-    from incrowd.compare.comparison import are_of
+    from incrowd.comparing.comparison import are_of
 
     labels, on_front, choice = comparison.labels(), set(comparison.front), comparison.choice
     title = loss_title(comparison.by)
