@@ -1,5 +1,6 @@
 """Every example of the docs is run, every link leads somewhere, every field is documented."""
 
+import ast
 import contextlib
 import re
 import shlex
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import incrowd
 from benchmarks.sets.data import user_lists
 from benchmarks.workloads import WORKLOADS, charts_of, fill, load_results
 from incrowd.cli import run_with_status
@@ -46,6 +48,20 @@ def test_python_examples_run(page, folder):
     with contextlib.chdir(folder):
         for example in blocks(page, "python"):
             exec(compile(example, str(page), "exec"), {"__name__": "__main__"})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_examples_import_public_names_alone(page):
+    """What the docs show is what users may rely on: ``incrowd`` itself, and names that it lists."""
+    for example in blocks(page, "python"):
+        for node in ast.walk(ast.parse(example)):
+            if isinstance(node, ast.Import):
+                assert [name.name for name in node.names if "incrowd." in name.name] == []
+            elif isinstance(node, ast.ImportFrom) and str(node.module).startswith("incrowd"):
+                assert node.module == "incrowd"
+                assert {name.name for name in node.names} <= set(incrowd.__all__)
+            elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "ic":
+                assert node.attr in incrowd.__all__
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
@@ -113,7 +129,6 @@ def test_every_loss_is_documented():
 def test_docstring_examples_of_the_public_names():
     import doctest
 
-    import incrowd
     import incrowd.encoding.coding
     import incrowd.engines.choice
     import incrowd.guarantees.adaptive.promise
