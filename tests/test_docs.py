@@ -27,6 +27,11 @@ from incrowd.sets.files import write_sets
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
+# each point of a comparison is measured in a process of its own
+EXAMPLES = [
+    pytest.param(page, marks=pytest.mark.slow if name == "docs/compare.md" else (), id=name)
+    for page, name in zip(PAGES, NAMES, strict=True)
+]
 
 
 def blocks(page, language):
@@ -43,7 +48,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+@pytest.mark.parametrize("page", EXAMPLES)
 def test_python_examples_run(page, folder):
     with contextlib.chdir(folder):
         for example in blocks(page, "python"):
@@ -64,7 +69,7 @@ def test_examples_import_public_names_alone(page):
                 assert node.attr in incrowd.__all__
 
 
-@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+@pytest.mark.parametrize("page", EXAMPLES)
 def test_console_examples_run(page, folder, capsys):
     """A line ``$ incrowd …  # exit 1`` says its exit status; without, it must be 0."""
     with contextlib.chdir(folder):

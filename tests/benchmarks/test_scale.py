@@ -297,6 +297,7 @@ def test_a_cluster_is_stopped_whatever_happens(tmp_path, spark_is_available):  #
             os.kill(process, 0)
 
 
+@pytest.mark.slow
 def test_every_kind_of_data(data_folder):
     lists, record = write_data("lists", (60, 50), data_folder)
     assert (lists / "lists.parquet").stat().st_size == record["n_bytes"]

@@ -219,6 +219,7 @@ def test_compare(monkeypatch):
 # ── the command ─────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_a_command_in_processes_of_their_own(data_folder, tmp_path, monkeypatch):
     monkeypatch.setenv("INCROWD_DATA", str(data_folder))
     results, docs = tmp_path / "results", tmp_path / "docs"

@@ -14,6 +14,7 @@ from incrowd.sets.files import write_sets
 FLAGS = ["--quasi", "age,sex", "--sensitive", "diagnosis", "--queries", "50"]
 
 
+@pytest.mark.slow
 def test_a_killed_grid_keeps_what_it_has_and_goes_on(census):
     """Ctrl-C after the first point: it is kept, and the same command measures the others."""
     kept = census.with_name("census.compare.json")

@@ -25,6 +25,7 @@ def arguments(hierarchies, k, method, output):
     return [*stated, "--method", method, "-o", output, "--json"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hierarchies", ["hierarchies_arx", "hierarchies_anjana"])
 @pytest.mark.parametrize("method", ["greedy", "mondrian"])
 @pytest.mark.parametrize("k", [2, 5, 10, 100])
@@ -41,6 +42,7 @@ def test_releases_by_recount(desk, hierarchies, method, k):
         assert loss == pytest.approx({2: 0.023, 5: 0.066, 10: 0.102, 100: 0.295}[k], rel=0.05)
 
 
+@pytest.mark.slow
 def test_the_papers_figures(desk):
     """With the 74 ages the paper counts, NLLM is near 2.3, 6.9, 10.8 and 29.7%."""
     with gzip.open(DATA / "adult_30162_qi9.csv.gz", "rt") as file:

@@ -34,6 +34,7 @@ def leftovers(desk):
     return [path for path in desk.folder.iterdir() if path.name.startswith(".incrowd-")]
 
 
+@pytest.mark.slow
 def test_kill_at_every_moment(desk):
     moments = n_moments(desk)
     (desk / "census.release.csv").unlink()
@@ -82,6 +83,7 @@ def test_interrupted_or_failing_runs_clean_up(desk, how):
         assert files == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", ["disk.csv", "parts/"])
 def test_killed_with_rows_on_disk_nothing_has_the_name_and_the_next_run_cleans_up(desk, output):
     flags = ["--memory", "300MB", "-o", output]

@@ -41,6 +41,7 @@ def wait_for(process, *words):
 SEARCH = ["--method", "cluster", "--effort", "100000000"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_publishes_where_that_was_asked_for(big):
     process = started(big, *SEARCH, "--on-interrupt", "publish")
     said = wait_for(process, "searching groups", "s left")  # some iterations are done by then
@@ -63,7 +64,7 @@ def test_ctrl_c_publishes_where_that_was_asked_for(big):
     ("flags", "number", "status"),
     [
         ([], signal.SIGINT, 130),
-        (["--on-interrupt", "abort"], signal.SIGINT, 130),
+        pytest.param(["--on-interrupt", "abort"], signal.SIGINT, 130, marks=pytest.mark.slow),
         (["--on-interrupt", "publish"], signal.SIGTERM, 143),
     ],
 )
@@ -77,6 +78,7 @@ def test_otherwise_nothing_is_published(big, flags, number, status):
     assert set(big.folder.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_a_second_ctrl_c_aborts(big):
     before = set(big.folder.iterdir())
     process = started(big, *SEARCH, "--on-interrupt", "publish")
@@ -90,6 +92,7 @@ def test_a_second_ctrl_c_aborts(big):
     assert set(big.folder.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_other_methods_go_on_to_their_end(big):
     process = started(big, "--method", "greedy", "--on-interrupt", "publish")
     while not any(path.name.startswith(".incrowd-") for path in big.folder.iterdir()):

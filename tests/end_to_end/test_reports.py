@@ -114,6 +114,7 @@ def test_every_methods_page_in_a_browser(browser, page_of, name, width):
     assert_quiet_and_readable(browser, page_of(name)[0], width)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", JOBS)
 def test_the_public_page_is_made_again_without_the_original(full_desk, name, tmp_path_factory):
     desk, words = full_desk, JOBS[name]

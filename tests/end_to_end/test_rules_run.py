@@ -199,6 +199,7 @@ def test_saved_rules_overwrite_nothing(shop, target):
 FILES = ["bms_webview1", "groceries", "kosarak70k", "msweb", "retail", "t10i4d100k"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("INCROWD_DATA" not in os.environ, reason="INCROWD_DATA is not set")
 @pytest.mark.parametrize("name", FILES)
 def test_real_transactions(desk, name):

@@ -173,6 +173,7 @@ def test_nothing_unreleased_hides_in_the_container(desk):
             assert b"zq-" not in released
 
 
+@pytest.mark.slow
 def test_same_bytes_on_any_number_of_threads_and_any_row_order(desk):
     import random
 

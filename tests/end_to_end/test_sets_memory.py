@@ -63,6 +63,7 @@ def release(desk, data, name, *flags):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "flags"),
     [
@@ -188,6 +189,7 @@ sys.exit(status)
 """
 
 
+@pytest.mark.slow
 def test_killed_with_entries_on_disk(desk, files):
     flags = ["--guarantee", "smooth", "--k", "6", "--no-header", "--memory", BOUND, "--effort", "1"]
 
@@ -212,6 +214,7 @@ def test_killed_with_entries_on_disk(desk, files):
     assert set(desk.files()) == {*before, "out.txt", "out.txt.rows"}
 
 
+@pytest.mark.slow
 def test_no_room_for_entries(desk, files):
     program = (
         "import resource, signal, sys\n"

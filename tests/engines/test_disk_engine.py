@@ -353,6 +353,7 @@ print(n_rows, pa.default_memory_pool().max_memory() >> 20)
 """
 
 
+@pytest.mark.slow
 def test_rows_beyond_the_memory_are_put_in_order_within_it(tmp_path):
     rng = np.random.default_rng(1)
     padding = "x" * 800

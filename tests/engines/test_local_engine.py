@@ -178,6 +178,7 @@ print((after - before) * 1024 / n_rows)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in kilobytes on Linux")
 def test_counting_text_takes_few_bytes_a_row():
     done = python("-c", MEMORY_OF_COUNTING)

@@ -66,6 +66,7 @@ def test_greedy_in_partitions_is_the_same_on_every_engine(engine, people, asks):
     assert not np.array_equal(here.nodes, rows.nodes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_broken", [False, True])
 @pytest.mark.parametrize("stars", ["as-value", "as-wildcard", "excluded"])
 def test_a_check_finds_the_same_on_every_engine(engine, people, stars, is_broken):

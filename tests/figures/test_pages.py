@@ -147,6 +147,7 @@ def test_a_promise_that_no_file_shows_says_so():
     assert "only its owner can" in section.text[0]
 
 
+@pytest.mark.slow
 def test_a_wide_table_with_long_values_stays_small():
     columns = [f"column {number} {'with a long name ' * 5}" for number in range(150)]
     cells = [[f"{row % 7} {'long ' * 200}" for row in range(40)] for _ in columns]

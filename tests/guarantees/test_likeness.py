@@ -155,6 +155,7 @@ def adult() -> pd.DataFrame:
     return pd.read_csv(path, keep_default_na=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("quasi", "sensitive", "rows"),
     [

@@ -494,6 +494,7 @@ def test_a_built_hierarchy_written_and_stated_as_a_file_is_the_same(cells, spec,
         assert again.labels == tree.labels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["number", "code", "name"])
 def test_a_hundred_thousand_values_are_quick(kind):
     numbers = np.random.default_rng(0).permutation(100_000)

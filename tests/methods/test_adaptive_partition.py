@@ -292,6 +292,7 @@ ADULT = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("INCROWD_DATA" not in os.environ, reason="INCROWD_DATA is not set")
 def test_adult_shows_at_least_79_and_a_half_percent():
     path = Path(os.environ["INCROWD_DATA"]) / "adult" / "adult.csv.gz"

@@ -253,6 +253,7 @@ def grouped():
     return problem, found.is_masked
 
 
+@pytest.mark.slow
 def test_bound_sweeps_after_a_partition_show_more_and_scaled_beliefs_stay_below(grouped):
     problem, masks = grouped
     found = {

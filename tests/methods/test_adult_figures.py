@@ -98,6 +98,7 @@ def test_greedy_on_adult(adult, k):
     assert found <= 1.1 * paper
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 10, 100])
 def test_greedy_on_adult_is_that_of_a_full_scan(adult, k):
     conditions = Conditions(k)
@@ -132,6 +133,7 @@ def test_mondrian_on_adult(adult, k, most):
     assert loss(adult, after, "loss") <= most
 
 
+@pytest.mark.slow
 # generous bounds: a fifth of the automatic effort, and well below what greedy loses
 @pytest.mark.parametrize(("k", "effort", "share"), [(2, 120_000, 0.95), (10, 40_000, 0.8)])
 def test_cluster_on_adult_loses_less_than_greedy(adult, k, effort, share):

@@ -122,6 +122,7 @@ def test_outliers_are_left_out_where_that_lowers_the_loss():
     ).is_suppressed.any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [Greedy(metric="loss"), Mondrian()])
 @pytest.mark.parametrize("k", [3, 40])
 def test_polish_makes_groups_of_other_methods_cheaper(method, k):
@@ -171,6 +172,7 @@ def test_partitions_are_repaired_across_their_edges():
     assert np.array_equal(release(stated, rows, Conditions(60)).nodes, repaired.nodes)
 
 
+@pytest.mark.slow
 def test_large_tables_under_conditions_are_searched_in_blocks(monkeypatch):
     from incrowd.methods.shared.recreate import blocks
 

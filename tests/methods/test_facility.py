@@ -262,6 +262,7 @@ def test_more_orders_never_cost_more():
     assert costs == sorted(costs, reverse=True)
 
 
+@pytest.mark.slow
 def test_adult_is_kept_as_well_as_in_the_paper():
     folder = os.environ.get("INCROWD_DATA")
     if not folder:

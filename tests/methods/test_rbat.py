@@ -220,6 +220,7 @@ def test_alpha_may_be_a_number_in_a_text():
     assert Rbat(alpha="FULL").alpha == "full"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [1, 2, 3])
 def test_km_on_real_baskets(m):
     folder = os.environ.get("INCROWD_DATA")

@@ -89,6 +89,7 @@ def larger(n_rules, sizes, n_items=60, n_rows=500, k=4, confidence=0.8, weighted
     return to_sets(rows, n_items), conditions_of(rules, k, confidence, n_items, n_public, weight)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [1, 2, 4, 20, "full"])
 @pytest.mark.usefixtures("pace")
 def test_larger_baskets(alpha):

@@ -312,6 +312,7 @@ def test_progress_only_goes_on(chunk_rows):
     assert seen[-1] == total_told[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("INCROWD_DATA" not in os.environ, reason="INCROWD_DATA names no folder")
 def test_adult_is_kept_better_than_in_the_papers():
     path = Path(os.environ["INCROWD_DATA"]) / "adult" / "adult.csv.gz"
