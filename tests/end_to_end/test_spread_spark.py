@@ -13,7 +13,7 @@ pytestmark = pytest.mark.spark
 SPARK = ("--engine", "spark")
 
 
-@pytest.mark.parametrize("name", ["partitions", "mondrian", "cluster", "full-domain"])
+@pytest.mark.parametrize("name", ["partitions", "cluster", "full-domain"])
 def test_a_file_gives_the_bytes_of_rows_in_memory(desk, spark_engine, name):  # noqa: ARG001
     flags = ("--k", 4, *ROLES, *METHODS[name])
     here = desk.call("run", "census.csv", *flags, "-o", "here.csv")

@@ -142,14 +142,6 @@ def test_parts_are_the_same_on_every_engine(engine, name):
     assert here.any()
 
 
-def test_a_cover_of_one_part_is_the_same_on_every_engine(engine):
-    rows, k = rows_of(90)
-    method = Adaptive(search="cover", rounds=3)
-    _, here = masks_of(method, rows, k)
-    _, there = masks_of(method, rows, k, engine)
-    assert np.array_equal(here, there)
-
-
 @pytest.mark.parametrize("name", ["partition", "cover"])
 def test_functions_travel_as_bytes_and_rows_in_any_order(name):
     rows, k = rows_of(160)

@@ -202,9 +202,3 @@ def test_packed_rows_come_back(monkeypatch):
     assert items.tolist() == sets.items.tolist()
     assert column.combine_chunks().equals(packed(sets.starts, sets.items))
     assert pack_in_chunks(np.zeros(1, np.int64), np.empty(0, np.int32)).num_chunks == 0
-
-
-@pytest.mark.spark
-def test_spark_finds_what_one_process_finds(spark_engine):
-    sets, conditions = larger(60, (1, 4), n_items=40)
-    require_the_same(sets, conditions, spark_engine, alpha=4)
