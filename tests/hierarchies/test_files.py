@@ -13,6 +13,7 @@ from incrowd.errors import HierarchyError
 from incrowd.hierarchies.doctor import examine
 from incrowd.hierarchies.files import read_hierarchy, read_paths, to_arx_csv, write_hierarchy
 from incrowd.hierarchies.tree import STAR, Hierarchy
+from oracles.hierarchies import parent_labels
 from tiers import examples
 
 signs = st.one_of(st.sampled_from(list(';,"\t\r\n *{}[]…\ufeff\x00\x7f\\')), st.characters())
@@ -48,10 +49,6 @@ def written_and_read(tree, ending, folder):
     path = folder / f"tree{ending}"
     write_hierarchy(tree, path)
     return read_hierarchy(path, tree.name)
-
-
-def parent_labels(tree):
-    return {tree.labels[node]: tree.labels[tree.parent[node]] for node in range(tree.n_nodes - 1)}
 
 
 def weight_of(tree):

@@ -15,12 +15,9 @@ from incrowd.methods.cluster.method import Cluster
 from incrowd.methods.shared.conditions import Conditions
 from incrowd.methods.shared.options import METRICS
 from incrowd.progress import silent
+from methods.searching import release
 from oracles.generated import as_tuples, grid, tables
 from tiers import examples
-
-
-def release(method, rows, k, seed=0, threads=1):
-    return method.run(rows, Conditions(k), LocalEngine(threads), seed, silent)
 
 
 def assert_kept(before, after, k):

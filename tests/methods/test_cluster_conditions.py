@@ -18,14 +18,11 @@ from incrowd.methods.greedy.method import Greedy
 from incrowd.methods.mondrian.method import Mondrian
 from incrowd.methods.shared.conditions import Conditions, SensitiveCondition
 from incrowd.progress import silent
+from methods.searching import release
 from oracles.generated import as_tuples, asked, grid, tables
 from oracles.methods import group_members
 from oracles.validity import is_valid
 from tiers import examples
-
-
-def release(method, rows, conditions, seed=0, threads=1):
-    return method.run(rows, conditions, LocalEngine(threads), seed, silent)
 
 
 def loss(before, after, metric="loss"):

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.encoding.encode import encode
-from incrowd.engines.local.engine import LocalEngine
 from incrowd.hierarchies.costs import cost_to_root, fixed_point_costs
 from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.measures.losses.tables import METRICS
@@ -17,15 +16,11 @@ from incrowd.methods.cluster.method import Cluster
 from incrowd.methods.greedy.method import Greedy
 from incrowd.methods.mondrian.method import Mondrian
 from incrowd.methods.shared.conditions import Conditions
-from incrowd.progress import silent
 from incrowd.tables.table import Table
+from methods.searching import release
 from oracles import ranges as oracle
 from oracles.generated import as_tuples
 from tiers import examples
-
-
-def release(method, rows, k, threads=1):
-    return method.run(rows, Conditions(k), LocalEngine(threads), 0, silent)
 
 
 @st.composite
@@ -147,7 +142,7 @@ def test_threads_and_blocks_keep_every_range_true(monkeypatch):
     rows, _ = encode(Table(pa.table({"a": cells, "b": pay})), ("a", "b"), {})
     after = release(Cluster(metric="ncp", effort=2_000), rows, 4)
     assert np.array_equal(
-        after.nodes, release(Cluster(metric="ncp", effort=2_000), rows, 4, 2).nodes
+        after.nodes, release(Cluster(metric="ncp", effort=2_000), rows, 4, threads=2).nodes
     )
     assert min(Counter(as_tuples(after.nodes)).values()) >= 4
     for tree, old, new in zip(rows.hierarchies, rows.nodes, after.nodes, strict=True):

@@ -16,15 +16,11 @@ from incrowd.methods.greedy.method import Greedy
 from incrowd.methods.shared.conditions import Conditions, SensitiveCondition
 from incrowd.methods.shared.options import METRICS
 from incrowd.methods.shared.reorganize import column_order
-from incrowd.progress import silent
+from methods.searching import release
 from oracles.generated import Asked, as_trees, as_tuples, asked, tables
 from oracles.methods import StuckError, greedy, group_members
 from oracles.validity import Rules, is_valid
 from tiers import examples
-
-
-def release(method, rows, conditions, threads=1):
-    return method.run(rows, conditions, LocalEngine(threads), 0, silent)
 
 
 def flat(name, values):

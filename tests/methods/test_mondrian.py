@@ -14,15 +14,11 @@ from incrowd.hierarchies.tree import Hierarchy
 from incrowd.methods.mondrian.method import Mondrian
 from incrowd.methods.shared.conditions import Conditions, SensitiveCondition
 from incrowd.methods.shared.options import METRICS
-from incrowd.progress import silent
+from methods.searching import release
 from oracles.generated import as_trees, as_tuples, asked, tables
 from oracles.methods import StuckError, group_members, mondrian
 from oracles.validity import is_valid
 from tiers import examples
-
-
-def release(method, rows, conditions):
-    return method.run(rows, conditions, LocalEngine(1), 0, silent)
 
 
 def contents(rows, conditions):

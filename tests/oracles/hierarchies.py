@@ -7,6 +7,11 @@ from fractions import Fraction
 from itertools import pairwise
 
 
+def parent_labels(tree):
+    """Child → parent by label, leaves first."""
+    return {tree.labels[node]: tree.labels[tree.parent[node]] for node in range(tree.n_nodes - 1)}
+
+
 def way_up(parent_of, label):
     """The label and everything above it."""
     path = [label]

@@ -32,3 +32,10 @@ def as_dict(sets):
 def both_directions(pairs):
     """Return an undirected graph's pairs."""
     return set(pairs) | {(second, first) for first, second in pairs}
+
+
+def put(folder, name, content):
+    """Write a file; return its path."""
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path

@@ -17,14 +17,9 @@ import pytest
 from incrowd.errors import DataError, JobError
 from incrowd.sets import text as set_cells
 from incrowd.sets.files import SetOptions, read_set_file, read_sets
+from oracles.set_files import put
 
 PATTERN = "%%MatrixMarket matrix coordinate pattern general\n"
-
-
-def put(folder: Path, name: str, content: bytes | str) -> Path:
-    path = folder / name
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
 
 
 def refused(path: Path, options: SetOptions | None = None) -> DataError:

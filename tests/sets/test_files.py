@@ -27,6 +27,7 @@ from incrowd.sets.files import (
 from incrowd.sets.names import NameCoder, in_order, places_in, with_items_of
 from incrowd.sets.sets import Sets
 from oracles import set_files as oracle
+from oracles.set_files import put
 from tiers import examples
 
 LISTS = "lists.parquet"
@@ -205,12 +206,6 @@ def test_blocks_of_a_file_are_one(tmp_path, monkeypatch):
 
 
 # ── what is found and noted ─────────────────────────────────────────────────────────────────
-
-
-def put(folder: Path, name: str, content: bytes | str) -> Path:
-    path = folder / name
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
 
 
 def test_numbers_are_sorted_by_value_and_texts_by_text(tmp_path):
