@@ -26,7 +26,7 @@ from incrowd.job.documents import EDITIONS
 from incrowd.job.inputs import InputOptions, RuleInput, SetInput
 from incrowd.job.job import build_guarantee
 from incrowd.sets.sets import BIPARTITE
-from incrowd.tables.locations import Location, is_folder, located
+from incrowd.tables.locations import Location, is_folder, resolve_location
 from incrowd.tables.schema import Schema
 from incrowd.workspace import file_hash
 
@@ -65,11 +65,11 @@ def verify(
     """
     stated = read_certificate(certificate)
     promise = read_guarantee(stated, certificate)
-    location = located(released)
+    location = resolve_location(released)
     signature = check_signature(certificate, public_key)
     findings = [check_bytes(stated, location), signature]
     if original is not None:
-        findings.append(check_input(stated, located(original), commitment_key))
+        findings.append(check_input(stated, resolve_location(original), commitment_key))
     elif commitment_key is not None:
         raise InputError("a commitment is to an original", remedy="Give --original too.")
     again: Audit | None = None
