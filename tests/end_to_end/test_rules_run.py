@@ -138,7 +138,7 @@ def test_km_is_kept_as_promised(shop, m):
         ({}, ["--sensitive-items", "g,zz"], "none of the data's"),
         ({}, ["--alpha", "none"], "alpha"),
         ({}, ["--gamma", "0"], "gamma"),
-        ({}, ["--mine-rules", "2"], "one place"),
+        ({}, ["--mine-rules", "2"], "exactly one source"),
         ({}, ["--graph", "directed"], "graph"),
         ({"weights.csv": "item,weight\na,-1\n"}, ["--weights", "weights.csv"], "weight"),
     ],

@@ -105,7 +105,7 @@ def files_written(job: Job) -> list[Location]:
     if job.data is not None:
         output = resolve_output(job, job.data)
         written.insert(0, output)
-        if job.shape != TABLES:
+        if job.shape != TABLES and isinstance(output, Path):
             written += [f"{output}.{beside}" for beside in (*BESIDE_SETS, "mapping.csv")]
     return written
 
