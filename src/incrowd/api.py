@@ -102,7 +102,7 @@ def anonymize(
     quasi, sensitive, insensitive, identifying : iterable of str
         The columns by their role; a column without a role is not released.
     person : str | None, default None
-        The column that tells people apart where one person has several rows.
+        The column that identifies people where one person has several rows.
     k : int
         The least size of a group of rows that look alike.
     l : float | None, default None

@@ -6,6 +6,7 @@ where they come from and go to is a store. A release exists under its name only 
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -102,7 +103,7 @@ def _anonymize(
         log.info("%s", note)
     for finding in audit.findings:
         if finding.holds is not True:
-            log.warning("%r", finding)
+            log.log(logging.INFO if finding.holds is None else logging.WARNING, "%r", finding)
     refuse_broken(audit)
     source = DocumentSource(
         audit,

@@ -28,7 +28,7 @@ class Schema:
     identifying : iterable of str, default ()
         Removed: names, numbers, addresses.
     person : str | None, default None
-        The column that tells people apart where one person has several rows; groups then count
+        The column that identifies people where one person has several rows; groups then count
         people. It is never released.
     """
 
