@@ -52,7 +52,7 @@ def tables(draw):
 @given(tables(), GUARANTEES, METHODS)
 def test_any_table(columns, guarantee, method):
     quasi = [name for name in columns if name != "s"]
-    job = ic.Job(ic.Schema(quasi, ["s"]), guarantee, method)
+    job = ic.Job(schema=ic.Schema(quasi, ["s"]), guarantee=guarantee, method=method)
     try:
         release = ic.anonymize(pa.table(columns), job)
     except ic.AuditError:

@@ -237,7 +237,7 @@ def test_a_coarse_unit_joins_lines_and_still_holds():
 
 def test_keeping_the_order_and_the_proof_of_each_cell():
     frame = people_frame()
-    job = job_of(release=ic.job.ReleaseOptions(keep_order=True))
+    job = job_of(release=ic.ReleaseOptions(keep_order=True))
     release = ic.anonymize(frame, job)
     table, _ = from_frame(frame)
     shown, _ = from_frame(release.data)

@@ -23,7 +23,7 @@ def release_of(data, job):
     """Return the audit with risk and use, the job as text and the material of a release."""
     source = ic.anonymize(data, job).source
     material = source.material()
-    return appraise(source.audit, material), source.job_text, material
+    return appraise(source.audit, material), source.job.to_toml(), material
 
 
 def certificate_of(audit, quasi=(), sensitive=()):

@@ -234,7 +234,7 @@ def test_what_only_the_owner_has_is_asked_for():
     for lacking in (replace(evidence, quasi=()), replace(evidence, quasi=("zip",))):
         with pytest.raises(InputError):
             OWN.check(lacking)
-    with pytest.raises(InputError, match="no column"):
+    with pytest.raises(InputError, match="unknown column"):
         OWN.check(replace(evidence, k_column="other"))
     starred = evidence.original.set_column(0, "c0", pa.array(["*", "0", "1", "1"]))
     with pytest.raises(DataError, match="already"):

@@ -140,7 +140,7 @@ def test_a_column_that_cannot_be_predicted_is_refused():
     material = release_of(small_table(30, 1), 1)
     with pytest.raises(JobError, match="from 2 to 20"):
         learning_finding(material, "height")
-    with pytest.raises(JobError, match="no published column"):
+    with pytest.raises(JobError, match="unknown published column"):
         learning_finding(material, "il")
 
 

@@ -67,7 +67,7 @@ def test_people_are_counted_where_they_are_named():
     finding = risk_finding(table, Schema(["age"], person="who"))
     assert finding.figures["counts"] == "people"
     assert finding.figures["release"]["prosecutor"]["mean"] == pytest.approx((3 * 0.5 + 1) / 4)
-    with pytest.raises(InputError, match="whose each released row is"):
+    with pytest.raises(InputError, match="the person of each released row"):
         risk_finding(table.drop(["who"]), Schema(["age"], person="who"))
     behind = risk_finding(
         table.drop(["who"]),

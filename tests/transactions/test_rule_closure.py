@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.errors import JobError
-from incrowd.transactions import rules as rule_closure
+from incrowd.transactions import closure as rule_closure
 from incrowd.transactions.closure import closed
 from incrowd.transactions.rule_files import rule_lines
 from incrowd.transactions.rules import Rules
