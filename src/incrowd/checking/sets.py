@@ -81,8 +81,11 @@ def check_sets(request: Request) -> CheckedSets:
 
 
 @contextmanager
-def load_sets(request: Request) -> Iterator[SetEvidence]:
-    """Yield released sets with what the owner brings: the original, the key, personal k, rules."""
+def load_sets(request: Request, *, with_rules: bool = True) -> Iterator[SetEvidence]:
+    """Yield released sets with what the owner brings: the original, the key, personal k, rules.
+
+    Figures need no rules: they are loaded ``with_rules`` for a check of transactions.
+    """
     memory = request.engine.memory_bytes
     with Workspace(Path(tempfile.gettempdir())) as workspace:
         shelf = shelf_in(workspace.folder, memory)
@@ -93,7 +96,7 @@ def load_sets(request: Request) -> Iterator[SetEvidence]:
             keeps_order=request.aligned,
             columns_are_people=graph != BIPARTITE,
         )
-        if request.guarantee.shape == TRANSACTIONS:
+        if with_rules and request.guarantee.shape == TRANSACTIONS:
             evidence = _with_rules(evidence, request)
         if request.original is not None:
             evidence = _with_original(evidence, request, options, shelf)

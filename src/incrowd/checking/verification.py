@@ -23,7 +23,7 @@ from incrowd.guarantees.shapes import TABLES
 from incrowd.guarantees.table import Guarantee
 from incrowd.guarantees.transactions.promises import KmAnonymity
 from incrowd.job.documents import EDITIONS
-from incrowd.job.inputs import InputOptions, RuleInput, SetInput
+from incrowd.job.inputs import InputOptions, SetInput
 from incrowd.job.job import build_guarantee
 from incrowd.sets.sets import BIPARTITE
 from incrowd.tables.locations import Location, is_folder, resolve_location
@@ -365,7 +365,7 @@ def public_material(
     request = make_request(certificate, promise, location)
     if promise.shape == TABLES:
         return load_table(request).material()
-    with load_sets(replace(request, rules=RuleInput())) as evidence:
+    with load_sets(request, with_rules=False) as evidence:
         return SetMaterial(evidence.released)
 
 
