@@ -22,8 +22,7 @@ from benchmarks.adaptive.data import WishedTable, few
 from benchmarks.shared.cases import Measured, Task
 from benchmarks.shared.processes import ONE_THREAD, call_apart, least_cpu_time
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.methods.adaptive.neighbours import Workshop, by_differences
-from incrowd.methods.adaptive.ranked import Ranked
+from incrowd.methods.adaptive.neighbours import Ranked, Workshop, by_differences
 from incrowd.methods.adaptive.search import Problem
 from incrowd.progress import silent
 

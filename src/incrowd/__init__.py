@@ -41,9 +41,12 @@ if TYPE_CHECKING:
     from incrowd.job.documents import ReleaseOptions
     from incrowd.job.inputs import InputOptions, RuleInput, SetInput
     from incrowd.job.job import Job
-    from incrowd.measures.attacks.options import AttackOptions, CompositionOptions
-    from incrowd.measures.risk.options import RiskOptions
-    from incrowd.measures.utility.options import UtilityOptions
+    from incrowd.measures.options import (
+        AttackOptions,
+        CompositionOptions,
+        RiskOptions,
+        UtilityOptions,
+    )
     from incrowd.methods.adaptive.method import Adaptive
     from incrowd.methods.base import Method
     from incrowd.methods.cluster.method import Cluster
@@ -62,13 +65,13 @@ if TYPE_CHECKING:
 _HOME = {
     "Adaptive": "incrowd.methods.adaptive.method",
     "AdaptiveAnonymity": "incrowd.guarantees.adaptive.promise",
-    "AttackOptions": "incrowd.measures.attacks.options",
+    "AttackOptions": "incrowd.measures.options",
     "Audit": "incrowd.audit",
     "AuditError": "incrowd.errors",
     "Cluster": "incrowd.methods.cluster.method",
     "Coding": "incrowd.encoding.coding",
     "Comparison": "incrowd.comparing.comparison",
-    "CompositionOptions": "incrowd.measures.attacks.options",
+    "CompositionOptions": "incrowd.measures.options",
     "EdgeDp": "incrowd.guarantees.sets.differential_privacy",
     "EngineChoice": "incrowd.engines.choice",
     "Facility": "incrowd.methods.facility.method",
@@ -95,14 +98,14 @@ _HOME = {
     "Rbat": "incrowd.methods.rbat.method",
     "Release": "incrowd.flow.release",
     "ReleaseOptions": "incrowd.job.documents",
-    "RiskOptions": "incrowd.measures.risk.options",
+    "RiskOptions": "incrowd.measures.options",
     "RuleInput": "incrowd.job.inputs",
     "RuleProtection": "incrowd.guarantees.transactions.promises",
     "Schema": "incrowd.tables.schema",
     "SetInput": "incrowd.job.inputs",
     "Smooth": "incrowd.guarantees.sets.promises",
     "Suppression": "incrowd.guarantees.sets.promises",
-    "UtilityOptions": "incrowd.measures.utility.options",
+    "UtilityOptions": "incrowd.measures.options",
     "anonymize": "incrowd.api",
     "check": "incrowd.api",
     "compare": "incrowd.api",

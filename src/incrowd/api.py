@@ -13,15 +13,13 @@ from incrowd.comparing.comparison import compare
 from incrowd.errors import JobError, unknown
 from incrowd.flow import run as flow
 from incrowd.flow.run import run
-from incrowd.guarantees.shapes import TABLES
+from incrowd.guarantees.evidence import TABLES
 from incrowd.guarantees.tables.k_anonymity import KAnonymity
 from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.job.documents import ReleaseOptions
 from incrowd.job.inputs import InputOptions, RuleInput, SetInput
 from incrowd.job.job import Job
-from incrowd.measures.attacks.options import AttackOptions, CompositionOptions
-from incrowd.measures.risk.options import RiskOptions
-from incrowd.measures.utility.options import UtilityOptions
+from incrowd.measures.options import AttackOptions, CompositionOptions, RiskOptions, UtilityOptions
 from incrowd.methods.base import Method
 from incrowd.methods.table import METHODS, default_method
 from incrowd.progress import Progress, silent
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
     from incrowd.engines.choice import EngineChoice
     from incrowd.flow.release import Release
     from incrowd.guarantees.table import Guarantee
+
 
 __all__ = ["anonymize", "check", "compare", "run", "verify_certificate"]
 

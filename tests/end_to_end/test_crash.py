@@ -184,7 +184,7 @@ def test_full_disk(desk):
     program = (
         "import resource, sys\n"
         "from incrowd.cli import run_with_status\n"
-        "import incrowd.flow.run, incrowd.methods.shared.cuts.kernel\n"
+        "import incrowd.flow.run, incrowd.methods.shared.cuts\n"
         "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
         "sys.exit(run_with_status(sys.argv[1:]))"

@@ -9,12 +9,7 @@ from engines import cluster_checks
 from incrowd.engines.base import ReadOptions
 from incrowd.engines.spark import links as spark_links
 from incrowd.engines.spark.engine import SparkEngine
-from incrowd.engines.spark.links import (
-    ConnectLink,
-    is_unencrypted,
-    missing_connect,
-    start_remote,
-)
+from incrowd.engines.spark.links import ConnectLink, is_unencrypted, missing_connect, start_remote
 from incrowd.errors import EngineError
 
 

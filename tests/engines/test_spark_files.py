@@ -17,7 +17,7 @@ from incrowd.codes import canonical_order
 from incrowd.engines.base import PartFile, ReadOptions, hash_parts
 from incrowd.engines.spark import hadoop as spark_hadoop
 from incrowd.engines.spark import store as spark_store
-from incrowd.engines.spark import write as spark_write
+from incrowd.engines.spark import store as spark_write
 from incrowd.engines.spark.engine import SparkEngine
 from incrowd.engines.spark.files import (
     MemoryFile,
@@ -27,8 +27,8 @@ from incrowd.engines.spark.files import (
     scheme_of,
     to_address,
 )
+from incrowd.engines.spark.store import make_blob_packer, make_file_writer, unpack_blob
 from incrowd.engines.spark.workers import translate_error
-from incrowd.engines.spark.write import make_blob_packer, make_file_writer, unpack_blob
 from incrowd.engines.transfer import to_transfer
 from incrowd.errors import DataError, EngineError, InputError
 from incrowd.tables.table import Format

@@ -9,7 +9,7 @@ import incrowd as ic
 from figures.materials import KINDS, certificate_of, owner_page_of, public_page_of, releases
 from incrowd.checking.material import TableMaterial
 from incrowd.figures.pages import owner_page, public_page
-from incrowd.figures.words import describe_promise
+from incrowd.figures.record import describe_promise
 from incrowd.guarantees.table import GUARANTEES, SET_GUARANTEES
 from incrowd.report.render import render
 from incrowd.tables.table import Table

@@ -15,7 +15,7 @@ from incrowd.errors import HierarchyError, JobError
 from incrowd.guarantees.tables.truth import prove_key
 from incrowd.hierarchies.builders import hierarchy_for
 from incrowd.hierarchies.costs import COSTS_OF_METRIC, cost_to_root
-from incrowd.hierarchies.ranges import find_grid, round_step
+from incrowd.hierarchies.groupings import find_grid, round_step
 from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.measures.losses.tables import METRICS
 from incrowd.tables.schema import Schema

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.errors import IncrowdError, InputError
-from incrowd.hierarchies.ranges import build_ranges
+from incrowd.hierarchies.groupings import build_ranges
 from incrowd.hierarchies.tree import Hierarchy
 from incrowd.measures.attacks.composition import (
     PublishedRelease,
     composition_finding,
     find_overlaps,
 )
-from incrowd.measures.attacks.options import CompositionOptions
+from incrowd.measures.options import CompositionOptions
 from incrowd.tables.frames import as_table
 from oracles import attackers
 from tiers import examples
@@ -231,7 +231,7 @@ def test_labels_overlap_by_hierarchy_where_it_has_them():
 
 
 def test_ranges_beyond_the_tree_overlap_by_their_cells():
-    from incrowd.hierarchies.ranges import find_grid
+    from incrowd.hierarchies.groupings import find_grid
 
     numbers = np.arange(10.0, 50.0)
     labels = [str(int(number)) for number in numbers]

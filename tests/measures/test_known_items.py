@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from guarantees.small_sets import groupings, to_rows, to_sets
 from incrowd.errors import InputError, JobError
 from incrowd.measures.attacks.findings import set_attack_findings
-from incrowd.measures.attacks.options import AttackOptions
+from incrowd.measures.options import AttackOptions
 from methods.small_releases import shown_by
 from oracles import attackers
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from incrowd.errors import IncrowdError, InputError, JobError
 from incrowd.measures.attacks.findings import attack_findings
 from incrowd.measures.attacks.linkage import sampled_rate, wilson_interval
-from incrowd.measures.attacks.options import AttackOptions
+from incrowd.measures.options import AttackOptions
 from incrowd.tables.schema import Schema
 from measures.small_attacks import releases, way_above
 from oracles import attackers

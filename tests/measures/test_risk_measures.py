@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from incrowd.errors import IncrowdError, InputError, JobError
 from incrowd.hierarchies.tree import Hierarchy
+from incrowd.measures.options import RiskOptions
 from incrowd.measures.risk.finding import risk_finding, set_risk_finding
-from incrowd.measures.risk.options import RiskOptions
 from incrowd.sets.sets import Sets
 from incrowd.tables.schema import Schema
 from incrowd.tables.table import Table

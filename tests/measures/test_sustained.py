@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from incrowd.errors import InputError
 from incrowd.measures.attacks.findings import attack_findings
-from incrowd.measures.attacks.options import AttackOptions
+from incrowd.measures.options import AttackOptions
 from incrowd.tables.schema import Schema
 
 SCHEMA = Schema(["a", "b"])

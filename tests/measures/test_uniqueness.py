@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from incrowd.measures.risk.uniqueness import (
+from incrowd.measures.risk.measures import (
     choose_estimate,
     estimate_groups_shlosser,
     estimate_slide_negative_binomial,

@@ -7,9 +7,15 @@ from hypothesis import strategies as st
 
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InfeasibleError, JobError
-from incrowd.methods.adaptive import cover, neighbours, ranked
-from incrowd.methods.adaptive.neighbours import Workshop, by_differences, by_weight, standing
-from incrowd.methods.adaptive.ranked import Ranked
+from incrowd.methods.adaptive import cover, neighbours
+from incrowd.methods.adaptive import neighbours as ranked
+from incrowd.methods.adaptive.neighbours import (
+    Ranked,
+    Workshop,
+    by_differences,
+    by_weight,
+    standing,
+)
 from incrowd.methods.adaptive.search import Problem
 from incrowd.progress import silent
 from methods.adaptive_problems import problem_of

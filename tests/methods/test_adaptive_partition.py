@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from incrowd import interrupts
+from incrowd import progress as interrupts
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InfeasibleError
 from incrowd.methods.adaptive import partition

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from guarantees.small_crowds import evidence_from
-from incrowd import interrupts
+from incrowd import progress as interrupts
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.guarantees.adaptive.promise import AdaptiveAnonymity
 from incrowd.methods.adaptive import partition, sweeps

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from incrowd.methods.shared.conditions import Conditions
-from incrowd.methods.shared.cuts.search import cut_rows
+from incrowd.methods.shared.cuts import cut_rows
 from incrowd.methods.shared.options import METRICS
 from incrowd.methods.shared.recreate import search
 from incrowd.methods.shared.recreate.start import CountedRows

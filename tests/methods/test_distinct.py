@@ -13,14 +13,13 @@ from incrowd.encoding.rows import Rows
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import EngineError, InfeasibleError
 from incrowd.methods.cluster.method import Cluster
-from incrowd.methods.full_domain.levels import LeveledTable
 from incrowd.methods.full_domain.method import FullDomain
-from incrowd.methods.full_domain.search import search_levels
+from incrowd.methods.full_domain.search import LeveledTable, search_levels
 from incrowd.methods.greedy import search as greedy_search
 from incrowd.methods.greedy.method import Greedy
 from incrowd.methods.mondrian.method import Mondrian
 from incrowd.methods.shared.conditions import Conditions
-from incrowd.methods.shared.cuts.search import cut_rows
+from incrowd.methods.shared.cuts import cut_rows
 from incrowd.methods.shared.fragments import Collapsed, Fragments
 from incrowd.methods.shared.recreate import search as cluster_search
 from incrowd.methods.shared.recreate.blocks import block_of_counted, search_table

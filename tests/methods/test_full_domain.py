@@ -13,11 +13,10 @@ from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InfeasibleError, JobError
 from incrowd.hierarchies.costs import fixed_point_costs
 from incrowd.hierarchies.tree import Hierarchy
-from incrowd.methods.full_domain import levels as levels_module
+from incrowd.methods.full_domain import search as levels_module
 from incrowd.methods.full_domain import search as search_module
-from incrowd.methods.full_domain.levels import LeveledTable
 from incrowd.methods.full_domain.method import FullDomain
-from incrowd.methods.full_domain.search import search_levels
+from incrowd.methods.full_domain.search import LeveledTable, search_levels
 from incrowd.methods.shared.conditions import Conditions, SensitiveCondition
 from incrowd.methods.shared.options import METRICS
 from incrowd.progress import silent

@@ -103,7 +103,7 @@ def grid(n_rows=5000, seed=0):
 
 @pytest.mark.parametrize("is_strict", [True, False])
 def test_larger_table_in_slices(is_strict, monkeypatch):
-    from incrowd.methods.shared.cuts import search
+    from incrowd.methods.shared import cuts as search
 
     rows = grid()
     method = Mondrian(strict=is_strict)
@@ -172,7 +172,7 @@ def test_of_two_cuts_as_near_the_smaller_left_side_is_taken():
 
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=40), st.integers(400, 10_000))
 def test_keys_are_sorted_dense_or_sparse(keys, high):
-    from incrowd.methods.shared.cuts import kernel
+    from incrowd.methods.shared import cuts as kernel
 
     numbers = np.asarray([*keys, -1], dtype=np.int32)
     count_at = np.zeros(high + 1, dtype=np.int32)

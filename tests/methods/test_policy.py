@@ -11,8 +11,8 @@ from incrowd.encoding.rows import Rows
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InfeasibleError
 from incrowd.hierarchies.tree import Hierarchy
-from incrowd.methods.policy.kernel import first_lines
 from incrowd.methods.policy.method import Policy
+from incrowd.methods.policy.search import first_lines
 from incrowd.methods.shared.conditions import Conditions
 from incrowd.progress import silent
 

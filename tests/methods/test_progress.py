@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from incrowd import interrupts
+from incrowd import progress as interrupts
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.measures.losses.tables import measure_losses
 from incrowd.methods.cluster.method import Cluster

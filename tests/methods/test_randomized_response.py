@@ -15,22 +15,20 @@ from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import DataError, EngineError, InputError, JobError
 from incrowd.guarantees.sets.check import require_sets
 from incrowd.measures.losses.sets import measure_set_losses
-from incrowd.methods.randomized_response import noise
+from incrowd.methods.randomized_response import search as noise
 from incrowd.methods.randomized_response.method import RandomizedResponse
-from incrowd.methods.randomized_response.noise import (
+from incrowd.methods.randomized_response.search import (
     Cells,
     draw_in_blocks,
-    flip_places,
-    keep_entries,
-    nth_empty,
-)
-from incrowd.methods.randomized_response.search import (
     epsilon_for,
     epsilon_that_fits,
     expected_jaccard,
+    flip_places,
     flip_probability,
     foresee,
     jaccard_bound,
+    keep_entries,
+    nth_empty,
     respond,
 )
 from incrowd.progress import silent

@@ -13,9 +13,9 @@ from tests.oracles import set_groups
 
 from guarantees.small_sets import to_sets
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.methods.cluster.sets import part_search, start
-from incrowd.methods.cluster.sets.part_search import PartSearch
-from incrowd.methods.cluster.sets.search import rounds_of, search
+from incrowd.methods.cluster.sets import search as search_module
+from incrowd.methods.cluster.sets import start
+from incrowd.methods.cluster.sets.search import PartSearch, rounds_of, search
 from incrowd.methods.cluster.sets.start import Part
 from incrowd.methods.shared.set_groups.vote import (
     KINDS,
@@ -237,10 +237,10 @@ def test_a_wished_end_returns_valid_groups(monkeypatch, n_calls, chunk_rows):
     def is_stop_requested():
         return next(calls) >= n_calls
 
-    for module in (part_search, start):
+    for module in (search_module, start):
         monkeypatch.setattr(module, "is_stop_requested", is_stop_requested)
     monkeypatch.setattr("incrowd.methods.cluster.sets.search.is_stop_requested", is_stop_requested)
-    monkeypatch.setattr(part_search, "GROUPS_PER_SLICE", 3)
+    monkeypatch.setattr(search_module, "GROUPS_PER_SLICE", 3)
     monkeypatch.setattr(start, "SEEDS_PER_SLICE", 5)
     rows = random_rows(n_calls, 120, 20, 9)
     conditions = SetConditions(SMOOTH, 4)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from incrowd.report.numbers import format_cell, shorten
+from incrowd.report.drawing import format_cell, shorten
 
 
 @pytest.mark.parametrize(

@@ -185,9 +185,9 @@ def test_graphs_are_what_their_edges_say(edges, graph):
 
 
 def test_blocks_of_a_file_are_one(tmp_path, monkeypatch):
+    from incrowd.sets import files as set_write
     from incrowd.sets import parquet as set_parquet
     from incrowd.sets import text as set_cells
-    from incrowd.sets import write as set_write
 
     sets = made(
         [[row % 7, 7 + row % 5] for row in range(300)], 12, None, [f'i "{n}' for n in range(12)]

@@ -247,7 +247,7 @@ def test_long_names_are_written_in_smaller_blocks(tmp_path, monkeypatch, name):
     )
     write_sets(sets, tmp_path / name, is_generalized=True)
     at_once = (tmp_path / name).read_bytes()
-    monkeypatch.setattr("incrowd.sets.write._BLOCK_BYTES", 4_000)
+    monkeypatch.setattr("incrowd.sets.files._BLOCK_BYTES", 4_000)
     write_sets(sets, tmp_path / name, is_generalized=True)
     assert (tmp_path / name).read_bytes() == at_once
     assert at_once.count(b"item199") == 20

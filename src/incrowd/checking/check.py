@@ -8,7 +8,7 @@ from typing import Protocol
 from incrowd.audit import Audit
 from incrowd.checking.material import Material
 from incrowd.checking.request import Request
-from incrowd.guarantees.shapes import TABLES
+from incrowd.guarantees.evidence import TABLES
 from incrowd.progress import log
 from incrowd.summaries import verdict
 from incrowd.tables.frames import is_spark_frame

@@ -11,8 +11,7 @@ from incrowd.errors import InputError, JobError
 from incrowd.guarantees.evidence import Evidence, Finding
 from incrowd.guarantees.table import TableGuarantee
 from incrowd.job.inputs import read_input
-from incrowd.measures.attacks.options import AttackOptions, CompositionOptions
-from incrowd.measures.risk.options import RiskOptions
+from incrowd.measures.options import AttackOptions, CompositionOptions, RiskOptions
 from incrowd.tables.schema import Schema
 
 if TYPE_CHECKING:

@@ -9,14 +9,12 @@ from typing import Any, cast
 from incrowd.encoding.coding import Coding
 from incrowd.engines.choice import EngineChoice
 from incrowd.errors import JobError
-from incrowd.guarantees.shapes import TABLES
+from incrowd.guarantees.evidence import TABLES
 from incrowd.guarantees.table import Guarantee
 from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.job.inputs import InputOptions, RuleInput, SetInput
 from incrowd.job.job import Job
-from incrowd.measures.attacks.options import AttackOptions, CompositionOptions
-from incrowd.measures.risk.options import RiskOptions
-from incrowd.measures.utility.options import UtilityOptions
+from incrowd.measures.options import AttackOptions, CompositionOptions, RiskOptions, UtilityOptions
 from incrowd.methods.base import TableMethod
 from incrowd.tables.schema import Schema
 

@@ -18,14 +18,14 @@ from incrowd.checking.request import Request
 from incrowd.checking.tables import read_key
 from incrowd.engines.folders import hash_location
 from incrowd.errors import InputError, JobError
+from incrowd.guarantees.evidence import TRANSACTIONS
 from incrowd.guarantees.sets.promises import SetEvidence
-from incrowd.guarantees.shapes import TRANSACTIONS
 from incrowd.guarantees.transactions.promises import RuleEvidence
 from incrowd.measures.losses.sets import measure_set_losses
 from incrowd.sets.files import read_sets
 from incrowd.sets.format import SetOptions, released_graph, shelf_in
+from incrowd.sets.order import read_row_k, with_universe
 from incrowd.sets.sets import BIPARTITE, Sets, Shelf
-from incrowd.sets.universe import read_row_k, with_universe
 from incrowd.transactions.generalized import original_names
 from incrowd.transactions.rule_files import read_rules, sensitive_items
 from incrowd.workspace import Workspace

@@ -17,9 +17,8 @@ from incrowd.checking.sets import load_sets
 from incrowd.checking.tables import load_table
 from incrowd.engines.folders import hash_location, hash_release
 from incrowd.errors import InputError, JobError, unknown
-from incrowd.guarantees.evidence import Finding
+from incrowd.guarantees.evidence import TABLES, Finding
 from incrowd.guarantees.sets.differential_privacy import EdgeDp, NodeDp
-from incrowd.guarantees.shapes import TABLES
 from incrowd.guarantees.table import Guarantee
 from incrowd.guarantees.transactions.promises import KmAnonymity
 from incrowd.job.documents import EDITIONS

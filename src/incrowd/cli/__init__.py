@@ -8,7 +8,7 @@ import traceback
 from typing import NoReturn
 
 from incrowd.errors import AuditError, IncrowdError
-from incrowd.interrupts import TERMINATED
+from incrowd.progress import TERMINATED
 
 INTERNAL_ERROR, INTERRUPTED = 70, 130
 

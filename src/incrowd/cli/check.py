@@ -32,14 +32,12 @@ from incrowd.cli.flags import (
 from incrowd.encoding.coding import Coding
 from incrowd.engines.choice import EngineChoice
 from incrowd.errors import InputError, JobError
-from incrowd.guarantees.shapes import TABLES
+from incrowd.guarantees.evidence import TABLES
 from incrowd.guarantees.table import GUARANTEES, SET_GUARANTEES, TABLE_GUARANTEES
 from incrowd.job.build import build
 from incrowd.job.inputs import InputOptions, RuleInput, SetInput
 from incrowd.job.job import Job, build_guarantee, implied_guarantee
-from incrowd.measures.attacks.options import AttackOptions, CompositionOptions
-from incrowd.measures.risk.options import RiskOptions
-from incrowd.measures.utility.options import UtilityOptions
+from incrowd.measures.options import AttackOptions, CompositionOptions, RiskOptions, UtilityOptions
 from incrowd.methods.base import TableMethod
 from incrowd.tables.locations import resolve_location
 from incrowd.tables.schema import Schema

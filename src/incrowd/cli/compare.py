@@ -44,7 +44,6 @@ from incrowd.job.job import Job
 
 if TYPE_CHECKING:
     from incrowd.comparing.comparison import Comparison
-    from incrowd.job.job import Job
 
 
 VARIED = ("k", "metric", "effort", "suppression_limit")

@@ -161,7 +161,7 @@ def execute(
     """
     from incrowd.cli.terminal import show_release
     from incrowd.flow.run import run
-    from incrowd.interrupts import handle_interrupts
+    from incrowd.progress import handle_interrupts
     from incrowd.workspace import output_exists_error
 
     if save_job is not None:

@@ -10,7 +10,7 @@ from itertools import product
 from typing import Any, cast
 
 from incrowd.errors import JobError, unknown
-from incrowd.guarantees.shapes import SETS, TABLES
+from incrowd.guarantees.evidence import SETS, TABLES
 from incrowd.guarantees.table import guarantees_of
 from incrowd.job.documents import NOT_WRITTEN
 from incrowd.job.job import Job

@@ -1,9 +1,7 @@
-"""One point of a grid, measured in a process of its own: ``python -m incrowd.comparing.measure``.
-
-The loops are compiled, or loaded, on a few rows first. Then the job runs as ``incrowd run`` does,
-into a private folder; its audit's seconds, from the first byte read to the audit's end, are the
-point's time, and the most memory that the process has held until then is its memory. What a
-release is good for is computed after that, and counts for neither.
+"""One point of a grid, measured in a process of its own: ``python -m
+incrowd.comparing.measure``. The loops are compiled, or loaded, on a few rows first. Then the
+job runs as ``incrowd run`` does, into a private folder; its audit's seconds are the point's
+time. What a release is good for is computed after that.
 """
 
 from __future__ import annotations
@@ -15,16 +13,67 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
+from incrowd.checking.material import Material, OwnSets, SetMaterial
+from incrowd.checking.request import Request
+from incrowd.checking.sets import load_sets, material_of
+from incrowd.checking.tables import load_table
 from incrowd.errors import AuditError, IncrowdError, InfeasibleError, InputError
-from incrowd.guarantees.shapes import TABLES
+from incrowd.guarantees.evidence import TABLES, TRANSACTIONS
 from incrowd.methods.base import TableMethod
+from incrowd.sets.names import item_names_of
+from incrowd.sets.sets import Sets
+from incrowd.transactions.generalized import members_of
+from incrowd.transactions.rule_files import sensitive_items
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from incrowd.checking.material import Material, TableMaterial
     from incrowd.flow.release import Release
     from incrowd.job.job import Job
     from incrowd.measures.utility.queries import Workload
 
+
+def release_material(job: Job, released: Path, key: Path) -> Material:
+    """Return a release beside its original; the job is the one that repeats the release."""
+    request = Request.of_job(job, released, original=job.data, key=key)
+    if job.shape == TABLES:
+        return load_table(request).material()
+    with load_sets(request, with_rules=False) as evidence:
+        material = material_of(evidence)
+        if job.shape != TRANSACTIONS:
+            return material
+        own = material.own
+        assert own is not None
+        return SetMaterial(material.released, _with_parts(job, own, material.released))
+
+
+def _with_parts(job: Job, own: OwnSets, released: Sets) -> OwnSets:
+    """Return the owner's transactions with the part of every item, and which are sensitive."""
+    names = item_names_of(own.original)
+    is_sensitive = np.zeros(own.original.n_items, dtype=np.bool_)
+    if job.rules.sensitive_items:
+        needs_both = job.guarantee.name == "rules"
+        stated = job.rules.sensitive_items
+        is_sensitive, _ = sensitive_items(stated, names, job.seed, needs_both=needs_both)
+    part_of_item = _part_of_item(own.original, released)
+    return replace(own, part_of_item=part_of_item, is_sensitive=is_sensitive)
+
+
+def _part_of_item(original: Sets, released: Sets) -> NDArray[np.int32]:
+    """Return which released item each original one is in, −1 where it is in none."""
+    names = [str(name) for name in item_names_of(original).to_pylist()]
+    part_of_name = {
+        member: part
+        for part, label in enumerate(item_names_of(released).to_pylist())
+        for member in members_of(str(label))
+    }
+    return np.array([part_of_name.get(name, -1) for name in names], dtype=np.int32)
+
+
+# One point of a grid, measured in a process of its own: ``python -m incrowd.comparing.measure``.
 
 RELEASED, INFEASIBLE, REFUSED, UNFIT = "released", "infeasible", "refused", "unfit"
 FAILED = "failed"
@@ -168,7 +217,7 @@ def _utility(job: Job, folder: Path, asked: UtilityRequest) -> dict[str, Any]:
     from incrowd.measures.utility.queries import queries_finding
     from incrowd.measures.utility.statistics import statistics_finding
 
-    material = material_of(job)
+    material = repeated_material(job)
     queries = queries_finding(material, asked.workload()).figures
     statistics = statistics_finding(material).figures
     found: dict[str, Any] = {"queries": queries}
@@ -187,9 +236,8 @@ def _utility(job: Job, folder: Path, asked: UtilityRequest) -> dict[str, Any]:
     return found
 
 
-def material_of(job: Job) -> Material:
+def repeated_material(job: Job) -> Material:
     """Return a job's release, as it lies in the private folder, beside its original."""
-    from incrowd.comparing.material import release_material
 
     return release_material(job, Path(str(job.output)), Path(str(job.release.key)))
 
@@ -218,7 +266,7 @@ def _learning(
     placed = _place_outputs(_with_key(replace(job, data=rest), None), part / "release")
     repeated = _repeat_job(run(placed), placed)
     held_back = replace(table, frame=table.frame.filter(is_held))
-    of_rest: Any = material_of(repeated)
+    of_rest: Any = repeated_material(repeated)
     return learning_finding(of_rest, target, seed=asked.seed, held_back=held_back).figures
 
 

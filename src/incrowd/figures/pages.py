@@ -32,13 +32,15 @@ from incrowd.figures.groups import (
 from incrowd.figures.item_lists import entries_section, items_section, parts_section, rules_section
 from incrowd.figures.item_lists import sizes_section as list_sizes_section
 from incrowd.figures.record import (
+    describe_assumption,
+    describe_promise,
     findings_section,
+    join_names,
     losses_section,
     notes_section,
     repeat_section,
     times_section,
 )
-from incrowd.figures.words import describe_assumption, describe_promise, join_names
 
 GROUPS = ("k-anonymity", "smooth", "majority", "suppression")
 """Guarantees whose crowds are groups of equal rows."""

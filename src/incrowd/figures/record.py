@@ -1,13 +1,258 @@
-"""The record of a run: every finding with its sign, losses, times, versions, and how to repeat."""
+"""Guarantees in plain words, and the record of a run: findings, losses, times, versions, how to
+repeat.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from incrowd.audit import Audit
 from incrowd.figures.blocks import Bars, Block, Cell, Code, Facts, Listing, Section
 from incrowd.measures.losses.tables import METRICS
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a guarantee says to somebody who has never heard of it."""
+
+    plain: str
+    attacker: str
+    who_can_check: str
+    not_stopped: tuple[str, ...]
+
+
+_COMPOSITION = "Two releases of the same people, compared: publish one."
+_METHOD = (
+    "Reasoning about the search: why it generalized as it did can tell something "
+    "(minimality, downcoding), and less loss leaves less slack."
+)
+_SINGLING = "Predicate singling-out: some condition may still pick out exactly one person."
+_HOMOGENEITY = (
+    "Homogeneity: if everybody in a group has the same sensitive value, finding the group tells it."
+)
+_SKEWNESS = (
+    "Skewness: if a group has a rare sensitive value far more often than everybody else, "
+    "belonging to it says much."
+)
+_BACKGROUND = "Background knowledge: knowing which values somebody does not have leaves fewer."
+_LAW = (
+    "It is not by itself “anonymous” in the sense of the GDPR, which asks about singling out, "
+    "linking and inference."
+)
+_FILE = "Anybody, from the released file alone."
+_OWNER = "Only the owner: it compares released rows with the original."
+
+
+def describe_promise(guarantee: Mapping[str, Any], *, has_own_k: bool = False) -> Promise:
+    """Return a guarantee in words, with its own numbers in them."""
+    name, stated = guarantee["name"], guarantee.get("parameters", {})
+    if name == "k-anonymity":
+        return _describe_groups(stated, has_own_k)
+    if name == "adaptive":
+        return _describe_adaptive()
+    if name in _OF_SETS:
+        return _describe_sets(name, stated)
+    if name == "rules":
+        return _describe_rules(stated)
+    if name == "km":
+        return _describe_km(stated)
+    if name in ("edge-dp", "node-dp"):
+        return _describe_noise(name, stated)
+    claim = str(guarantee.get("claim", name))
+    return Promise(claim, "Not described.", "See the findings.", (_COMPOSITION, _LAW))
+
+
+def _describe_groups(stated: Mapping[str, Any], has_own_k: bool) -> Promise:
+    k = stated.get("k", "k")
+    plain = (
+        f"Every released row looks like at least {_one_less(k)} others in the columns by which "
+        "people can be known."
+    )
+    if has_own_k:
+        plain += " Whoever asked for a larger crowd stands in one at least that large."
+    not_stopped = ["The choice of columns: no audit can check what else somebody may know."]
+    if stated.get("l"):
+        plain += (
+            f" In every such group there are at least {stated['l']:g} well-represented values of "
+            "each sensitive column."
+        )
+        not_stopped.append(_BACKGROUND)
+    else:
+        not_stopped += [_HOMOGENEITY, _BACKGROUND]
+    if stated.get("t") is not None:
+        plain += (
+            " In every such group sensitive values are spread almost as in the whole file "
+            f"(distance at most {stated['t']})."
+        )
+    else:
+        not_stopped.append(_SKEWNESS)
+    not_stopped += [_COMPOSITION, _METHOD, _SINGLING, _LAW]
+    attacker = (
+        "Somebody who knows these columns of a person and that the person is in the data, and "
+        f"looks the row up: the right row is one of at least {k}."
+    )
+    checks = _FILE if not has_own_k else f"{_FILE} A k per person needs the owner."
+    return Promise(plain, attacker, checks, tuple(not_stopped))
+
+
+def _describe_adaptive() -> Promise:
+    return Promise(
+        "Every person has said how large a crowd they want to be hidden in. What the release shows "
+        "of them fits at least as many rows as they asked for, and somebody who matches people to "
+        "rows believes in the right pair with at most one in that number.",
+        "Somebody who knows the columns below of everybody and who is in the file, but nobody's "
+        "wish, and who holds all ways to match people to rows for equally likely.",
+        f"{_OWNER} The belief is an estimate where it cannot be counted.",
+        (
+            "The choice of columns: no audit can check what else somebody may know.",
+            "The wishes themselves: stars and group sizes hint at who asked for much.",
+            _HOMOGENEITY.replace("a group", "a crowd").replace("the group", "the crowd"),
+            _METHOD,
+            _COMPOSITION,
+            "People with several rows: the promise is about rows.",
+            _LAW,
+        ),
+    )
+
+
+_OF_SETS = {
+    "smooth": "An item is shown by a group only if at least half of its people had it.",
+    "majority": "An item is shown by a group only if at least k/2 of its people had it.",
+    "suppression": "Nothing is added: each row shows only items that it had.",
+}
+
+
+def _describe_sets(name: str, stated: Mapping[str, Any]) -> Promise:
+    k = stated.get("k", "k")
+    learnt = (
+        "Homogeneity: everything a group shows is true of everybody in it."
+        if name == "suppression"
+        else "Homogeneity: whoever finds a person's group learns each shown item with a "
+        "probability of at least one half, and often of nearly one."
+    )
+    if name == "majority":
+        learnt = (
+            "Homogeneity: whoever finds a person's group learns what it shows with some certainty."
+        )
+    fillers = (
+        ()
+        if name == "suppression"
+        else (
+            "Fillers: a group of a few alike and others beside them keeps the promise. Look at "
+            "the shares of entries suppressed and created.",
+        )
+    )
+    return Promise(
+        f"Every released list is the same for at least {k} people. {_OF_SETS[name]}",
+        f"Somebody who knows a person's own list finds at least {k} rows that fit.",
+        "Anybody can count equal lists; the rest only the owner can check, with the original.",
+        (
+            learnt,
+            *fillers,
+            "Part of a list: somebody who knows rare items that are shown finds few groups.",
+            "In graphs, who lists a person: the promise is about each person's own list.",
+            _COMPOSITION,
+            _METHOD,
+            _LAW,
+        ),
+    )
+
+
+def _describe_rules(stated: Mapping[str, Any]) -> Promise:
+    k, confidence = stated.get("k", "k"), stated.get("confidence")
+    return Promise(
+        f"For every protected rule, its public items are shown by at least {k} transactions, and "
+        f"at most {_format_percent(confidence)} of these hold the rule's sensitive items. An item "
+        "in parentheses stands for at least one of those listed in it.",
+        "Somebody who knows that a person has the public items of a protected rule, and nothing "
+        "else of the person's items.",
+        "Anybody who has the file, the rules and the list of sensitive items; that nothing was "
+        "invented only the owner can check.",
+        (
+            "Somebody who knows other public items than a rule's, or more of them.",
+            f"A confidence of {_format_percent(confidence)} lets a sensitive item be that certain.",
+            "Sensitive items that nearly everybody has, and knowledge of sensitive items "
+            "themselves, which are published as they are.",
+            "Knowledge of what a person does not have, or how many items.",
+            _COMPOSITION,
+            _LAW,
+        ),
+    )
+
+
+def _describe_km(stated: Mapping[str, Any]) -> Promise:
+    k, m = stated.get("k", "k"), stated.get("m", "m")
+    return Promise(
+        f"Every combination of up to {m} public items that a released transaction shows is shown "
+        f"by at least {k} transactions.",
+        f"Somebody who knows up to {m} public items of a person.",
+        "Anybody, from the file and the list of sensitive items; that nothing was invented only "
+        "the owner can check.",
+        (
+            f"Somebody who knows more than {m} items.",
+            "What the transactions that fit have in common: if all hold a sensitive item, it is "
+            "told.",
+            "Knowledge of what a person does not have.",
+            _COMPOSITION,
+            _LAW,
+        ),
+    )
+
+
+def _describe_noise(name: str, stated: Mapping[str, Any]) -> Promise:
+    one = "one entry (a row's item)" if name == "edge-dp" else "one whole row"
+    return Promise(
+        f"Whatever is released is at most e^{stated.get('epsilon', 'ε')} times as likely with "
+        f"{one} as with another in its place: every answer was given with noise.",
+        "Anybody, whatever they know besides. Who is in the data and which items exist is public.",
+        "Nobody, from a file: it is a property of the mechanism. The record of the run is kept.",
+        (
+            "A large ε: each unit multiplies odds by 2.7.",
+            "What the data tell about everybody.",
+            "Further releases of the same data: each adds its ε.",
+            *(
+                ("Many entries of one person together: the promise is about one at a time.",)
+                if name == "edge-dp"
+                else ()
+            ),
+        ),
+    )
+
+
+def _one_less(k: Any) -> Any:
+    return k - 1 if isinstance(k, int) else f"{k} − 1"
+
+
+def _format_percent(share: Any) -> str:
+    return f"{100 * share:g} %" if isinstance(share, (int, float)) else "the stated share"
+
+
+def describe_assumption(guarantee: Mapping[str, Any], quasi: tuple[str, ...]) -> str:
+    """Return what the whole promise rests on, and what no audit can check."""
+    name = guarantee["name"]
+    if quasi:
+        return (
+            f"This rests on an assumption that no audit can check: that people can be known by "
+            f"{join_names(quasi)} only. Whoever knows more of a person is not held off."
+        )
+    known = {
+        "rules": "the public items of the stated rules only",
+        "km": f"up to {guarantee.get('parameters', {}).get('m', 'm')} public items only",
+        "edge-dp": "anything: the list of items, though, is taken to be public",
+        "node-dp": "anything: the list of items, though, is taken to be public",
+    }.get(name, "their own lists only")
+    return f"This rests on an assumption that no audit can check: that people are known by {known}."
+
+
+def join_names(names: tuple[str, ...], most: int = 20) -> str:
+    """Return names one after the other; of many the first, and how many there are besides."""
+    shown = ", ".join(names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+
+
+# The record of a run: every finding with its sign, losses, times, versions, and how to repeat.
 
 SIGNS = {True: "holds", False: "does not hold", None: "note"}
 MOST_ROWS_NAMED = 20

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from incrowd.errors import InputError, JobError
-from incrowd.guarantees.shapes import TABLES
+from incrowd.guarantees.evidence import TABLES
 from incrowd.job.job import Job
 from incrowd.tables.locations import (
     Location,

@@ -9,7 +9,7 @@ from incrowd.engines.base import Engine
 from incrowd.engines.choice import make_engine, out_of_core_engine
 from incrowd.errors import DataError, InputError
 from incrowd.flow.outputs import Target
-from incrowd.guarantees.shapes import TABLES
+from incrowd.guarantees.evidence import TABLES
 from incrowd.guarantees.table import TableGuarantee
 from incrowd.guarantees.tables.k_anonymity import KAnonymity
 from incrowd.hierarchies.specs import MEAN

@@ -15,12 +15,11 @@ from typing import Any
 
 from incrowd.audit import assemble
 from incrowd.errors import InputError
-from incrowd.flow.adapter import Adapter, Stages
+from incrowd.flow.adapter import Adapter, Stages, adapter_for_file, adapter_for_frame
 from incrowd.flow.outputs import Target, resolve_target
 from incrowd.flow.placement import engine_for_file, engine_for_frame
 from incrowd.flow.publication import DocumentSource, Publication, place_documents, place_key
 from incrowd.flow.release import Release, refuse_broken
-from incrowd.flow.shapes import adapter_for_file, adapter_for_frame
 from incrowd.job.job import Job
 from incrowd.progress import Progress, log, silent
 from incrowd.workspace import Workspace

@@ -35,25 +35,18 @@ from incrowd.methods.base import NoiseMethod, SetMethod
 from incrowd.methods.shared.set_groups.vote import SetConditions, show_by_groups
 from incrowd.progress import Progress
 from incrowd.sets.files import read_set_file, read_sets, write_sets
-from incrowd.sets.format import (
-    SetFile as ReadSets,
-)
-from incrowd.sets.format import (
-    SetFormat,
-    SetOptions,
-    format_of_path,
-    released_graph,
-    shelf_in,
-)
+from incrowd.sets.format import SetFile as ReadSets
+from incrowd.sets.format import SetFormat, SetOptions, format_of_path, released_graph, shelf_in
 from incrowd.sets.order import (
     canonical_order,
     node_order,
+    read_row_k,
     renamed_nodes,
     renamed_rows,
     symmetrized,
+    with_universe,
 )
 from incrowd.sets.sets import BIPARTITE, IN_MEMORY, UNDIRECTED, Sets, Shelf
-from incrowd.sets.universe import read_row_k, with_universe
 from incrowd.tables.locations import Location, is_address
 from incrowd.workspace import Workspace, file_hash
 

@@ -36,12 +36,7 @@ from incrowd.sets.order import canonical_order, renamed_rows
 from incrowd.sets.sets import Sets
 from incrowd.transactions.closure import closed
 from incrowd.transactions.generalized import generalized_sets, members_of
-from incrowd.transactions.rule_files import (
-    read_rules,
-    read_weights,
-    rule_lines,
-    sensitive_items,
-)
+from incrowd.transactions.rule_files import read_rules, read_weights, rule_lines, sensitive_items
 
 if TYPE_CHECKING:
     import pyarrow as pa

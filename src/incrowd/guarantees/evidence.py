@@ -1,4 +1,4 @@
-"""What a check looks at, and what it finds."""
+"""What a check looks at and what it finds; the shapes of data that promises are about."""
 
 from __future__ import annotations
 
@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from incrowd.engines.base import Blocks, Engine
     from incrowd.hierarchies.tree import Hierarchy
 
+
+TABLES, SETS, TRANSACTIONS = "tables", "sets", "transactions"
+SHAPES = (TABLES, SETS, TRANSACTIONS)
+
+
+# What a check looks at, and what it finds.
 
 STARS = ("as-value", "as-wildcard", "excluded")
 """What a ``*`` or missing cell means when crowds are counted."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from incrowd.guarantees.adaptive.promise import AdaptiveAnonymity
+from incrowd.guarantees.evidence import TABLES
 from incrowd.guarantees.sets.differential_privacy import EdgeDp, NodeDp
 from incrowd.guarantees.sets.promises import Majority, Smooth, Suppression
-from incrowd.guarantees.shapes import TABLES
 from incrowd.guarantees.tables.k_anonymity import KAnonymity
 from incrowd.guarantees.transactions.promises import KmAnonymity, RuleProtection
 

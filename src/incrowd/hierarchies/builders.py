@@ -25,13 +25,14 @@ from incrowd.hierarchies.files import hierarchy_from_paths, read_paths
 from incrowd.hierarchies.groupings import (
     EXACT_INTEGERS,
     Levels,
+    build_ranges,
+    find_grid,
     group_by_calendar,
     group_by_frequency,
     group_by_interval,
     group_by_prefix,
 )
 from incrowd.hierarchies.means import choose_mean_unit
-from incrowd.hierarchies.ranges import build_ranges, find_grid
 from incrowd.hierarchies.specs import DEFAULT_DATE_UNITS, GRID_KINDS, MEAN, HierarchySpec
 from incrowd.hierarchies.tree import STAR, Hierarchy
 from incrowd.tables.column_types import (

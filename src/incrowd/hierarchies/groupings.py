@@ -1,14 +1,13 @@
-"""Group values level by level: by intervals, leading characters, the calendar, or frequency.
-
-Each returns, for every level above the values, the group of each value and the groups' labels.
-Levels nest: a group lies within one group of the next level.
+"""Ways to group values level by level: intervals, ranges on a round grid, leading characters,
+the calendar, frequency.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -20,6 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.errors import HierarchyError
+from incrowd.hierarchies.tree import STAR, Hierarchy, Runs
 
 Levels = list[tuple[NDArray[Any], list[str]]]
 
@@ -232,3 +232,225 @@ def _set_label(members: list[str]) -> str:
 def _member_label(name: str) -> str:
     is_plain = name == name.strip() and name and not any(sign in name for sign in ',{}"…')
     return name if is_plain else json.dumps(name, ensure_ascii=False)
+
+
+# Ranges of numbers: a grid of round edges, and the hierarchy of all ranges on it.
+
+MOST_STEPS = 100
+"""The most steps between the ends of a grid that is chosen automatically."""
+
+MOST_STATED_STEPS = 200
+"""The most steps of a grid that the user states."""
+
+END_SHARE = Fraction(1, 200)
+"""The open cells hold at least this share of the rows each, as far as round ends allow."""
+
+VALUES_PER_STEP = ((25, 5), (6, 2), (0, 1))
+"""With at least so many different values in the span, a step holds about so many of them."""
+
+SLACK = Fraction(5, 4)
+"""Allowance for values within a span that happen not to occur."""
+
+END_STEPS = ((40, 5), (16, 2), (0, 1))
+"""With at least so many steps in the span, the ends are multiples of so many steps."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells between the edges ``first + n · step``; the outermost two are open.
+
+    Cell 0 holds what is less than ``first``, cell ``n_edges`` what is not less than the last
+    edge. An edge belongs to the cell that starts there. Where ``is_whole`` all numbers are.
+    """
+
+    first: Fraction
+    step: Fraction
+    n_edges: int
+    is_whole: bool
+
+    @property
+    def last(self) -> Fraction:
+        """The edge where the upper open cell starts."""
+        return self.edge(self.n_edges - 1)
+
+    def edge(self, place: int) -> Fraction:
+        """Return an edge by its place, from 0."""
+        return self.first + place * self.step
+
+    def cells_of(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the cell of each number; edges are the floats that their decimals read as."""
+        edges = np.asarray([float(self.edge(place)) for place in range(self.n_edges)])
+        return np.searchsorted(edges, numbers, side="right").astype(np.int64)
+
+    def label(self, low: int, high: int, members: Iterable[str] = ()) -> str:
+        """Return how the run of cells from ``low`` to ``high`` is written.
+
+        ``<20``, ``20-24``, ``-5 to -1``, ``[0.5, 0.75)``, ``>=90``. A cell of a single whole
+        number is that number, unless several ``members`` (1 and +1) have to be distinguished.
+        """
+        if low == 0:
+            return f"<{format_decimal(self.edge(high))}"
+        start = self.edge(low - 1)
+        if high == self.n_edges:
+            return f">={format_decimal(start)}"
+        beyond = self.edge(high)
+        if not self.is_whole or beyond.denominator != 1 or start.denominator != 1:
+            return f"[{format_decimal(start)}, {format_decimal(beyond)})"
+        if beyond - start == 1:
+            is_one = len(list(members)) <= 1
+            return (
+                format_decimal(start)
+                if is_one
+                else f"[{format_decimal(start)}, {format_decimal(beyond)})"
+            )
+        return f"{start}-{beyond - 1}" if start >= 0 else f"{start} to {beyond - 1}"
+
+    def bounds(self, cell: int, least: float, greatest: float) -> tuple[float, float]:
+        """Return the least and greatest number of a cell, within those of the data."""
+        low, high = least, greatest
+        if cell > 0:
+            low = max(least, float(self.edge(cell - 1)))
+        if cell < self.n_edges:
+            high = min(greatest, float(self.edge(cell) - (1 if self.is_whole else 0)))
+        return low, max(low, high)
+
+
+def find_grid(
+    column: str,
+    numbers: NDArray[np.float64],
+    counts: NDArray[np.int64],
+    *,
+    is_whole: bool,
+    step: float | None = None,
+    lower: float | None = None,
+    upper: float | None = None,
+) -> Grid:
+    """Return the grid as stated, with whatever is not stated chosen to suit the sorted numbers.
+
+    The span is that of all rows but one in two hundred at either end; the step is the least of 1,
+    2 or 5 times a power of ten that goes at most 100 times into it and holds about five different
+    values (two or one where there are few of them in all), so that an edge is seldom a person's
+    value; the ends are the outermost multiples of five steps within the span (fewer where it
+    has few steps). So a single row hardly ever moves the grid. Where both ends are stated, so is
+    a step that leads from one to the other; else the numbers are not all equal.
+    """
+    least, greatest = _central_span(numbers, counts)
+    stated = None if step is None else Fraction(str(step))
+    size = stated or _find_step(numbers, least, greatest, is_whole=is_whole)
+    start = None if lower is None else Fraction(str(lower))
+    end = None if upper is None else Fraction(str(upper))
+    n_steps = (greatest - least) / size
+    rounder = next(times for many, times in END_STEPS if n_steps >= many) * size
+    # the ends are counted from what is stated, else from 0
+    origin = start if start is not None else end if end is not None else Fraction(0)
+    if start is None:
+        start = origin + (math.floor((least - origin) / rounder) + 1) * rounder
+        start = start if end is None else min(start, end)
+    if end is None:
+        end = max(start, origin + math.floor((greatest - origin) / rounder) * rounder)
+    n_steps = (end - start) / size
+    if n_steps > (MOST_STEPS if stated is None else MOST_STATED_STEPS):
+        raise HierarchyError(
+            f"column {column!r}: its ranges would have {int(n_steps):,} cells",
+            remedy=f"State a step that goes at most {MOST_STATED_STEPS} times between the ends: "
+            " ranges:5,from=20,to=80.",
+        )
+    is_exact = is_whole and size.denominator == 1 and start.denominator == 1
+    return Grid(start, size, int(n_steps) + 1, is_exact)
+
+
+def _find_step(
+    numbers: NDArray[np.float64], least: Fraction, greatest: Fraction, *, is_whole: bool
+) -> Fraction:
+    n_values = int(((numbers >= float(least)) & (numbers <= float(greatest))).sum())
+    per_step = next(times for many, times in VALUES_PER_STEP if n_values >= many)
+    shortest = (greatest - least) / MOST_STEPS
+    if per_step > 1:
+        shortest = max(shortest, (greatest - least) * per_step / (SLACK * n_values))
+    return round_step(shortest, is_whole=is_whole)
+
+
+def round_step(least: Fraction, *, is_whole: bool) -> Fraction:
+    """Return the least of 1, 2 or 5 times a power of ten that is not less, whole if asked for."""
+    if is_whole and least <= 1:
+        return Fraction(1)
+    digits = math.log10(least.numerator) - math.log10(least.denominator)
+    power = Fraction(10) ** (math.floor(digits) - 1)
+    return next(
+        times * power * shift
+        for shift in (1, 10, 100)
+        for times in (1, 2, 5)
+        if times * power * shift >= least
+    )
+
+
+def _central_span(
+    numbers: NDArray[np.float64], counts: NDArray[np.int64]
+) -> tuple[Fraction, Fraction]:
+    """Return the ends of the bulk of the rows; of all of them where the bulk is one number."""
+    rank = np.cumsum(counts)
+    share = float(END_SHARE)
+    low = float(numbers[np.searchsorted(rank, share * rank[-1])])
+    high = float(numbers[np.searchsorted(rank, (1 - share) * rank[-1])])
+    if low == high:
+        low, high = float(numbers[0]), float(numbers[-1])
+    return Fraction(low), Fraction(high)
+
+
+# ── the hierarchy on a grid ─────────────────────────────────────────────────────────────────
+
+
+def build_ranges(
+    column: str, labels: Sequence[str], numbers: NDArray[np.float64], grid: Grid, origin: str
+) -> Hierarchy:
+    """Return the hierarchy of rising numbers on a grid, with every run of its cells as a node.
+
+    The tree goes from values to cells, to halves of halves of the cells that hold a value, up to
+    the root; a run goes from a cell that holds a value to another. A cell of one whole number is
+    that value.
+    """
+    place_of_cell, cell_of_leaf = np.unique(grid.cells_of(numbers), return_inverse=True)
+    starts = np.append(np.searchsorted(cell_of_leaf, np.arange(len(place_of_cell))), len(labels))
+
+    def label(first: int, last: int) -> str:
+        members = labels[starts[first] : starts[last + 1]]
+        return grid.label(int(place_of_cell[first]), int(place_of_cell[last]), members)
+
+    levels: Levels = []
+    for spans in reversed(_halve_cells(len(place_of_cell))):
+        span_of_cell = np.repeat(np.arange(len(spans)), [last - first + 1 for first, last in spans])
+        levels.append((span_of_cell[cell_of_leaf], [label(*span) for span in spans]))
+    root = (np.zeros(len(labels), dtype=np.int64), [STAR])
+    tree = Hierarchy.from_groups(column, labels, [*levels, root], values=numbers, origin=origin)
+    bounds = [
+        grid.bounds(place, float(numbers[0]), float(numbers[-1]))
+        for place in place_of_cell.tolist()
+    ]
+    node_of = np.full((len(bounds), len(bounds)), -1, dtype=np.int32)
+    further: list[str] = []
+    for first in range(len(bounds)):
+        for last in range(first, len(bounds)):
+            is_all = first == 0 and last == len(bounds) - 1
+            name = STAR if is_all else label(first, last)
+            node = tree.node_of_label.get(name)
+            if node is None:
+                node = tree.n_nodes + len(further)
+                further.append(name)
+            node_of[first, last] = node
+    low, high = np.asarray(bounds).T
+    runs = Runs(tree.n_nodes, cell_of_leaf.astype(np.int32), node_of, tuple(further), low, high)
+    return replace(tree, runs=runs)
+
+
+def _halve_cells(n_cells: int) -> list[list[tuple[int, int]]]:
+    """Return the cells in ever smaller spans, (first, last): two halves first, then cells."""
+    spans = [(0, n_cells - 1)]
+    levels = []
+    while len(spans) < n_cells:
+        halved = []
+        for first, last in spans:
+            middle = (first + last) // 2
+            halved += [(first, middle), (middle + 1, last)] if first < last else [(first, last)]
+        spans = halved
+        levels.append(spans)
+    return levels

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from incrowd.encoding.personal_k import columns_of_rules
 from incrowd.errors import JobError, unknown
-from incrowd.guarantees.shapes import SETS, TABLES, TRANSACTIONS
+from incrowd.guarantees.evidence import SETS, TABLES, TRANSACTIONS
 from incrowd.guarantees.table import TableGuarantee
 from incrowd.methods.base import TableMethod
 from incrowd.methods.table import METHODS, methods_keeping

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from incrowd.errors import JobError, unknown
-from incrowd.guarantees.shapes import SETS, TABLES
+from incrowd.guarantees.evidence import SETS, TABLES
 from incrowd.options import documented, option
 
 SYMMETRIES = ("none", "either", "both")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from incrowd.sets.format import SetOptions
     from incrowd.tables.table import Table
 
+
 SET_KINDS = ("baskets", "edges", "pairs", "lists", "npz", "mtx")
 
 

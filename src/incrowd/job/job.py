@@ -10,7 +10,7 @@ from typing import Any, cast
 from incrowd.encoding.coding import Coding
 from incrowd.engines.choice import EngineChoice
 from incrowd.errors import JobError, unknown
-from incrowd.guarantees.shapes import SETS, TABLES
+from incrowd.guarantees.evidence import SETS, TABLES
 from incrowd.guarantees.table import GUARANTEES, Guarantee, TableGuarantee
 from incrowd.guarantees.tables.k_anonymity import KAnonymity
 from incrowd.hierarchies.specs import HierarchySpec

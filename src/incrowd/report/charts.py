@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from incrowd.figures.blocks import Bars, Heat, Lines, Steps, Tree, Unit
-from incrowd.report.drawing import N_SHADES, colour, series_colours
-from incrowd.report.numbers import format_cell, shorten
+from incrowd.report.drawing import N_SHADES, colour, format_cell, series_colours, shorten
 
 
 @dataclass(frozen=True)

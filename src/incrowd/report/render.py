@@ -31,12 +31,12 @@ from incrowd.report.charts import (
     is_wide,
     subtree_sums,
 )
-from incrowd.report.drawing import series_colours
-from incrowd.report.numbers import (
+from incrowd.report.drawing import (
     LONGEST_CODE,
     LONGEST_NAME,
     LONGEST_PARAGRAPH,
     format_cell,
+    series_colours,
     shorten,
 )
 

@@ -12,13 +12,13 @@ import pyarrow as pa
 from incrowd.encoding.one_hot import encode_categories
 from incrowd.errors import DataError, JobError
 from incrowd.sets.build import Pairs, from_pairs
+from incrowd.sets.files import csr_arrays, pair_blocks
 from incrowd.sets.format import FRAME_KINDS, Room, SetFile, SetFormat, SetOptions
 from incrowd.sets.matrix import Names, from_csr, present
 from incrowd.sets.names import NameCoder, plain_names, whole_if_all_are
 from incrowd.sets.parquet import checked_names, type_name
 from incrowd.sets.sets import Sets
 from incrowd.sets.text import from_coders, which_columns
-from incrowd.sets.write import csr_arrays, pair_blocks
 from incrowd.tables.frames import from_frame, to_frame
 from incrowd.tables.table import Table
 

@@ -13,6 +13,7 @@ from incrowd.errors import JobError, unknown
 if TYPE_CHECKING:
     from incrowd.transactions.rules import Rules
 
+
 CLOSURES = ("none", "sensitive", "all")
 """What is added to stated rules: nothing, every sensitive item, or also every fewer known items."""
 

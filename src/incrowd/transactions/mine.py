@@ -31,8 +31,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.errors import JobError
-from incrowd.interrupts import is_abort_requested
-from incrowd.progress import Progress, silent
+from incrowd.progress import Progress, is_abort_requested, silent
 from incrowd.sets.names import item_names_of
 from incrowd.transactions.rules import Rules
 
@@ -65,7 +64,7 @@ def mine_rules(
     ``most``. Exact; O(Σ over transactions of the number of their sets), memory O(entries).
     """
     _require(is_sensitive, k, confidence, largest)
-    from incrowd.transactions.mine_kernel import mine
+    from incrowd.transactions.kernels import mine
 
     public_starts, public_items = _only(sets, ~is_sensitive)
     sensitive_starts, sensitive_items = _only(sets, is_sensitive)

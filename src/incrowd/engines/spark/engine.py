@@ -57,14 +57,13 @@ from incrowd.engines.spark.session import (
     privacy_notes,
     start_session,
 )
-from incrowd.engines.spark.store import SparkStore
+from incrowd.engines.spark.store import BLOB_SCHEMA, SparkStore, make_blob_packer, unpack_blob
 from incrowd.engines.spark.workers import (
     spark_schema,
     translate_error,
     wrap_block_function,
     wrap_group_function,
 )
-from incrowd.engines.spark.write import BLOB_SCHEMA, make_blob_packer, unpack_blob
 from incrowd.engines.transfer import from_transfer, to_transfer, transfer_name, transfer_schema
 from incrowd.errors import EngineError, IncrowdError
 from incrowd.tables.read import no_rows_error, open_location

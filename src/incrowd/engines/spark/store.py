@@ -1,10 +1,14 @@
-"""The files of a Spark session: reading them in place, writing part files, hashing, publishing."""
+"""The files of a Spark session: read where they lie, written in order as part files, hashed,
+published.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -31,14 +35,8 @@ from incrowd.engines.spark.files import (
     with_format_of_first,
 )
 from incrowd.engines.spark.hadoop import Hadoop, hadoop_folder, move_parts
-from incrowd.engines.spark.workers import spark_schema
-from incrowd.engines.spark.write import (
-    FILE_SCHEMA,
-    compression_name,
-    last_byte,
-    make_file,
-    make_file_writer,
-)
+from incrowd.engines.spark.workers import hide_values, spark_schema
+from incrowd.engines.transfer import from_transfer
 from incrowd.errors import DataError, EngineError
 from incrowd.tables.read import (
     check_file,
@@ -49,7 +47,104 @@ from incrowd.tables.read import (
 )
 from incrowd.tables.table import MANIFEST, SUCCESS, Format
 from incrowd.tables.text import MAX_CELL_BYTES
-from incrowd.tables.write import write_table
+from incrowd.tables.write import write_table, write_tables
+
+BLOB_SCHEMA = "rows binary"
+FILE_SCHEMA = "value string"
+
+_PIECE_BYTES = 1 << 26  # of a file that are passed to Spark as one string
+
+
+def make_blob_packer(
+    schema: pa.Schema,
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return a function for ``mapInArrow`` that packs rows for ``unpack_blob``."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if batch.num_rows:
+                with hide_values():
+                    table = from_transfer(pa.Table.from_batches([batch]), schema)
+                    sink = pa.BufferOutputStream()
+                    with pa.ipc.new_stream(sink, table.schema) as writer:
+                        writer.write_table(table)
+                    blob = pa.array([sink.getvalue().to_pybytes()], pa.binary())
+                yield pa.RecordBatch.from_arrays([blob], names=["rows"])
+
+    return run
+
+
+def unpack_blob(blob: bytes | bytearray) -> pa.Table:
+    """Return the rows that ``make_blob_packer`` packed."""
+    return pa.ipc.open_stream(pa.py_buffer(blob)).read_all()
+
+
+def last_byte(stored: Format) -> str:
+    """Return the last character of every file of this format, for Spark's line separator."""
+    if stored.kind == "csv":
+        return stored.newline[-1]
+    return "\0" if stored.is_stream else "1"
+
+
+def compression_name(stored: Format) -> str:
+    """Return Spark's name of the compression of text files."""
+    return {"": "none", "gz": "gzip", "zst": "zstd"}[stored.compression]
+
+
+def make_file_writer(
+    schema: pa.Schema, stored: Format
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return a function for ``mapInArrow`` that makes a file of a partition's rows.
+
+    A partition without rows makes none. Spark does the compression.
+    """
+    end = last_byte(stored).encode()
+    uncompressed = replace(stored, compression="")
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        first = next((batch for batch in batches if batch.num_rows), None)
+        if first is None:
+            return
+
+        def tables() -> Iterator[pa.Table]:
+            yield from_transfer(pa.Table.from_batches([first]), schema)
+            for batch in batches:
+                if batch.num_rows:
+                    yield from_transfer(pa.Table.from_batches([batch]), schema)
+
+        with hide_values():
+            content = make_file(tables(), schema, uncompressed)
+        yield from _pieces(content, end)
+
+    return run
+
+
+def make_file(tables: Iterator[pa.Table], schema: pa.Schema, stored: Format) -> bytes:
+    """Return the bytes of a file, which is written in memory."""
+    descriptor = os.memfd_create("part")
+    try:
+        path = Path(f"/proc/self/fd/{descriptor}")
+        write_tables(tables, schema, path, stored)
+        return path.read_bytes()
+    finally:
+        os.close(descriptor)
+
+
+def _pieces(content: bytes, end: bytes) -> Iterator[pa.RecordBatch]:
+    """Yield a file's bytes, split after separators, which Spark adds again."""
+    if not content.endswith(end):
+        raise ValueError("the file does not end with the last byte of its format")
+    start = 0
+    while start < len(content):
+        cut = content.find(end, min(start + _PIECE_BYTES, len(content) - 1))
+        piece = pa.array([content[start:cut]], pa.binary())
+        # Not all of it is text: Spark passes a string's bytes on without validating them.
+        text = pa.Array.from_buffers(pa.string(), 1, piece.buffers())
+        yield pa.RecordBatch.from_arrays([text], names=["value"])
+        start = cut + 1
+
+
+# The files of a Spark session: reading them in place, writing part files, hashing, publishing.
 
 _INCOMPLETE = (MANIFEST, "_temporary")
 _HASHED_IN_TASKS = 1 << 28  # larger files are read by the driver, block by block

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from incrowd.errors import InputError, JobError
-from incrowd.guarantees.shapes import SETS
+from incrowd.guarantees.evidence import SETS
 from incrowd.options import documented, option
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import InfeasibleError, JobError, unknown
-from incrowd.guarantees.shapes import SETS
+from incrowd.guarantees.evidence import SETS
 from incrowd.options import documented, option
 
 if TYPE_CHECKING:

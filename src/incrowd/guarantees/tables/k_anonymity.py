@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import InfeasibleError, InputError, JobError, unknown
-from incrowd.guarantees.evidence import MOST_ROWS_NAMED, STARS, Evidence, Finding
-from incrowd.guarantees.shapes import TABLES
+from incrowd.guarantees.evidence import MOST_ROWS_NAMED, STARS, TABLES, Evidence, Finding
 from incrowd.options import documented, option
 
 if TYPE_CHECKING:

@@ -12,13 +12,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Finding
-from incrowd.guarantees.tables.counts import (
-    ColumnFacts,
-    Counted,
-    FrameCounts,
-    Guess,
-    TableCounts,
-)
+from incrowd.guarantees.tables.counts import ColumnFacts, Counted, FrameCounts, Guess, TableCounts
 from incrowd.guarantees.tables.row_order import find_order
 
 DETERMINED = 0.95

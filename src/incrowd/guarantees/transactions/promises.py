@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import JobError, unknown
+from incrowd.guarantees.evidence import TRANSACTIONS
 from incrowd.guarantees.sets.promises import SetEvidence
-from incrowd.guarantees.shapes import TRANSACTIONS
 from incrowd.options import documented, option
 
 if TYPE_CHECKING:

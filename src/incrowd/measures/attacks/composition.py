@@ -18,7 +18,7 @@ from incrowd.errors import InputError
 from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Finding
 from incrowd.hierarchies.tree import STAR, Hierarchy
 from incrowd.measures.attacks.linkage import exact_rate, format_rate
-from incrowd.measures.attacks.options import CompositionOptions
+from incrowd.measures.options import CompositionOptions
 from incrowd.tables.table import Table
 
 MOST_LABEL_PAIRS = 200_000_000

@@ -14,7 +14,8 @@ from incrowd.guarantees.tables.truth import prove_key
 from incrowd.hierarchies.tree import Hierarchy
 from incrowd.measures.attacks.known_items import known_items_finding
 from incrowd.measures.attacks.linkage import homogeneity_finding, linkage_finding
-from incrowd.measures.attacks.options import (
+from incrowd.measures.attacks.sustained import sustained_finding
+from incrowd.measures.options import (
     HOMOGENEITY,
     LINKAGE,
     OF_SETS,
@@ -22,7 +23,6 @@ from incrowd.measures.attacks.options import (
     SUSTAINED,
     AttackOptions,
 )
-from incrowd.measures.attacks.sustained import sustained_finding
 from incrowd.measures.people import people_of_release
 from incrowd.sets.sets import Sets
 from incrowd.tables.frames import as_table

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from incrowd.guarantees.evidence import Finding
 from incrowd.measures.attacks.linkage import format_rate, sampled_rate
-from incrowd.measures.attacks.options import AttackOptions
+from incrowd.measures.options import AttackOptions
 from incrowd.sets.order import NOT_THERE, same_items
 from incrowd.sets.sets import Sets
 

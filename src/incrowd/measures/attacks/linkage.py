@@ -29,7 +29,7 @@ from incrowd.guarantees.evidence import Finding
 from incrowd.guarantees.tables.truth import line_of_row
 from incrowd.hierarchies.means import covering_ranges
 from incrowd.hierarchies.tree import STAR, Hierarchy
-from incrowd.measures.attacks.options import AttackOptions
+from incrowd.measures.options import AttackOptions
 from incrowd.tables.table import Table
 
 Z95 = 1.959963984540054

@@ -21,7 +21,7 @@ from incrowd.guarantees.adaptive.people import People, people_of
 from incrowd.guarantees.adaptive.posterior import Posterior, compute_posterior
 from incrowd.guarantees.evidence import Evidence, Finding
 from incrowd.measures.attacks.linkage import exact_rate, format_rate, repeated_rate
-from incrowd.measures.attacks.options import AttackOptions
+from incrowd.measures.options import AttackOptions
 from incrowd.tables.table import Table
 
 N_DRAWS = 5

@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 from incrowd.errors import JobError
 from incrowd.guarantees.evidence import Finding
 from incrowd.guarantees.sets.check import equal_rows
+from incrowd.measures.options import RiskOptions
 from incrowd.measures.people import people_of_release
 from incrowd.measures.risk.measures import (
     Cells,
     column_contributions,
+    estimate_uniqueness,
     match_population,
     risk_of_rows,
     summarize_risk,
     value_contributions,
 )
-from incrowd.measures.risk.options import RiskOptions
-from incrowd.measures.risk.uniqueness import estimate_uniqueness
 from incrowd.sets.sets import Sets
 from incrowd.tables.frames import as_table
 from incrowd.tables.schema import Schema

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from incrowd.errors import InputError
 from incrowd.guarantees.evidence import Finding
-from incrowd.measures.utility.options import LEARNING, QUERIES, STATISTICS, UtilityOptions
+from incrowd.measures.options import LEARNING, QUERIES, STATISTICS, UtilityOptions
 
 if TYPE_CHECKING:
     from incrowd.checking.material import Material

@@ -14,18 +14,17 @@ from numpy.typing import NDArray
 
 from incrowd.engines.base import Engine
 from incrowd.errors import InfeasibleError, JobError, unknown
-from incrowd.interrupts import is_stop_requested
 from incrowd.methods.adaptive.neighbours import (
     Lists,
+    Ranked,
     Standing,
     Workshop,
     by_differences,
     by_weight,
     standing,
 )
-from incrowd.methods.adaptive.ranked import Ranked
 from incrowd.methods.adaptive.search import Found, Problem
-from incrowd.progress import Progress, silent
+from incrowd.progress import Progress, is_stop_requested, silent
 
 COVERS = ("mce", "lse", "nearest")
 
@@ -152,7 +151,7 @@ def cover_of_lists(
     ranked: Ranked, lists: Lists, choose: Callable[..., NDArray[np.bool_]]
 ) -> Covered:
     """Return the cover of the graph that the lists make, counted per cell."""
-    from incrowd.covers.graph import edge_order
+    from incrowd.covers.cover import edge_order
     from incrowd.methods.adaptive.kernels import nearest as nearest_kernels
 
     lower, upper, weight = nearest_kernels.edges_of_lists(

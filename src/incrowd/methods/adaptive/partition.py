@@ -14,7 +14,6 @@ from incrowd.encoding.rows import Rows, Trace
 from incrowd.engines.base import Engine
 from incrowd.errors import InfeasibleError
 from incrowd.hierarchies.tree import Hierarchy
-from incrowd.interrupts import is_stop_requested
 from incrowd.methods.adaptive.search import Found, Problem
 from incrowd.methods.shared.conditions import Conditions
 from incrowd.methods.shared.fragments import Fragments, sort_key
@@ -22,7 +21,7 @@ from incrowd.methods.shared.options import FULL, QUICK, seconds_of
 from incrowd.methods.shared.recreate.blocks import Budget
 from incrowd.methods.shared.recreate.search import Plan
 from incrowd.methods.shared.recreate.start import CountedRows
-from incrowd.progress import Progress, silent
+from incrowd.progress import Progress, is_stop_requested, silent
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 
 from incrowd.engines.base import Engine
 from incrowd.errors import EngineError
-from incrowd.interrupts import is_abort_requested, is_stop_requested
 from incrowd.methods.adaptive.search import Found, Problem
 from incrowd.methods.shared.fragments import sort_into_runs, sort_key
 from incrowd.methods.shared.parts import PartProgress
 from incrowd.methods.shared.reorganize import cut
-from incrowd.progress import Progress, silent
+from incrowd.progress import Progress, is_abort_requested, is_stop_requested, silent
 
 if TYPE_CHECKING:
     from incrowd.methods.adaptive.method import Adaptive

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.interrupts import is_stop_requested
 from incrowd.methods.adaptive.search import Found, Problem
 from incrowd.methods.shared.fragments import sort_key
-from incrowd.progress import Progress, silent
+from incrowd.progress import Progress, is_stop_requested, silent
 
 CROWDS_STAGE = "unmasking cells"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import JobError
-from incrowd.guarantees.shapes import SETS, TABLES
+from incrowd.guarantees.evidence import SETS, TABLES
 from incrowd.methods.base import SetMethod
 from incrowd.methods.shared.distinct_row_method import DistinctRowMethod
 from incrowd.methods.shared.options import (
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from incrowd.methods.shared.set_groups.vote import Found, SetConditions
     from incrowd.progress import Progress
     from incrowd.sets.sets import Sets
+
 
 LEAST_CHUNK = 1_000
 

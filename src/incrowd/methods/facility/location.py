@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.interrupts import is_abort_requested, is_stop_requested
 from incrowd.methods.shared.set_groups.vote import SetConditions
-from incrowd.progress import Progress
+from incrowd.progress import Progress, is_abort_requested, is_stop_requested
 from incrowd.sets.sets import Sets
 
 if TYPE_CHECKING:
     from incrowd.methods.facility.kernels.location import Facilities
+
 
 SETS_PER_SLICE = 1024
 """How many distinct sets are looked at between two questions whether to stop."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.interrupts import is_stop_requested
 from incrowd.methods.facility.location import DistinctSets, Work, facilities_at, nearest_facilities
-from incrowd.progress import Progress
+from incrowd.progress import Progress, is_stop_requested
 
 SETS_PER_SLICE = 512
 

@@ -29,6 +29,7 @@ from incrowd.sets.sets import Sets
 if TYPE_CHECKING:
     from incrowd.engines.base import Engine
 
+
 PRACTICAL, ALG1, ALG2 = "practical", "alg1", "alg2"
 
 MOST_MEMBERS = 4096

@@ -140,8 +140,7 @@ class FullDomain(TableMethod):
         """Show rows, of which there are several each, on the cheapest levels or leave them out."""
         import numpy as np
 
-        from incrowd.methods.full_domain.levels import LeveledTable
-        from incrowd.methods.full_domain.search import search_levels
+        from incrowd.methods.full_domain.search import LeveledTable, search_levels
         from incrowd.methods.shared.conditions import LEFT_OUT
         from incrowd.methods.shared.fragments import Fragments
 

@@ -14,7 +14,6 @@ from incrowd.encoding.rows import Rows
 from incrowd.errors import InfeasibleError
 from incrowd.hierarchies.costs import cost_to_root, fixed_point_costs
 from incrowd.hierarchies.tree import Hierarchy
-from incrowd.interrupts import is_abort_requested
 from incrowd.methods.shared.conditions import PackedConditions
 from incrowd.methods.shared.forest import Forest
 from incrowd.methods.shared.fragments import sort_into_runs, sort_key
@@ -27,7 +26,7 @@ from incrowd.methods.shared.parts import (
     released_schema,
 )
 from incrowd.methods.shared.reorganize import column_order
-from incrowd.progress import Progress, silent
+from incrowd.progress import Progress, is_abort_requested, silent
 
 STAGE = "merging groups"
 

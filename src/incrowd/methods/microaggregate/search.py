@@ -8,10 +8,9 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.interrupts import is_stop_requested
 from incrowd.methods.microaggregate import kernels
 from incrowd.methods.shared.options import FULL, QUICK, seconds_of
-from incrowd.progress import Progress, silent
+from incrowd.progress import Progress, is_stop_requested, silent
 
 STAGE = "bringing near numbers together"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import JobError
-from incrowd.guarantees.shapes import TABLES
+from incrowd.guarantees.evidence import TABLES
 from incrowd.methods.base import SetMethod
 from incrowd.methods.shared.distinct_row_method import DistinctRowMethod
 from incrowd.methods.shared.options import (
@@ -101,7 +101,7 @@ class Mondrian(DistinctRowMethod, SetMethod):
         from dataclasses import replace
 
         from incrowd.encoding.rows import Trace
-        from incrowd.methods.shared.cuts.search import cut_rows
+        from incrowd.methods.shared.cuts import cut_rows
         from incrowd.methods.shared.fragments import Collapsed, Fragments
         from incrowd.methods.shared.recreate.blocks import polish
 

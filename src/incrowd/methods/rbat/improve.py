@@ -10,10 +10,9 @@ from math import ldexp
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.interrupts import is_stop_requested
 from incrowd.methods.rbat.parts import Keeper, Parts, Split
 from incrowd.methods.shared.options import AUTO, FULL, QUICK, seconds_of
-from incrowd.progress import Progress
+from incrowd.progress import Progress, is_stop_requested
 
 STAGE = "improving parts"
 

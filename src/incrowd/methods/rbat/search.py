@@ -6,7 +6,6 @@ from collections import deque
 
 import numpy as np
 
-from incrowd.interrupts import is_stop_requested
 from incrowd.methods.rbat.improve import improve
 from incrowd.methods.rbat.parts import Keeper, Parts
 from incrowd.methods.rbat.problem import problem_of
@@ -19,7 +18,7 @@ from incrowd.methods.shared.item_parts import (
     number_parts,
 )
 from incrowd.methods.shared.options import seconds_of
-from incrowd.progress import Progress
+from incrowd.progress import Progress, is_stop_requested
 from incrowd.sets.sets import Sets
 
 STAGE = "splitting items"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from incrowd.engines.base import Engine
 from incrowd.errors import EngineError
-from incrowd.methods.cluster.sets.part_search import PartSearch, Told
+from incrowd.methods.cluster.sets.search import PartSearch, Told
 from incrowd.methods.cluster.sets.start import Part
 from incrowd.methods.shared.parts import PartProgress, SilentParts, packed, unpack
 from incrowd.methods.shared.set_groups.vote import (

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.interrupts import is_stop_requested
 from incrowd.methods.shared.set_groups.vote import number_by_first_row
+from incrowd.progress import is_stop_requested
 
 if TYPE_CHECKING:
     from incrowd.methods.cluster.sets.kernels.near import Index

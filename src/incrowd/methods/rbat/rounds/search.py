@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.engines.base import Engine
-from incrowd.interrupts import is_stop_requested
 from incrowd.methods.rbat.kernels import check as check_kernels
 from incrowd.methods.rbat.kernels import level as level_kernels
 from incrowd.methods.rbat.kernels.check import RuleTable
@@ -22,7 +21,7 @@ from incrowd.methods.rbat.rounds.counts import DemandCounts, Pairs, Request, Rou
 from incrowd.methods.rbat.rounds.sides import MOST_CELLS, Items, Node, Splittings, Table
 from incrowd.methods.rbat.validity import refuse_infeasible
 from incrowd.methods.shared.item_parts import FoundParts, RuleConditions, SplitTree, number_parts
-from incrowd.progress import Progress
+from incrowd.progress import Progress, is_stop_requested
 from incrowd.sets.sets import Sets
 
 LEAST_RULES = 4096

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from incrowd.encoding.rows import Rows, Trace
 from incrowd.engines.base import Engine
-from incrowd.interrupts import is_stop_requested
 from incrowd.methods.shared.conditions import (
     LEFT_OUT,
     Conditions,
@@ -46,7 +45,7 @@ from incrowd.methods.shared.recreate.search import (
 )
 from incrowd.methods.shared.recreate.start import CountedRows
 from incrowd.methods.shared.reorganize import automatic_partitions, part_runs
-from incrowd.progress import Progress, silent
+from incrowd.progress import Progress, is_stop_requested, silent
 
 REPAIR_SHARE = 0.25
 """The share of the effort that a table in blocks spends on new blocks across the old edges."""

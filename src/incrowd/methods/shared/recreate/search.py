@@ -13,7 +13,6 @@ from incrowd.encoding.rows import Rows
 from incrowd.errors import InfeasibleError
 from incrowd.hierarchies.costs import fixed_point_costs
 from incrowd.hierarchies.tree import Runs
-from incrowd.interrupts import is_stop_requested
 from incrowd.methods.shared.conditions import LEFT_OUT, PackedConditions
 from incrowd.methods.shared.forest import Forest
 from incrowd.methods.shared.fragments import Fragments, sort_key
@@ -26,7 +25,7 @@ from incrowd.methods.shared.recreate.start import (
     split_groups,
 )
 from incrowd.methods.shared.reorganize import column_order
-from incrowd.progress import Progress, silent
+from incrowd.progress import Progress, is_stop_requested, silent
 
 if TYPE_CHECKING:
     from incrowd.methods.shared.recreate.kernels.near import Near

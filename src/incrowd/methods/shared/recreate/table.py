@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from incrowd.encoding.rows import Rows
 from incrowd.engines.base import Engine
 from incrowd.methods.shared.conditions import Conditions, PackedConditions, n_suppressible_of
-from incrowd.methods.shared.cuts.search import cut_rows
+from incrowd.methods.shared.cuts import cut_rows
 from incrowd.methods.shared.fragments import Fragments
 from incrowd.methods.shared.options import AUTO
 from incrowd.methods.shared.recreate.blocks import Budget

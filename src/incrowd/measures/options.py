@@ -1,4 +1,4 @@
-"""What is asked of attacks."""
+"""What is asked of the measures of a release: risk, attacks, utility."""
 
 from __future__ import annotations
 
@@ -6,6 +6,41 @@ from dataclasses import dataclass
 
 from incrowd.errors import JobError, unknown
 from incrowd.options import documented, option
+
+
+@documented
+@dataclass(frozen=True)
+class RiskOptions:
+    """How risk is measured; each field is a flag of ``incrowd check``."""
+
+    threshold: float = option(
+        0.2,
+        help="Re-identification risk above which a record counts as at risk.",
+        flag="--risk-threshold",
+        minimum=0.0,
+        maximum=1.0,
+    )
+    population: str | None = option(None, help="Population table, one row per person.")
+    sampling_fraction: float | None = option(
+        None,
+        help="Sampling fraction of the data; estimates population uniqueness.",
+        minimum=0.0,
+        maximum=1.0,
+    )
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.threshold <= 1.0:
+            raise JobError(
+                f"--risk-threshold {self.threshold:g} is no risk", remedy="State one from 0 to 1."
+            )
+        if self.sampling_fraction is not None and not 0.0 < self.sampling_fraction <= 1.0:
+            raise JobError(
+                f"--sampling-fraction {self.sampling_fraction:g} is no share",
+                remedy="State one above 0 and up to 1.",
+            )
+
+
+# What is asked of attacks.
 
 LINKAGE, HOMOGENEITY, KNOWN_ITEMS, SUSTAINED = (
     "linkage",
@@ -125,3 +160,29 @@ def _parse_integers(texts: tuple[str, ...], flag: str, least: int) -> tuple[int,
             )
         numbers.add(int(text))
     return tuple(sorted(numbers))
+
+
+# What is asked of a release's use.
+
+QUERIES, STATISTICS, LEARNING = KINDS = ("queries", "statistics", "learning")
+
+
+@documented
+@dataclass(frozen=True)
+class UtilityOptions:
+    """What is measured of a release's use, beside its original; each a flag of ``check``."""
+
+    utility: tuple[str, ...] = option(
+        (), help=f"What the release is still good for: {', '.join(KINDS)}. Needs the original."
+    )
+    predict: str | None = option(None, help="learning: released column to predict.")
+
+    def __post_init__(self) -> None:
+        for name in self.utility:
+            if name not in KINDS:
+                raise unknown("utility", name, KINDS)
+        if (LEARNING in self.utility) != (self.predict is not None):
+            raise JobError(
+                "learning predicts a column",
+                remedy="State both: --utility learning --predict COLUMN.",
+            )

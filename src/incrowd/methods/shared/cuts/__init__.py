@@ -1,1 +1,0 @@
-"""Mondrian's cutting of tables."""
