@@ -19,7 +19,7 @@ from benchmarks.sets.data import SetData
 from incrowd.errors import JobError
 from incrowd.sets.format import MOST
 from incrowd.sets.sets import Sets
-from incrowd.transactions.rule_files import sensitive_items
+from incrowd.transactions.rule_files import find_sensitive_items
 from incrowd.transactions.rules import Rules
 from incrowd.transactions.samples import generate_rules
 
@@ -55,7 +55,7 @@ class RuleData:
     def load(self, folder: Path) -> Transactions:
         """Read or draw them."""
         sets = self._once(folder)
-        is_sensitive, _ = sensitive_items(f"share:{self.share}", range(sets.n_items))
+        is_sensitive, _ = find_sensitive_items(f"share:{self.share}", range(sets.n_items))
         rules = generate_rules(sets, is_sensitive, self.n_rules)
         if self.times != 1:
             sets = self._drawn(self.times)

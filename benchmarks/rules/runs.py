@@ -26,7 +26,7 @@ from incrowd.measures.losses.transactions import measure_rule_losses
 from incrowd.methods.rbat.method import Rbat
 from incrowd.methods.shared.item_parts import KmConditions, RuleConditions
 from incrowd.progress import silent
-from incrowd.transactions.generalized import generalized_sets
+from incrowd.transactions.generalized import generalize_sets
 from incrowd.transactions.mine import MOST_RULES, mine_rules
 from incrowd.transactions.samples import generate_rules
 
@@ -95,7 +95,7 @@ def search(transactions: Transactions, case: Case, target: Path | None = None) -
 def look_at(transactions: Transactions, case: Case, target: Path) -> Measured:
     """Make the release of the parts in a file; audit it and say what it lost."""
     sets, is_sensitive, _ = transactions
-    released = generalized_sets(sets, np.load(target), is_sensitive)
+    released = generalize_sets(sets, np.load(target), is_sensitive)
     sensitive = frozenset(str(item) for item in np.flatnonzero(is_sensitive).tolist())
     guarantee: KmAnonymity | RuleProtection
     if "m" in case:

@@ -8,7 +8,7 @@ import pytest
 from pyarrow import parquet
 
 from command_line import python
-from incrowd.sets.sets import Shelf
+from incrowd.sets.sets import EntryStorage
 
 BOUND = "1.2MB"
 """Enough for what 2,500 rows need, and too little for their entries."""
@@ -41,16 +41,16 @@ def files(tmp_path_factory):
 
 
 @pytest.fixture
-def shelves(monkeypatch):
-    """The shelves of the runs that a test makes."""
+def storages(monkeypatch):
+    """The storages of the runs that a test makes."""
     made = []
-    begin = Shelf.__init__
+    begin = EntryStorage.__init__
 
     def remembered(self, *arguments):
         begin(self, *arguments)
         made.append(self)
 
-    monkeypatch.setattr(Shelf, "__init__", remembered)
+    monkeypatch.setattr(EntryStorage, "__init__", remembered)
     return made
 
 
@@ -76,25 +76,25 @@ def release(desk, data, name, *flags):
         ("graph.txt", ["--graph", "undirected"]),
     ],
 )
-def test_releases_are_the_same_bytes_on_disk(desk, files, shelves, name, flags):
+def test_releases_are_the_same_bytes_on_disk(desk, files, storages, name, flags):
     data, output = files / name, f"out.{name.rsplit('.')[-1]}"
     expected = release(desk, data, output, *flags)
-    assert [shelf.is_on_disk for shelf in shelves] == [False]
+    assert [storage.is_on_disk for storage in storages] == [False]
     for threads in ("1", "2"):
         assert release(desk, data, output, *flags, "--memory", BOUND, "--threads", threads) == (
             expected
         )
-    assert [shelf.is_on_disk for shelf in shelves] == [False, True, True]
+    assert [storage.is_on_disk for storage in storages] == [False, True, True]
     assert not list(desk.folder.glob(".incrowd-*"))
 
 
-def test_items_that_are_listed_are_the_same_on_disk(desk, files, shelves):
+def test_items_that_are_listed_are_the_same_on_disk(desk, files, storages):
     listed = [f"i{item}" for item in reversed(range(230))]
     (desk / "items.txt").write_text("\n".join(listed) + "\n", "utf-8")
     flags = ["--items", "items.txt"]
     expected = release(desk, files / "baskets.dat", "out.dat", *flags)
     assert release(desk, files / "baskets.dat", "out.dat", *flags, "--memory", BOUND) == expected
-    assert shelves[-1].is_on_disk
+    assert storages[-1].is_on_disk
 
 
 def test_a_bound_below_what_rows_need_names_the_least(desk):
@@ -130,7 +130,7 @@ def checked(desk, *arguments):
     [("baskets.dat", "bipartite"), ("lists.parquet", "bipartite"), ("graph.txt", "directed")],
 )
 @pytest.mark.parametrize("k", ["6", "400"])
-def test_checks_say_the_same_on_disk(desk, files, shelves, name, graph, k):
+def test_checks_say_the_same_on_disk(desk, files, storages, name, graph, k):
     output = f"out.{name.rsplit('.')[-1]}"
     flags = ["--graph", graph]
     (desk / "private").mkdir()
@@ -138,12 +138,12 @@ def test_checks_say_the_same_on_disk(desk, files, shelves, name, graph, k):
     owner = ["--original", files / name, "--key", desk / "private" / "key.csv"]
     asked = [desk / output, "--guarantee", "smooth", "--k", k, *flags, *owner]
     before = desk.files()
-    del shelves[:]
+    del storages[:]
     expected = checked(desk, *asked)
     assert expected[0] == (0 if k == "6" else 1)
-    assert [shelf.is_on_disk for shelf in shelves] == [False]
+    assert [storage.is_on_disk for storage in storages] == [False]
     assert checked(desk, *asked, "--memory", BOUND) == expected
-    assert [shelf.is_on_disk for shelf in shelves] == [False, True]
+    assert [storage.is_on_disk for storage in storages] == [False, True]
     assert desk.files() == before
 
 
@@ -168,10 +168,10 @@ def test_methods_that_work_in_memory_say_how_much(desk, files, flags):
 DRIVER = """
 import os, signal, sys
 from incrowd.cli import run_with_status
-from incrowd.sets.sets import Shelf
+from incrowd.sets.sets import EntryStorage
 
 die_at, seen = int(sys.argv[1]), 0
-array = Shelf.array
+array = EntryStorage.array
 
 def counted(self, length, dtype):
     # each array on disk is one possible moment of death, when it is there
@@ -182,7 +182,7 @@ def counted(self, length, dtype):
         os.kill(os.getpid(), signal.SIGKILL)
     return made
 
-Shelf.array = counted
+EntryStorage.array = counted
 status = run_with_status(sys.argv[2:])
 print("moments", seen, file=sys.stderr)
 sys.exit(status)

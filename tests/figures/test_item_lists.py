@@ -14,7 +14,7 @@ from incrowd.figures.item_lists import (
     sizes_section,
 )
 from incrowd.sets.names import item_names_of
-from incrowd.transactions.generalized import members_of
+from incrowd.transactions.generalized import parse_label
 
 
 def rows_of(sets):
@@ -74,7 +74,7 @@ def test_parts_are_what_the_release_says():
     _, _, material = releases()["transactions"]
     section = parts_section(material)
     shown = {item for row in rows_of(material.released) for item in row}
-    members = [members_of(item) for item in shown]
+    members = [parse_label(item) for item in shown]
     facts = dict(block(section, Facts).facts)
     assert facts["items"] == sum(map(len, members))
     assert facts["shown as they are"] == sum(len(of) == 1 for of in members)

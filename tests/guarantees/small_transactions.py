@@ -4,9 +4,9 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from incrowd.sets.names import in_order
+from incrowd.sets.names import sort_names
 from incrowd.sets.sets import Sets
-from incrowd.transactions.generalized import label_of
+from incrowd.transactions.generalized import format_label
 from incrowd.transactions.rules import Rules
 
 PUBLIC, SENSITIVE = "abcdef", "stu"
@@ -20,7 +20,7 @@ SENSITIVE_OF_TABLES = frozenset("ghijl")
 
 def to_transactions(rows, **more):
     """Return rows of names as ``Sets`` whose items are sorted by name."""
-    names, _ = in_order(pa.array(sorted({name for row in rows for name in row}), pa.string()))
+    names, _ = sort_names(pa.array(sorted({name for row in rows for name in row}), pa.string()))
     place = {name: item for item, name in enumerate(names.to_pylist())}
     items = [sorted(place[name] for name in set(row)) for row in rows]
     starts = np.cumsum([0, *map(len, items)]).astype(np.int64)
@@ -30,7 +30,7 @@ def to_transactions(rows, **more):
 
 def labelled(released):
     """Return rows of parts as rows of labels."""
-    return [[label_of(sorted(part)) for part in row] for row in released]
+    return [[format_label(sorted(part)) for part in row] for row in released]
 
 
 def to_rules(rules):

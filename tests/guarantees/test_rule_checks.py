@@ -167,7 +167,7 @@ def test_many_blocks_count_as_one(monkeypatch):
         for size in (1, 2, 3, 4)
         for _ in range(5)
     ]
-    monkeypatch.setattr(rule_check, "rows_at_once", lambda _: 192)
+    monkeypatch.setattr(rule_check, "rows_per_block", lambda _: 192)
     monkeypatch.setattr(km_check, "ENTRIES_OF_FIRSTS", 500)
     released = [{frozenset({name}) for name in row} for row in rows]
     evidence = RuleEvidence(

@@ -24,7 +24,7 @@ from incrowd.sets.files import (
     read_sets,
     write_sets,
 )
-from incrowd.sets.names import NameCoder, in_order, places_in, with_items_of
+from incrowd.sets.names import NameCoder, align_items, find_names, sort_names
 from incrowd.sets.sets import Sets
 from oracles import set_files as oracle
 from oracles.set_files import put
@@ -56,7 +56,8 @@ def made(rows: list[list[int]], n_items: int, row_names=None, item_names=None, g
     starts = np.cumsum([0, *map(len, rows)]).astype(np.int64)
     items = np.array([item for row in rows for item in sorted(row)], dtype=np.int32)
     ordered = [
-        None if names is None else in_order(pa.array(names))[0] for names in (row_names, item_names)
+        None if names is None else sort_names(pa.array(names))[0]
+        for names in (row_names, item_names)
     ]
     return Sets(starts, items, n_items, *ordered, graph)
 
@@ -379,10 +380,10 @@ def test_a_list_of_rows_beside_an_edge_list(tmp_path):
 def test_a_release_in_the_items_of_its_original():
     original = made([[0, 2], [1]], 3, item_names=["a", "b", "c"])
     released = made([[0, 1], [1]], 2, item_names=["c", "a"])
-    assert oracle.as_dict(with_items_of(released, original)) == oracle.as_dict(released)
-    assert with_items_of(released, original).items.tolist() == [0, 2, 2]
+    assert oracle.as_dict(align_items(released, original)) == oracle.as_dict(released)
+    assert align_items(released, original).items.tolist() == [0, 2, 2]
     with pytest.raises(DataError, match="1 of its items"):
-        with_items_of(original, released)
+        align_items(original, released)
 
 
 # ── the container ───────────────────────────────────────────────────────────────────────────
@@ -451,7 +452,7 @@ def test_names_are_numbered_whatever_comes_first(blocks, n_expected):
     coder = NameCoder(n_expected)
     for block in blocks:
         coder.add(pa.array(block, pa.string()))
-    codes, names = coder.settled()
+    codes, names = coder.finish()
     entries = [name for block in blocks for name in block]
     assert [str(names[code].as_py()) for code in codes.tolist()] == entries
     assert len(names) == len(set(entries))
@@ -460,8 +461,8 @@ def test_names_are_numbered_whatever_comes_first(blocks, n_expected):
 def test_where_names_stand_in_a_list():
     for kind in (pa.int64(), pa.string()):
         names = pa.array([5, 9, 2, 7], pa.int64()).cast(kind)
-        assert places_in(names, pa.array([9, 5, 8, 2])).tolist() == [1, 0, 3, -1]
-    assert places_in(pa.array([1]), pa.array([], pa.int64())).tolist() == [-1]
+        assert find_names(names, pa.array([9, 5, 8, 2])).tolist() == [1, 0, 3, -1]
+    assert find_names(pa.array([1]), pa.array([], pa.int64())).tolist() == [-1]
 
 
 # ── real files ──────────────────────────────────────────────────────────────────────────────

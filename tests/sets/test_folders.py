@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 from incrowd.errors import DataError
 from incrowd.sets.files import SetOptions, read_set_file
-from incrowd.sets.sets import Shelf
+from incrowd.sets.sets import EntryStorage
 
 ROWS = [["tea", "pear"], [], ["tea"], ["plum", "fig", "tea"], ["fig"], [], ["pear", "fig"]]
 
@@ -110,9 +110,9 @@ def test_parquet_in_parts(tmp_path, parts, kind):
     parquet.write_table(table(ROWS[3:], 3), parts / "part-2.parquet")
     expected = read_set_file(tmp_path / "whole.parquet")
     assert_same(read_set_file(parts), expected)
-    shelf = Shelf(tmp_path, 1 << 20)
-    shelf.is_on_disk = True
-    assert_same(read_set_file(parts, None, shelf), expected)
+    storage = EntryStorage(tmp_path, 1 << 20)
+    storage.is_on_disk = True
+    assert_same(read_set_file(parts, None, storage), expected)
     other = table(ROWS).rename_columns([f"{name}2" for name in table(ROWS).column_names])
     parquet.write_table(other, parts / "part-3.parquet")
     with pytest.raises(DataError, match=r"part-3\.parquet: it has other columns than part-0"):

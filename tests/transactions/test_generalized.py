@@ -25,7 +25,7 @@ from incrowd.sets.files import read_set_file, read_sets, write_sets
 from incrowd.sets.format import LISTS, SetFormat, format_of_path
 from incrowd.sets.names import item_names_of
 from incrowd.sets.sets import Sets
-from incrowd.transactions.generalized import generalized_sets, label_of, members_of
+from incrowd.transactions.generalized import format_label, generalize_sets, parse_label
 from oracles import rules as oracle
 from tiers import examples
 
@@ -56,7 +56,7 @@ def roles(sets, parts, sensitive):
 
 def released_of(rows, parts, sensitive):
     sets = to_transactions(rows)
-    return generalized_sets(sets, *roles(sets, parts, sensitive))
+    return generalize_sets(sets, *roles(sets, parts, sensitive))
 
 
 def named_rows(sets):
@@ -95,24 +95,24 @@ def test_rows_hold_the_parts_of_their_items(rows, parts):
 def test_a_public_item_without_a_part_is_a_mistake():
     sets = to_transactions(["ab"])
     with pytest.raises(ValueError, match="in no part"):
-        generalized_sets(sets, np.array([0, -1], dtype=np.int32), np.zeros(2, dtype=np.bool_))
+        generalize_sets(sets, np.array([0, -1], dtype=np.int32), np.zeros(2, dtype=np.bool_))
 
 
 def test_numbers_left_alone_stay_numbers():
     sets = Sets(np.array([0, 2, 3]), np.array([2, 10, 2], dtype=np.int32), 11)
     part_of_item = np.full(11, -1, dtype=np.int32)
     part_of_item[[2, 10]] = [0, 1]
-    released = generalized_sets(sets, part_of_item, np.zeros(11, dtype=np.bool_))
+    released = generalize_sets(sets, part_of_item, np.zeros(11, dtype=np.bool_))
     assert released.item_names.equals(pa.array([2, 10]))
     part_of_item[10] = 0
-    released = generalized_sets(sets, part_of_item, np.zeros(11, dtype=np.bool_))
+    released = generalize_sets(sets, part_of_item, np.zeros(11, dtype=np.bool_))
     assert released.item_names.to_pylist() == ["(2,10)"]
     assert named_rows(released) == [["(2,10)"], ["(2,10)"]]
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1, unique=True))
 def test_a_label_reads_as_its_members(names):
-    assert members_of(label_of(names)) == tuple(names)
+    assert parse_label(format_label(names)) == tuple(names)
 
 
 # ── files ───────────────────────────────────────────────────────────────────────────────────
@@ -243,7 +243,7 @@ def test_long_names_are_written_in_smaller_blocks(tmp_path, monkeypatch, name):
         np.arange(0, 61, 3),
         np.tile(np.arange(3, dtype=np.int32), 20),
         3,
-        item_names=pa.array(["a", label_of([f"item{n}" for n in range(200)]), "c"]),
+        item_names=pa.array(["a", format_label([f"item{n}" for n in range(200)]), "c"]),
     )
     write_sets(sets, tmp_path / name, is_generalized=True)
     at_once = (tmp_path / name).read_bytes()

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from incrowd.errors import JobError
 from incrowd.transactions import closure as rule_closure
-from incrowd.transactions.closure import closed
-from incrowd.transactions.rule_files import rule_lines
+from incrowd.transactions.closure import close_rules
+from incrowd.transactions.rule_files import format_rules
 from incrowd.transactions.rules import Rules
 
 N_PUBLIC, N_ITEMS = 5, 8
@@ -45,7 +45,7 @@ def test_rules_once_each_where_they_first_stand(stated):
 
 @given(stated_rules, st.sampled_from(["none", "sensitive", "all"]))
 def test_closures_are_what_they_say(stated, how):
-    rules = closed(made(stated), IS_SENSITIVE, how)
+    rules = close_rules(made(stated), IS_SENSITIVE, how)
     found = pairs(rules)
     own = list(dict.fromkeys(stated))
     wanted = set(own)
@@ -72,22 +72,22 @@ def test_closures_are_what_they_say(stated, how):
 def test_closures_that_are_too_large_are_refused_before_they_are_made(monkeypatch):
     rules = made([({0, 1, 2, 3, 4}, {5}), ({0}, {6})])
     monkeypatch.setattr(rule_closure, "MOST_RULES", 93)
-    assert closed(rules, IS_SENSITIVE, "all").n_rules == 93
+    assert close_rules(rules, IS_SENSITIVE, "all").n_rules == 93
     monkeypatch.setattr(rule_closure, "MOST_RULES", 92)
     with pytest.raises(JobError, match="at least 93 rules"):
-        closed(rules, IS_SENSITIVE, "all")
-    assert closed(rules, IS_SENSITIVE, "sensitive").n_rules == 6
+        close_rules(rules, IS_SENSITIVE, "all")
+    assert close_rules(rules, IS_SENSITIVE, "sensitive").n_rules == 6
     monkeypatch.setattr(rule_closure, "MOST_RULES", 5)
     with pytest.raises(JobError, match="at least 6 rules"):
-        closed(rules, IS_SENSITIVE, "sensitive")
+        close_rules(rules, IS_SENSITIVE, "sensitive")
     wide = Rules.of([(list(range(40)), [40])], pa.array([str(item) for item in range(41)]))
     with pytest.raises(JobError, match="1,099,511,627,775"):
-        closed(wide, np.arange(41) == 40, "all")
+        close_rules(wide, np.arange(41) == 40, "all")
 
 
 def test_a_closure_that_does_not_exist():
     with pytest.raises(JobError, match="unknown closure 'most'"):
-        closed(made([]), IS_SENSITIVE, "most")
+        close_rules(made([]), IS_SENSITIVE, "most")
 
 
 def test_rules_in_the_numbers_of_other_items():
@@ -102,7 +102,7 @@ def test_rules_in_the_numbers_of_other_items():
     with pytest.raises(IndexError):
         other.rule(1)
     with pytest.raises(ValueError, match="none of the names"):
-        list(rule_lines(other))
+        list(format_rules(other))
     assert made([]).lacks_public.tolist() == []
 
 

@@ -9,7 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.errors import DataError, JobError
-from incrowd.transactions.rule_files import read_rules, read_weights, sensitive_items, write_rules
+from incrowd.transactions.rule_files import (
+    find_sensitive_items,
+    read_rules,
+    read_weights,
+    write_rules,
+)
 from incrowd.transactions.rules import Rules
 from tiers import examples
 
@@ -153,51 +158,51 @@ def test_what_is_written_is_read_back(tmp_path_factory, data, names):
 
 @pytest.mark.parametrize("stated", ["h,i", "h, i,h", ["h", "i"], '"h",i'])
 def test_lists_of_sensitive_items(stated):
-    is_sensitive, notes = sensitive_items(stated, NAMES)
+    is_sensitive, notes = find_sensitive_items(stated, NAMES)
     assert is_sensitive.tolist() == IS_SENSITIVE.tolist()
     assert notes == []
 
 
 def test_one_item_and_items_with_commas(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert sensitive_items("h", NAMES)[0].sum() == 1
-    assert sensitive_items("h,", NAMES)[0].sum() == 1
-    assert sensitive_items('"x, y",z', ["x, y", "z", "u"])[0].tolist() == [True, True, False]
+    assert find_sensitive_items("h", NAMES)[0].sum() == 1
+    assert find_sensitive_items("h,", NAMES)[0].sum() == 1
+    assert find_sensitive_items('"x, y",z', ["x, y", "z", "u"])[0].tolist() == [True, True, False]
     with pytest.raises(JobError, match="left open"):
-        sensitive_items('"x, y,z', ["x, y", "z", "u"])
+        find_sensitive_items('"x, y,z', ["x, y", "z", "u"])
 
 
 def test_a_file_of_sensitive_items(tmp_path):
     path = written(tmp_path, '\ufeffh\n\n"d e"\nh\n')
     for stated in (path, str(path)):
-        assert sensitive_items(stated, NAMES)[0].tolist() == [False] * 3 + [True, True, False]
+        assert find_sensitive_items(stated, NAMES)[0].tolist() == [False] * 3 + [True, True, False]
     quoted = written(tmp_path, '"5"" nails"\n')
-    assert sensitive_items(quoted, ['5" nails', "u"])[0].tolist() == [True, False]
+    assert find_sensitive_items(quoted, ['5" nails', "u"])[0].tolist() == [True, False]
 
 
 def test_a_comment_is_no_comment_among_items(tmp_path):
     """A line that would be skipped would publish its item as a public one."""
-    assert sensitive_items(written(tmp_path, "#1\n"), ["#1", "u"])[0].tolist() == [True, False]
+    assert find_sensitive_items(written(tmp_path, "#1\n"), ["#1", "u"])[0].tolist() == [True, False]
 
 
 def test_a_file_that_is_called_like_an_item_is_ambiguous(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("h").write_text("i\n", encoding="utf-8")
     with pytest.raises(JobError, match="both a file and an item"):
-        sensitive_items("h", NAMES)
-    assert sensitive_items("./h", NAMES)[0].tolist() == [False] * 5 + [True]
-    assert sensitive_items("h,", NAMES)[0].tolist() == [False] * 4 + [True, False]
+        find_sensitive_items("h", NAMES)
+    assert find_sensitive_items("./h", NAMES)[0].tolist() == [False] * 5 + [True]
+    assert find_sensitive_items("h,", NAMES)[0].tolist() == [False] * 4 + [True, False]
 
 
 def test_neither_file_nor_item(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(JobError, match="neither a file nor an item"):
-        sensitive_items("absent.txt", NAMES)
+        find_sensitive_items("absent.txt", NAMES)
 
 
 def test_unknown_items_are_all_counted():
     with pytest.raises(DataError, match="3 of 4 items") as caught:
-        sensitive_items("h,zq1,zq2,zq3,zq1", NAMES)
+        find_sensitive_items("h,zq1,zq2,zq3,zq1", NAMES)
     assert "zq" not in caught.value.what
     assert caught.value.examples == ["zq1", "zq2", "zq3"]
 
@@ -205,21 +210,21 @@ def test_unknown_items_are_all_counted():
 @pytest.mark.parametrize("stated", [[], ",", ["a", "b", "c", "d e", "h", "i"]])
 def test_rules_need_both(stated):
     with pytest.raises(DataError, match="item would be sensitive"):
-        sensitive_items(stated, NAMES)
-    assert len(sensitive_items(stated, NAMES, needs_both=False)[0]) == 6
+        find_sensitive_items(stated, NAMES)
+    assert len(find_sensitive_items(stated, NAMES, needs_both=False)[0]) == 6
 
 
 def test_a_share_is_drawn_by_seed_and_said_so():
     names = pa.array(np.arange(200))
-    is_sensitive, notes = sensitive_items("share:0.1", names, seed=3)
+    is_sensitive, notes = find_sensitive_items("share:0.1", names, seed=3)
     assert is_sensitive.sum() == 20
     assert "experiments" in notes[0]
-    again, other = (sensitive_items("share:0.1", names, seed=seed)[0] for seed in (3, 4))
+    again, other = (find_sensitive_items("share:0.1", names, seed=seed)[0] for seed in (3, 4))
     assert (is_sensitive == again).all()
     assert (is_sensitive != other).any()
     for stated in ("share:0", "share:1", "share:x", "share:-1", "share:nan"):
         with pytest.raises(JobError, match="no share"):
-            sensitive_items(stated, names)
+            find_sensitive_items(stated, names)
 
 
 # ── weights ─────────────────────────────────────────────────────────────────────────────────────

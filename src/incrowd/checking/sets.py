@@ -23,11 +23,11 @@ from incrowd.guarantees.sets.promises import SetEvidence
 from incrowd.guarantees.transactions.promises import RuleEvidence
 from incrowd.measures.losses.sets import measure_set_losses
 from incrowd.sets.files import read_sets
-from incrowd.sets.format import SetOptions, released_graph, shelf_in
-from incrowd.sets.order import read_row_k, with_universe
-from incrowd.sets.sets import BIPARTITE, Sets, Shelf
+from incrowd.sets.format import SetOptions, released_graph, storage_in
+from incrowd.sets.order import apply_universe, read_row_k
+from incrowd.sets.sets import BIPARTITE, EntryStorage, Sets
 from incrowd.transactions.generalized import original_names
-from incrowd.transactions.rule_files import read_rules, sensitive_items
+from incrowd.transactions.rule_files import find_sensitive_items, read_rules
 from incrowd.workspace import Workspace
 
 
@@ -88,18 +88,18 @@ def load_sets(request: Request, *, with_rules: bool = True) -> Iterator[SetEvide
     """
     memory = request.engine.memory_bytes
     with Workspace(Path(tempfile.gettempdir())) as workspace:
-        shelf = shelf_in(workspace.folder, memory)
+        storage = storage_in(workspace.folder, memory)
         options = request.sets.reading(request.input, memory)
         graph = request.sets.graph
         evidence = SetEvidence(
-            _read(request.released, replace(options, graph=released_graph(graph)), shelf),
+            _read(request.released, replace(options, graph=released_graph(graph)), storage),
             keeps_order=request.aligned,
             columns_are_people=graph != BIPARTITE,
         )
         if with_rules and request.guarantee.shape == TRANSACTIONS:
             evidence = _with_rules(evidence, request)
         if request.original is not None:
-            evidence = _with_original(evidence, request, options, shelf)
+            evidence = _with_original(evidence, request, options, storage)
         yield evidence
 
 
@@ -113,12 +113,12 @@ def material_of(evidence: SetEvidence) -> SetMaterial:
     return SetMaterial(evidence.released, own)
 
 
-def _read(data: Any, options: SetOptions, shelf: Shelf) -> Sets:
+def _read(data: Any, options: SetOptions, storage: EntryStorage) -> Sets:
     """Return a file, a matrix or a frame as sets."""
     if isinstance(data, Sets):
         return data
     if isinstance(data, (str, Path)):
-        return read_sets(Path(data), options, shelf)
+        return read_sets(Path(data), options, storage)
     from incrowd.sets.frames import sets_from_frame
 
     return sets_from_frame(data, options).sets
@@ -129,12 +129,12 @@ def _hash(data: Any) -> str:
 
 
 def _with_original(
-    evidence: SetEvidence, request: Request, options: SetOptions, shelf: Shelf
+    evidence: SetEvidence, request: Request, options: SetOptions, storage: EntryStorage
 ) -> SetEvidence:
     """Return the evidence with the owner's original, key and personal k."""
-    original = _read(request.original, options, shelf)
+    original = _read(request.original, options, storage)
     if request.sets.items:
-        original = with_universe(original, request.sets.items, shelf)
+        original = apply_universe(original, request.sets.items, storage)
     evidence = replace(evidence, original=original)
     n_rows = evidence.released.n_rows
     if request.key is not None or request.aligned:
@@ -163,7 +163,7 @@ def _with_rules(evidence: SetEvidence, request: Request) -> RuleEvidence:
     sensitive: frozenset[str] = frozenset()
     if stated.sensitive_items:
         names = original_names(evidence.released)
-        is_sensitive, _ = sensitive_items(
+        is_sensitive, _ = find_sensitive_items(
             stated.sensitive_items, names, request.seed, needs_both=False
         )
         texts = names.to_pylist()

@@ -24,8 +24,8 @@ from incrowd.guarantees.evidence import TABLES, TRANSACTIONS
 from incrowd.methods.base import TableMethod
 from incrowd.sets.names import item_names_of
 from incrowd.sets.sets import Sets
-from incrowd.transactions.generalized import members_of
-from incrowd.transactions.rule_files import sensitive_items
+from incrowd.transactions.generalized import parse_label
+from incrowd.transactions.rule_files import find_sensitive_items
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,7 +57,7 @@ def _with_parts(job: Job, own: OwnSets, released: Sets) -> OwnSets:
     if job.rules.sensitive_items:
         needs_both = job.guarantee.name == "rules"
         stated = job.rules.sensitive_items
-        is_sensitive, _ = sensitive_items(stated, names, job.seed, needs_both=needs_both)
+        is_sensitive, _ = find_sensitive_items(stated, names, job.seed, needs_both=needs_both)
     part_of_item = _part_of_item(own.original, released)
     return replace(own, part_of_item=part_of_item, is_sensitive=is_sensitive)
 
@@ -68,7 +68,7 @@ def _part_of_item(original: Sets, released: Sets) -> NDArray[np.int32]:
     part_of_name = {
         member: part
         for part, label in enumerate(item_names_of(released).to_pylist())
-        for member in members_of(str(label))
+        for member in parse_label(str(label))
     }
     return np.array([part_of_name.get(name, -1) for name in names], dtype=np.int32)
 

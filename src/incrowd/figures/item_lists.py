@@ -16,9 +16,9 @@ from incrowd.figures.columns import top_bars
 from incrowd.figures.groups import as_floats, bin_edges, count_between
 from incrowd.figures.trees import split_tree
 from incrowd.sets.names import item_names_of
-from incrowd.sets.order import NOT_THERE, same_items
-from incrowd.sets.sets import Sets, item_counts
-from incrowd.transactions.generalized import members_of
+from incrowd.sets.order import NO_ITEM, match_items
+from incrowd.sets.sets import Sets, count_items
+from incrowd.transactions.generalized import parse_label
 
 MOST_PARTS = 25
 
@@ -83,17 +83,17 @@ def sizes_section(material: SetMaterial) -> Section | None:
 def items_section(material: SetMaterial) -> Section | None:
     """Return the commonest items: in how many rows each is, before and after."""
     released, own = material.released, material.own
-    after = item_counts(released.items, released.n_items)
+    after = count_items(released.items, released.n_items)
     if own is None:
         bars = _most_common(_names(released), after)
         text = "How many rows show each item."
         return Section("items", "Items", (text,), (bars,)) if len(bars.categories) else None
-    before = item_counts(own.original.items, own.original.n_items)
+    before = count_items(own.original.items, own.original.n_items)
     matched = (
-        own.original_item if own.original_item is not None else same_items(released, own.original)
+        own.original_item if own.original_item is not None else match_items(released, own.original)
     )
     of_original = np.zeros(own.original.n_items, dtype=np.int64)
-    is_known = matched != NOT_THERE
+    is_known = matched != NO_ITEM
     np.add.at(of_original, matched[is_known], after[is_known])
     names = _names(own.original)
     order = np.lexsort((np.arange(len(before)), -before))
@@ -163,7 +163,7 @@ def parts_section(material: SetMaterial) -> Section | None:
     With the owner also the splits by which they came about.
     """
     released = material.released
-    counts = item_counts(released.items, released.n_items)
+    counts = count_items(released.items, released.n_items)
     members = _members(released)
     if members is None:
         return None
@@ -211,7 +211,7 @@ def parts_section(material: SetMaterial) -> Section | None:
 def _members(released: Sets) -> list[tuple[str, ...]] | None:
     """Return what each released item stands for; None where one is written as no set is."""
     try:
-        return [members_of(name) for name in _names(released)]
+        return [parse_label(name) for name in _names(released)]
     except DataError:
         return None
 

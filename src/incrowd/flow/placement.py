@@ -117,9 +117,9 @@ def is_larger(job: Job, location: Location) -> bool:
     """
     import pyarrow as pa
 
-    from incrowd.sets.format import SetOptions, memory_allowed
+    from incrowd.sets.format import SetOptions, memory_limit
 
-    allowed = memory_allowed(SetOptions(memory=job.engine.memory_bytes))
+    allowed = memory_limit(SetOptions(memory=job.engine.memory_bytes))
     try:
         return memory_needed(Path(location)) > allowed
     except (OSError, DataError, pa.ArrowInvalid, pa.ArrowNotImplementedError):

@@ -36,17 +36,17 @@ from incrowd.methods.shared.set_groups.vote import SetConditions, show_by_groups
 from incrowd.progress import Progress
 from incrowd.sets.files import read_set_file, read_sets, write_sets
 from incrowd.sets.format import SetFile as ReadSets
-from incrowd.sets.format import SetFormat, SetOptions, format_of_path, released_graph, shelf_in
+from incrowd.sets.format import SetFormat, SetOptions, format_of_path, released_graph, storage_in
 from incrowd.sets.order import (
+    apply_universe,
     canonical_order,
-    node_order,
+    draw_node_order,
+    drop_row_names,
     read_row_k,
-    renamed_nodes,
-    renamed_rows,
-    symmetrized,
-    with_universe,
+    reorder_nodes,
+    symmetrize,
 )
-from incrowd.sets.sets import BIPARTITE, IN_MEMORY, UNDIRECTED, Sets, Shelf
+from incrowd.sets.sets import BIPARTITE, IN_MEMORY, UNDIRECTED, EntryStorage, Sets
 from incrowd.tables.locations import Location, is_address
 from incrowd.workspace import Workspace, file_hash
 
@@ -90,14 +90,14 @@ class SetAdapter:
 
     def __init__(self, job: Job, engine: Engine, store: SetFile | SetFrame) -> None:
         self.job, self.engine, self.store = job, engine, store
-        self.shelf = store.shelf
+        self.storage = store.storage
 
     def encode(self, original: ReadSets, progress: Progress) -> EncodedSets:
         """Add the stated items and personal k; refuse what no release could satisfy."""
         del progress
         job, sets = self.job, original.sets
         if job.sets.items:
-            sets = with_universe(sets, job.sets.items, self.shelf)
+            sets = apply_universe(sets, job.sets.items, self.storage)
         k_of_row = read_row_k(job.sets.row_k, sets) if job.sets.row_k else None
         guarantee = job.guarantee
         if isinstance(guarantee, Smooth | Majority | Suppression):
@@ -110,13 +110,13 @@ class SetAdapter:
         method = self.job.method
         if not isinstance(method, SetMethod) or not method.works_in_chunks:
             others = ", or use --method cluster" if isinstance(method, SetMethod) else ""
-            self.shelf.require_memory(method.name, others)
+            self.storage.require_memory(method.name, others)
         elif self.engine.name == "local":
             chunk_rows = int(self.job.method_parameters["chunk_rows"])
             share = min(1.0, 1.5 * chunk_rows / max(1, sets.n_rows))
             n_searched = round(share * sets.n_entries)
             n_workers = self.engine.n_workers
-            self.shelf.require_search(sets.n_rows, sets.n_items, n_searched, n_workers)
+            self.storage.require_search(sets.n_rows, sets.n_items, n_searched, n_workers)
 
     def search(self, encoded: EncodedSets, progress: Progress) -> FoundSets:
         """Group rows and let each group vote, or answer for every cell with noise."""
@@ -129,7 +129,7 @@ class SetAdapter:
         )
         method = cast(SetMethod, self.job.method)
         found = method.search(encoded.original, conditions, self.engine, self.job.seed, progress)
-        shown = show_by_groups(encoded.original, found.group_of_row, conditions, self.shelf)
+        shown = show_by_groups(encoded.original, found.group_of_row, conditions, self.storage)
         return FoundSets(shown, found.group_of_row, dict(found.figures), dict(found.settings), [])
 
     def _with_noise(
@@ -179,27 +179,27 @@ class SetAdapter:
         self, found: FoundSets, original: Sets
     ) -> tuple[Sets, NDArray[np.int64], NDArray[np.int64] | None]:
         """Return the sets as written, each row's original row and, if renamed, item's item."""
-        options, shelf = self.job.release, self.shelf
+        options, storage = self.job.release, self.storage
         if original.graph == BIPARTITE and not options.keep_order:
             order = canonical_order(found.shown, found.row_of)
             rows: NDArray[Any] = order if found.row_of is None else found.row_of[order]
-            return renamed_rows(found.shown).take(rows, shelf), order, None
+            return drop_row_names(found.shown).take(rows, storage), order, None
         released = found.shown
         if found.row_of is not None:
-            of_row = found.shown.take(found.row_of, shelf)
+            of_row = found.shown.take(found.row_of, storage)
             released = original.with_entries(of_row.starts, of_row.items)
             if options.symmetrize != "none":
                 either = options.symmetrize == "either"
-                released = symmetrized(released, either=either, shelf=shelf)
+                released = symmetrize(released, either=either, storage=storage)
         if options.keep_order:
             order = np.arange(released.n_rows, dtype=np.int64)
             return (
-                renamed_rows(released) if released.graph == BIPARTITE else released,
+                drop_row_names(released) if released.graph == BIPARTITE else released,
                 order,
                 None,
             )
-        order = node_order(released, original)
-        renamed, original_item = renamed_nodes(released, order, shelf)
+        order = draw_node_order(released, original)
+        renamed, original_item = reorder_nodes(released, order, storage)
         return renamed, order, original_item
 
     def audit(self, candidate: Candidate[Sets, OwnersSets], reread: Sets) -> Checked:
@@ -286,13 +286,13 @@ class SetFile:
         self.workspace = workspace
         format_of_path(self.output)
         memory = job.engine.memory_bytes
-        self.shelf = shelf_in(workspace.folder, memory)
+        self.storage = storage_in(workspace.folder, memory)
         self.options = job.sets.reading(job.input, memory)
         self.format = SetFormat()
 
     def read(self) -> ReadSets:
         """Read the sets; entries that memory has no room for lie on disk."""
-        read = read_set_file(self.data, self.options, self.shelf)
+        read = read_set_file(self.data, self.options, self.storage)
         self.format = read.format
         return read
 
@@ -309,7 +309,7 @@ class SetFile:
         """Read the release as a stranger would, in the memory that its input had."""
         as_written = written.stored.options(released_graph(self.job.sets.graph))
         as_written = replace(as_written, memory=self.options.memory)
-        return read_sets(written.files[0], as_written, self.shelf)
+        return read_sets(written.files[0], as_written, self.storage)
 
     def hashes(self, written: WrittenSets, reread: Sets, n_rows: int) -> tuple[str, str]:
         """Return the SHA-256 of both."""
@@ -327,7 +327,7 @@ class SetFile:
 class SetFrame:
     """A SciPy matrix, a long frame or Sets, handed back as the same kind."""
 
-    shelf: Shelf = IN_MEMORY
+    storage: EntryStorage = IN_MEMORY
 
     def __init__(self, job: Job, data: Any) -> None:
         self.job, self.data = job, data

@@ -32,11 +32,16 @@ from incrowd.sets.files import write_sets
 from incrowd.sets.format import SetFile as ReadSets
 from incrowd.sets.format import SetFormat, released_graph
 from incrowd.sets.names import item_names_of
-from incrowd.sets.order import canonical_order, renamed_rows
+from incrowd.sets.order import canonical_order, drop_row_names
 from incrowd.sets.sets import Sets
-from incrowd.transactions.closure import closed
-from incrowd.transactions.generalized import generalized_sets, members_of
-from incrowd.transactions.rule_files import read_rules, read_weights, rule_lines, sensitive_items
+from incrowd.transactions.closure import close_rules
+from incrowd.transactions.generalized import generalize_sets, parse_label
+from incrowd.transactions.rule_files import (
+    find_sensitive_items,
+    format_rules,
+    read_rules,
+    read_weights,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,7 +92,7 @@ class TransactionAdapter:
         is_sensitive = np.zeros(sets.n_items, dtype=np.bool_)
         needs_rules = isinstance(self.guarantee, RuleProtection)
         if job.rules.sensitive_items:
-            is_sensitive, more = sensitive_items(
+            is_sensitive, more = find_sensitive_items(
                 job.rules.sensitive_items, names, job.seed, needs_both=needs_rules
             )
             notes += more
@@ -125,8 +130,8 @@ class TransactionAdapter:
     ) -> Candidate[Sets, OwnersTransactions]:
         """Put parts in the places of items, and rows in the order of their content."""
         job, original = self.job, encoded.original
-        released = renamed_rows(
-            generalized_sets(original, found.part_of_item, encoded.is_sensitive)
+        released = drop_row_names(
+            generalize_sets(original, found.part_of_item, encoded.is_sensitive)
         )
         order = np.arange(released.n_rows, dtype=np.int64)
         if not job.release.keep_order:
@@ -200,7 +205,7 @@ class TransactionAdapter:
         del reread
         rules, path = candidate.evidence.rules, self.job.rules.save
         if path is not None and rules is not None:
-            publication.write(Path(path), "".join(rule_lines(rules)), private=True)
+            publication.write(Path(path), "".join(format_rules(rules)), private=True)
 
 
 def _rules(
@@ -240,7 +245,7 @@ def _rules(
         assert stated.generate is not None
         rules = generate_rules(original, is_sensitive, stated.generate, job.seed)
         notes = [f"{rules.n_rules:,} rules were drawn from the data, for experiments"]
-    return closed(rules, is_sensitive, stated.closure), notes
+    return close_rules(rules, is_sensitive, stated.closure), notes
 
 
 class TransactionFile(SetFile):
@@ -272,7 +277,7 @@ def _write_mapping(released: Sets, path: Path) -> Path:
         lines = csv.writer(file, lineterminator="\n")
         lines.writerow(["item", "released"])
         for label in item_names_of(released).to_pylist():
-            lines.writerows((member, label) for member in members_of(str(label)))
+            lines.writerows((member, label) for member in parse_label(str(label)))
         file.flush()
         os.fsync(file.fileno())
     return mapping

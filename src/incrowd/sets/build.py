@@ -11,8 +11,16 @@ from numpy.typing import NDArray
 
 from incrowd.errors import DataError
 from incrowd.sets.format import SetOptions
-from incrowd.sets.names import in_order, renumber, united, unless_numbers, whole_if_all_are
-from incrowd.sets.sets import BIPARTITE, IN_MEMORY, UNDIRECTED, Sets, Shelf, item_counts, row_blocks
+from incrowd.sets.names import drop_trivial_names, renumber, sort_names, to_integers, unite_names
+from incrowd.sets.sets import (
+    BIPARTITE,
+    IN_MEMORY,
+    UNDIRECTED,
+    EntryStorage,
+    Sets,
+    count_items,
+    row_blocks,
+)
 
 
 @dataclass(eq=False)
@@ -29,41 +37,41 @@ class Pairs:
     n_items: int
     sizes: NDArray[np.int32] | None = None
 
-    def renumbered(
+    def renumber(
         self,
         place_of_row: NDArray[np.int32] | None,
         place_of_item: NDArray[np.int32] | None,
-        shelf: Shelf,
+        storage: EntryStorage,
     ) -> None:
         """Give rows and items other numbers; None leaves them theirs."""
         if place_of_row is not None:
             if self.rows is None:
-                self.rows = self._row_of_entry(shelf)
+                self.rows = self._row_of_entry(storage)
             renumber(self.rows, place_of_row)
         if place_of_item is not None:
             renumber(self.items, place_of_item)
 
-    def _row_of_entry(self, shelf: Shelf) -> NDArray[np.int32]:
+    def _row_of_entry(self, storage: EntryStorage) -> NDArray[np.int32]:
         assert self.sizes is not None  # one of the two is there
-        starts = _starts(self.sizes)
+        starts = _to_starts(self.sizes)
         self.sizes = None
-        rows: NDArray[np.int32] = shelf.array(int(starts[-1]), np.int32)
+        rows: NDArray[np.int32] = storage.array(int(starts[-1]), np.int32)
         for first, end in row_blocks(starts):
             rows[starts[first] : starts[end]] = _rows_of(starts, first, end)
         return rows
 
-    def by_row(self, shelf: Shelf) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    def by_row(self, storage: EntryStorage) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Return where each row's items start, and the items, as met; gives the pairs up."""
         items, rows, sizes = self.items, self.rows, self.sizes
         self.items, self.rows, self.sizes = np.empty(0, dtype=np.int32), None, None
         if rows is None:
             assert sizes is not None
-            return _starts(sizes, self.n_rows), items
-        starts = _starts(item_counts(rows, self.n_rows))
+            return _to_starts(sizes, self.n_rows), items
+        starts = _to_starts(count_items(rows, self.n_rows))
         if not any((np.diff(rows[at : at + _STEP + 1]) < 0).any() for at in _steps(rows)):
             return starts, items
         filled = starts[:-1].copy()
-        placed: NDArray[np.int32] = shelf.array(len(items), np.int32)
+        placed: NDArray[np.int32] = storage.array(len(items), np.int32)
         for at in _steps(rows):
             _scatter(placed, filled, rows[at : at + _STEP], items[at : at + _STEP])
         return starts, placed
@@ -75,36 +83,36 @@ def from_pairs(
     item_names: pa.Array | None,
     options: SetOptions,
     where: str,
-    shelf: Shelf = IN_MEMORY,
+    storage: EntryStorage = IN_MEMORY,
 ) -> tuple[Sets, list[str]]:
     """Return the sets of all pairs, and notes on what was done to them; O(entries · log).
 
     Names may be in any order and are sorted; None means that rows or items are their numbers. In
     a graph rows and items become one list of nodes, and edges of an undirected one get both
-    directions. Memory is of rows, items and a block of entries; entries lie on the shelf.
+    directions. Memory is of rows, items and a block of entries; entries lie on the storage.
     """
     notes: list[str] = []
     if options.graph != BIPARTITE:
-        row_names = item_names = _as_nodes(pairs, row_names, item_names, where, shelf)
+        row_names = item_names = _unify_nodes(pairs, row_names, item_names, where, storage)
     else:
-        row_names, place_of_row = _sorted(row_names)
-        item_names, place_of_item = _sorted(item_names)
-        pairs.renumbered(place_of_row, place_of_item, shelf)
+        row_names, place_of_row = _sort_names(row_names)
+        item_names, place_of_item = _sort_names(item_names)
+        pairs.renumber(place_of_row, place_of_item, storage)
         del place_of_row, place_of_item
-    starts, items = pairs.by_row(shelf)
+    starts, items = pairs.by_row(storage)
     n_met = len(items)
-    starts, items = _distinct(starts, items)
+    starts, items = _drop_duplicates(starts, items)
     n_again = n_met - len(items)
     if n_again:
         notes.append(f"{where}: {n_again:,} entries stood there more than once and are one")
     if options.graph != BIPARTITE:
-        n_loops = _n_loops(starts, items)
+        n_loops = _count_loops(starts, items)
         if n_loops:
             notes.append(f"{where}: {n_loops:,} nodes have an edge to themselves, which is kept")
     if options.graph == UNDIRECTED:
         n_before = len(items)
-        shelf.expect(pairs.n_rows, pairs.n_items, 2 * n_before)
-        starts, items = both_directions(starts, items, shelf, either=True)
+        storage.expect(pairs.n_rows, pairs.n_items, 2 * n_before)
+        starts, items = symmetrize_edges(starts, items, storage, either=True)
         if len(items) > n_before:
             notes.append(
                 f"{where}: {len(items) - n_before:,} edges stood there in one direction; both "
@@ -114,28 +122,28 @@ def from_pairs(
     return sets, notes
 
 
-def both_directions(
-    starts: NDArray[np.int64], items: NDArray[np.int32], shelf: Shelf, *, either: bool
+def symmetrize_edges(
+    starts: NDArray[np.int64], items: NDArray[np.int32], storage: EntryStorage, *, either: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return a graph's edges in both directions, those that either end has or that both have."""
     n_nodes = len(starts) - 1
     sizes = np.diff(starts)
-    both_starts = _starts(sizes + item_counts(items, n_nodes))
-    both: NDArray[np.int32] = shelf.array(int(both_starts[-1]), np.int32)
+    both_starts = _to_starts(sizes + count_items(items, n_nodes))
+    both: NDArray[np.int32] = storage.array(int(both_starts[-1]), np.int32)
     filled, shift = both_starts[:-1] + sizes, both_starts - starts
     for first, end in row_blocks(starts):
         rows = _rows_of(starts, first, end)
         own = items[starts[first] : starts[end]]
         both[np.arange(starts[first], starts[end]) + shift[rows]] = own
         _scatter(both, filled, own, rows)
-    return _distinct(both_starts, both, n_times=1 if either else 2)
+    return _drop_duplicates(both_starts, both, n_times=1 if either else 2)
 
 
 def sort_in_rows(starts: NDArray[np.int64], items: NDArray[np.int32]) -> None:
     """Sort every row's items where they stand."""
     for first, end in row_blocks(starts):
         block = items[starts[first] : starts[end]]
-        if not _ascends(block, starts[first : end + 1]):
+        if not _is_ascending(block, starts[first : end + 1]):
             block[:] = _sorted_keys(block, starts, first, end) & _LOW
 
 
@@ -147,7 +155,7 @@ def _steps(entries: NDArray[np.int32]) -> range:
     return range(0, len(entries), _STEP)
 
 
-def _starts(sizes: NDArray[Any], n_rows: int | None = None) -> NDArray[np.int64]:
+def _to_starts(sizes: NDArray[Any], n_rows: int | None = None) -> NDArray[np.int64]:
     """Return where rows start that have these sizes; rows beyond them are empty."""
     starts = np.zeros((len(sizes) if n_rows is None else n_rows) + 1, dtype=np.int64)
     np.cumsum(sizes, out=starts[1 : len(sizes) + 1])
@@ -176,7 +184,7 @@ def _scatter(
     filled[rows[firsts]] += sizes
 
 
-def _ascends(items: NDArray[np.int32], starts: NDArray[np.int64]) -> bool:
+def _is_ascending(items: NDArray[np.int32], starts: NDArray[np.int64]) -> bool:
     """Tell whether each row's items ascend; equal ones do not."""
     falls = np.flatnonzero(items[1:] <= items[:-1]) + 1
     return bool(np.isin(falls, starts - starts[0]).all())
@@ -192,7 +200,7 @@ def _sorted_keys(
     return keys
 
 
-def _distinct(
+def _drop_duplicates(
     starts: NDArray[np.int64], items: NDArray[np.int32], n_times: int = 1
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return rows sorted, with every item once that is there at least so many times (1 or 2).
@@ -203,7 +211,7 @@ def _distinct(
     n_kept = 0
     for first, end in row_blocks(starts):
         block = items[starts[first] : starts[end]]
-        if n_times == 1 and _ascends(block, starts[first : end + 1]):
+        if n_times == 1 and _is_ascending(block, starts[first : end + 1]):
             if n_kept < starts[first]:
                 items[n_kept : n_kept + len(block)] = block.copy()
             new_starts[first + 1 : end + 1] = starts[first + 1 : end + 1] - starts[first] + n_kept
@@ -222,28 +230,28 @@ def _distinct(
     return new_starts, items[:n_kept]
 
 
-def _n_loops(starts: NDArray[np.int64], items: NDArray[np.int32]) -> int:
+def _count_loops(starts: NDArray[np.int64], items: NDArray[np.int32]) -> int:
     return sum(
         int(np.count_nonzero(items[starts[first] : starts[end]] == _rows_of(starts, first, end)))
         for first, end in row_blocks(starts)
     )
 
 
-def _sorted(names: pa.Array | None) -> tuple[pa.Array | None, NDArray[np.int32] | None]:
+def _sort_names(names: pa.Array | None) -> tuple[pa.Array | None, NDArray[np.int32] | None]:
     """Return the names in order, and each one's place; None where there are no names."""
     if names is None:
         return None, None
-    ordered, place = in_order(whole_if_all_are(names))
+    ordered, place = sort_names(to_integers(names))
     is_in_place = np.array_equal(place, np.arange(len(place)))
-    return unless_numbers(ordered), None if is_in_place else place
+    return drop_trivial_names(ordered), None if is_in_place else place
 
 
-def _as_nodes(
+def _unify_nodes(
     pairs: Pairs,
     row_names: pa.Array | None,
     item_names: pa.Array | None,
     where: str,
-    shelf: Shelf,
+    storage: EntryStorage,
 ) -> pa.Array | None:
     """Number rows and items as one list of nodes, and return its names."""
     if row_names is None and item_names is None:
@@ -254,22 +262,22 @@ def _as_nodes(
                 remedy="Give a square matrix, or read it as bipartite.",
             )
         return None
-    rows = _named(row_names, pairs.n_rows)
-    items = _named(item_names, pairs.n_items)
-    names, node_of_row, node_of_item = united(rows, items)
-    ordered, place = in_order(whole_if_all_are(names))
+    rows = _names_or_numbers(row_names, pairs.n_rows)
+    items = _names_or_numbers(item_names, pairs.n_items)
+    names, node_of_row, node_of_item = unite_names(rows, items)
+    ordered, place = sort_names(to_integers(names))
     if row_names is None and len(ordered) > pairs.n_rows:
         raise DataError(
             f"{where}: {len(ordered) - pairs.n_rows:,} items are no numbers of rows, and in a "
             "graph rows and items are the same nodes",
             remedy=f"List the nodes, one for each row, in {where}.rows, or give an edge list.",
         )
-    pairs.renumbered(place[node_of_row], place[node_of_item], shelf)
+    pairs.renumber(place[node_of_row], place[node_of_item], storage)
     pairs.n_rows = pairs.n_items = len(ordered)
-    return unless_numbers(ordered)
+    return drop_trivial_names(ordered)
 
 
-def _named(names: pa.Array | None, count: int) -> pa.Array:
+def _names_or_numbers(names: pa.Array | None, count: int) -> pa.Array:
     if names is None:
         return pa.array(np.arange(count, dtype=np.int64))
-    return whole_if_all_are(names)
+    return to_integers(names)

@@ -36,10 +36,10 @@ from incrowd.sets.format import (
     kind_by_suffix,
 )
 from incrowd.sets.matrix import Names, read_mtx, read_npz
-from incrowd.sets.names import in_order, item_names_of, row_names_of
+from incrowd.sets.names import item_names_of, row_names_of, sort_names
 from incrowd.sets.parquet import read_parquet
-from incrowd.sets.sets import BIPARTITE, IN_MEMORY, Sets, Shelf, item_counts, row_blocks
-from incrowd.sets.text import read_baskets, read_edges, read_listed
+from incrowd.sets.sets import BIPARTITE, IN_MEMORY, EntryStorage, Sets, count_items, row_blocks
+from incrowd.sets.text import read_baskets, read_edges, read_name_list
 from incrowd.tables.read import check_file, part_files, reason_of
 from incrowd.tables.write import compressed_stream, join_bytes
 
@@ -57,10 +57,10 @@ def write_files(
     beside: dict[str, pa.Array] = {}
     if format.kind in (EDGES, PAIRS) or (format.kind != LISTS and sets.row_names is not None):
         beside["rows"] = row_names_of(sets)
-    named = _only_released_items(sets) if format.kind in (NPZ, MTX) else _by_name(sets)
+    named = _drop_unused_items(sets) if format.kind in (NPZ, MTX) else _sort_by_name(sets)
     if format.kind in (NPZ, MTX) and sets.item_names is not None and sets.graph == BIPARTITE:
         beside["items"] = named.names
-    writers: dict[str, Callable[[_Named, Any, SetFormat], None]] = {
+    writers: dict[str, Callable[[_NamedSets, Any, SetFormat], None]] = {
         BASKETS: partial(_write_baskets, is_generalized=is_generalized),
         EDGES: partial(_write_edges, is_generalized=is_generalized),
         PAIRS: _write_pairs,
@@ -96,7 +96,7 @@ def _on_disk(path: Path) -> Iterator[Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Named:
+class _NamedSets:
     """Sets in the order of their items' names, block by block."""
 
     sets: Sets
@@ -127,30 +127,30 @@ def _entries_at_once(names: pa.Array) -> int:
     return max(1, min(_BLOCK_ENTRIES, _BLOCK_BYTES // longest))
 
 
-def _by_name(sets: Sets) -> _Named:
+def _sort_by_name(sets: Sets) -> _NamedSets:
     """Return the sets with their items as places in the sorted names."""
     if sets.item_names is None:
-        return _Named(sets, item_names_of(sets))
-    names, place = in_order(item_names_of(sets))
-    return _Named(sets, names, None if _is_in_place(place) else place)
+        return _NamedSets(sets, item_names_of(sets))
+    names, place = sort_names(item_names_of(sets))
+    return _NamedSets(sets, names, None if _is_in_place(place) else place)
 
 
-def _only_released_items(sets: Sets) -> _Named:
+def _drop_unused_items(sets: Sets) -> _NamedSets:
     """Return the sets without the named items that no row holds, in the order of their names."""
     if sets.item_names is None or sets.graph != BIPARTITE:
-        return _Named(sets, item_names_of(sets))
-    used = np.flatnonzero(item_counts(sets.items, sets.n_items))
-    names, place = in_order(item_names_of(sets).take(pa.array(used)))
+        return _NamedSets(sets, item_names_of(sets))
+    used = np.flatnonzero(count_items(sets.items, sets.n_items))
+    names, place = sort_names(item_names_of(sets).take(pa.array(used)))
     place_of_item = np.zeros(sets.n_items, dtype=np.int32)
     place_of_item[used] = place
-    return _Named(sets, names, None if _is_in_place(place_of_item) else place_of_item)
+    return _NamedSets(sets, names, None if _is_in_place(place_of_item) else place_of_item)
 
 
 def _is_in_place(place: NDArray[np.int32]) -> bool:
     return np.array_equal(place, np.arange(len(place)))
 
 
-def _quoted(names: pa.Array, delimiter: str, is_generalized: bool = False) -> pa.Array:
+def _quote_names(names: pa.Array, delimiter: str, is_generalized: bool = False) -> pa.Array:
     """Return names as texts, quoted as in CSV where they would be read as something else.
 
     Labels of parts, ``(a,b,f)``, stay as they are where names are such and hold no blank or quote.
@@ -175,10 +175,10 @@ def _quoted(names: pa.Array, delimiter: str, is_generalized: bool = False) -> pa
 
 def _text_blocks(names: pa.Array) -> Iterator[pa.Array]:
     for start in range(0, len(names), _BLOCK_ENTRIES):
-        yield _quoted(names.slice(start, _BLOCK_ENTRIES), "")
+        yield _quote_names(names.slice(start, _BLOCK_ENTRIES), "")
 
 
-def _typed(names: pa.Array, type_name: str) -> pa.Array:
+def _cast_names(names: pa.Array, type_name: str) -> pa.Array:
     """Return names in the type that the input had, where all of them have a place in it."""
     if not type_name:
         return names
@@ -191,8 +191,8 @@ def _typed(names: pa.Array, type_name: str) -> pa.Array:
 # ── text ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _write_baskets(named: _Named, file: Any, format: SetFormat, is_generalized: bool) -> None:
-    texts = _quoted(named.names, BLANKS, is_generalized)
+def _write_baskets(named: _NamedSets, file: Any, format: SetFormat, is_generalized: bool) -> None:
+    texts = _quote_names(named.names, BLANKS, is_generalized)
     with compressed_stream(file, format.compression) as stream:
         for _, _, starts, items in named.rows():
             cells = texts.take(pa.array(items))
@@ -201,14 +201,14 @@ def _write_baskets(named: _Named, file: Any, format: SetFormat, is_generalized: 
             stream.write(join_bytes(pc.binary_join_element_wise(lines, format.newline, "")))
 
 
-def _write_edges(named: _Named, file: Any, format: SetFormat, is_generalized: bool) -> None:
+def _write_edges(named: _NamedSets, file: Any, format: SetFormat, is_generalized: bool) -> None:
     is_plain = is_generalized and format.delimiter == BLANKS
-    item_texts = _quoted(named.names, format.delimiter, is_plain)
-    row_texts = _quoted(row_names_of(named.sets), format.delimiter)
+    item_texts = _quote_names(named.names, format.delimiter, is_plain)
+    row_texts = _quote_names(row_names_of(named.sets), format.delimiter)
     with compressed_stream(file, format.compression) as stream:
         if format.has_header:
             top = pa.array([format.row_column or "row", format.item_column or "item"])
-            cells = _quoted(top, format.delimiter).to_pylist()
+            cells = _quote_names(top, format.delimiter).to_pylist()
             stream.write((format.delimiter.join(cells) + format.newline).encode())
         for rows, items in named.entries():
             lines = pc.binary_join_element_wise(
@@ -217,7 +217,7 @@ def _write_edges(named: _Named, file: Any, format: SetFormat, is_generalized: bo
             stream.write(join_bytes(pc.binary_join_element_wise(lines, format.newline, "")))
 
 
-def _write_mtx(named: _Named, file: Any, format: SetFormat) -> None:
+def _write_mtx(named: _NamedSets, file: Any, format: SetFormat) -> None:
     with compressed_stream(file, format.compression) as stream:
         head = (
             "%%MatrixMarket matrix coordinate pattern general",
@@ -238,12 +238,12 @@ def _write_mtx(named: _Named, file: Any, format: SetFormat) -> None:
 
 def pair_blocks(sets: Sets, format: SetFormat) -> Iterator[pa.Table]:
     """Yield an entry a row: the row's name and the item's, sorted by row and item."""
-    return _pair_blocks(_by_name(sets), format)
+    return _pair_blocks(_sort_by_name(sets), format)
 
 
-def _pair_blocks(named: _Named, format: SetFormat) -> Iterator[pa.Table]:
-    item_names = _typed(named.names, format.item_type)
-    row_names = _typed(row_names_of(named.sets), format.row_type)
+def _pair_blocks(named: _NamedSets, format: SetFormat) -> Iterator[pa.Table]:
+    item_names = _cast_names(named.names, format.item_type)
+    row_names = _cast_names(row_names_of(named.sets), format.row_type)
     columns = [format.row_column or "row", format.item_column or "item"]
     yield pa.table([row_names.slice(0, 0), item_names.slice(0, 0)], names=columns)
     for rows, items in named.entries():
@@ -251,17 +251,17 @@ def _pair_blocks(named: _Named, format: SetFormat) -> Iterator[pa.Table]:
         yield pa.table(list(cells), names=columns)
 
 
-def _write_pairs(named: _Named, file: Any, format: SetFormat) -> None:
+def _write_pairs(named: _NamedSets, file: Any, format: SetFormat) -> None:
     _write_blocks(_pair_blocks(named, format), file)
 
 
-def _write_lists(named: _Named, file: Any, format: SetFormat) -> None:
+def _write_lists(named: _NamedSets, file: Any, format: SetFormat) -> None:
     _write_blocks(_list_blocks(named, format), file)
 
 
-def _list_blocks(named: _Named, format: SetFormat) -> Iterator[pa.Table]:
-    item_names = _typed(named.names, format.item_type)
-    row_names = _typed(row_names_of(named.sets), format.row_type)
+def _list_blocks(named: _NamedSets, format: SetFormat) -> Iterator[pa.Table]:
+    item_names = _cast_names(named.names, format.item_type)
+    row_names = _cast_names(row_names_of(named.sets), format.row_type)
     shows_rows = bool(format.row_column) or named.sets.row_names is not None
     columns = [format.row_column or "row"] * shows_rows + [format.item_column or "items"]
     none = np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32)
@@ -299,7 +299,7 @@ def csr_arrays(sets: Sets, format: SetFormat) -> dict[str, NDArray[Any]]:
     } | ({"_is_array": np.array(True)} if format.is_array else {})
 
 
-def _write_npz(named: _Named, file: Any, format: SetFormat) -> None:
+def _write_npz(named: _NamedSets, file: Any, format: SetFormat) -> None:
     """Write what ``csr_arrays`` returns, of named items, without having all of it."""
     sets = named.sets
     none = Sets(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32), len(named.names))
@@ -343,14 +343,18 @@ __all__ = [
 
 
 def read_sets(
-    path: str | os.PathLike[str], options: SetOptions | None = None, shelf: Shelf = IN_MEMORY
+    path: str | os.PathLike[str],
+    options: SetOptions | None = None,
+    storage: EntryStorage = IN_MEMORY,
 ) -> Sets:
     """Read the sets of a file; its name's ending tells the format, unless it is stated."""
-    return read_set_file(path, options, shelf).sets
+    return read_set_file(path, options, storage).sets
 
 
 def read_set_file(
-    path: str | os.PathLike[str], options: SetOptions | None = None, shelf: Shelf = IN_MEMORY
+    path: str | os.PathLike[str],
+    options: SetOptions | None = None,
+    storage: EntryStorage = IN_MEMORY,
 ) -> SetFile:
     """Read a file of sets, or a folder of part files: the sets, how they are stored, and what
     reading did to them.
@@ -365,13 +369,13 @@ def read_set_file(
     options = options or SetOptions()
     source, kind, ending = _source(path, options)
     try:
-        rows = read_listed(path.with_name(f"{path.name}.rows"), options)
+        rows = read_name_list(path.with_name(f"{path.name}.rows"), options)
         if kind == BASKETS:
-            return read_baskets(source, options, rows, shelf)
+            return read_baskets(source, options, rows, storage)
         if kind == EDGES:
-            return read_edges(source, options, rows, ending, shelf)
+            return read_edges(source, options, rows, ending, storage)
         if kind in (PAIRS, LISTS):
-            return read_parquet(source, options, rows, shelf)
+            return read_parquet(source, options, rows, storage)
         names = Names(rows, _listed_items(path, options, rows))
         if kind == NPZ:
             return read_npz(path, options, names)
@@ -430,4 +434,4 @@ def write_sets(
 def _listed_items(path: Path, options: SetOptions, rows: pa.Array | None) -> pa.Array | None:
     if options.graph != BIPARTITE:
         return rows
-    return read_listed(path.with_name(f"{path.name}.items"), options)
+    return read_name_list(path.with_name(f"{path.name}.items"), options)

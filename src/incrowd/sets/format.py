@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from incrowd.errors import DataError, unknown
-from incrowd.sets.sets import BIPARTITE, DIRECTED, GRAPHS, IN_MEMORY, UNDIRECTED, Sets, Shelf
+from incrowd.sets.sets import BIPARTITE, DIRECTED, GRAPHS, IN_MEMORY, UNDIRECTED, EntryStorage, Sets
 from incrowd.tables.table import COMPRESSIONS
 
 BASKETS, EDGES, PAIRS, LISTS, NPZ, MTX = "baskets", "edges", "pairs", "lists", "npz", "mtx"
@@ -166,7 +166,7 @@ def format_of_path(path: str | os.PathLike[str], like: SetFormat | None = None) 
     return replace(known, compression=compression)
 
 
-def memory_allowed(options: SetOptions) -> int:
+def memory_limit(options: SetOptions) -> int:
     """Return how many bytes a file of sets may take in memory."""
     if options.memory is not None:
         return options.memory
@@ -177,19 +177,19 @@ def memory_allowed(options: SetOptions) -> int:
     return max(1 << 30, physical // 2)
 
 
-class Room:
+class MemoryLimit:
     """What a file may take in memory, asked before anything of that size is made."""
 
-    def __init__(self, options: SetOptions, where: str, shelf: Shelf = IN_MEMORY) -> None:
+    def __init__(self, options: SetOptions, where: str, storage: EntryStorage = IN_MEMORY) -> None:
         self.where = where
-        self._shelf = shelf
-        self.n_bytes = memory_allowed(options)
+        self._storage = storage
+        self.n_bytes = memory_limit(options)
         self.is_stated = options.memory is not None
 
     def require(self, n_rows: int, n_items: int, n_entries: int, n_text: int = 0) -> None:
         """Raise where that many would not fit, or have no 32-bit numbers.
 
-        On a shelf that has files entries move there instead. ``n_text`` is the bytes of names.
+        In a storage with files entries move there instead. ``n_text`` is the bytes of names.
         """
         for count, what in ((n_rows, "rows"), (n_items, "items")):
             if count > MOST:
@@ -197,8 +197,8 @@ class Room:
                     f"{self.where}: there are {count:,} {what}, and there may be {MOST:,}",
                     remedy="Is the file damaged? If not, release it in parts.",
                 )
-        if self._shelf.has_folder:
-            self._shelf.expect(n_rows, n_items, n_entries, n_text)
+        if self._storage.has_folder:
+            self._storage.expect(n_rows, n_items, n_entries, n_text)
         else:
             self.require_bytes(16 * (n_rows + n_entries) + 8 * n_items + n_text)
 
@@ -232,6 +232,6 @@ def released_graph(graph: str) -> str:
     return DIRECTED if graph == UNDIRECTED else graph
 
 
-def shelf_in(folder: Path, memory: int | None) -> Shelf:
+def storage_in(folder: Path, memory: int | None) -> EntryStorage:
     """Return where entries lie: in memory as far as its bound goes, else in a folder."""
-    return Shelf(folder, memory_allowed(SetOptions(memory=memory)))
+    return EntryStorage(folder, memory_limit(SetOptions(memory=memory)))

@@ -13,12 +13,12 @@ from incrowd.encoding.one_hot import encode_categories
 from incrowd.errors import DataError, JobError
 from incrowd.sets.build import Pairs, from_pairs
 from incrowd.sets.files import csr_arrays, pair_blocks
-from incrowd.sets.format import FRAME_KINDS, Room, SetFile, SetFormat, SetOptions
-from incrowd.sets.matrix import Names, from_csr, present
-from incrowd.sets.names import NameCoder, plain_names, whole_if_all_are
-from incrowd.sets.parquet import checked_names, type_name
+from incrowd.sets.format import FRAME_KINDS, MemoryLimit, SetFile, SetFormat, SetOptions
+from incrowd.sets.matrix import Names, find_present, from_csr
+from incrowd.sets.names import NameCoder, normalize_names, to_integers
+from incrowd.sets.parquet import check_names, type_name
 from incrowd.sets.sets import Sets
-from incrowd.sets.text import from_coders, which_columns
+from incrowd.sets.text import choose_columns, sets_from_coders
 from incrowd.tables.frames import from_frame, to_frame
 from incrowd.tables.table import Table
 
@@ -41,16 +41,16 @@ def sets_from_frame(
         return _from_scipy(frame, options)
     table, kind = from_frame(frame)
     columns = table.columns
-    row, item = which_columns(columns, options, _WHERE)
+    row, item = choose_columns(columns, options, _WHERE)
     coders = []
     for place in (row, item):
         coder = NameCoder()
         column = table.frame.column(place)
         for chunk in column.chunks:
-            coder.add(checked_names(chunk, columns[place], _WHERE, coder.n_entries))
+            coder.add(check_names(chunk, columns[place], _WHERE, coder.n_entries))
         coders.append(coder)
-    listed = None if rows is None else _listed(rows)
-    built = from_coders(coders[0], coders[1], listed, options, _WHERE)
+    listed = None if rows is None else _parse_row_list(rows)
+    built = sets_from_coders(coders[0], coders[1], listed, options, _WHERE)
     stored = SetFormat(
         kind,
         row_column=columns[row],
@@ -88,11 +88,11 @@ def _from_scipy(matrix: Any, options: SetOptions) -> SetFile:
     if len(matrix.shape) != 2:
         raise DataError(f"{_MATRIX}: it has no rows and columns", remedy="Give two dimensions.")
     shape = int(matrix.shape[0]), int(matrix.shape[1])
-    Room(options, _MATRIX).require(*shape, int(matrix.nnz))
+    MemoryLimit(options, _MATRIX).require(*shape, int(matrix.nnz))
     is_array = type(matrix).__name__.endswith("_array")
     stored = SetFormat("scipy", value_type=matrix.dtype.name, is_array=is_array)
     if matrix.format == "coo":  # turned into CSR, entries that occur again would be added up
-        is_there, notes = present(matrix.data, options, _MATRIX)
+        is_there, notes = find_present(matrix.data, options, _MATRIX)
         kept = slice(None) if is_there is None else is_there
         rows, items = (part[kept].astype(np.int32) for part in (matrix.row, matrix.col))
         sets, more = from_pairs(Pairs(rows, items, *shape), None, None, options, _MATRIX)
@@ -104,17 +104,17 @@ def _from_scipy(matrix: Any, options: SetOptions) -> SetFile:
     return SetFile(sets, stored, notes, _MATRIX)
 
 
-def _listed(rows: Sequence[object]) -> pa.Array:
+def _parse_row_list(rows: Sequence[object]) -> pa.Array:
     try:
         names = pa.array(rows, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError):
         raise DataError(
             "the list of rows holds names of several kinds", remedy="Give texts or whole numbers."
         ) from None
-    names = plain_names(checked_names(names, "rows", "the list of rows", 0))
+    names = normalize_names(check_names(names, "rows", "the list of rows", 0))
     if len(names.unique()) < len(names):
         raise DataError("the list of rows names a row twice", remedy="List every row once.")
-    return whole_if_all_are(names)
+    return to_integers(names)
 
 
 # A table's columns as sets: one item for each value of a column, named ``column=value``.

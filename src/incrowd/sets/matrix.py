@@ -18,8 +18,17 @@ from numpy.typing import NDArray
 
 from incrowd.errors import DataError
 from incrowd.sets.build import Pairs, from_pairs
-from incrowd.sets.format import BLANKS, MTX, NONZERO, NPZ, Room, SetFile, SetFormat, SetOptions
-from incrowd.sets.text import Block, blocks, newline_of, pass_comments
+from incrowd.sets.format import (
+    BLANKS,
+    MTX,
+    NONZERO,
+    NPZ,
+    MemoryLimit,
+    SetFile,
+    SetFormat,
+    SetOptions,
+)
+from incrowd.sets.text import Block, detect_newline, read_blocks, skip_comments
 from incrowd.tables.text import TextStream, open_stream
 
 _SAVE = "Save it with scipy.sparse.save_npz(path, matrix.tocsr())."
@@ -39,7 +48,7 @@ class Names(NamedTuple):
     items: pa.Array | None = None
 
 
-def present(
+def find_present(
     values: NDArray[Any], options: SetOptions, where: str
 ) -> tuple[NDArray[np.bool_] | None, list[str]]:
     """Tell which entries are there by their values; None means all of them.
@@ -102,7 +111,7 @@ def from_csr(
             f"{where}: row {row:,} has an item that is negative or beyond the {n_items:,} columns",
             remedy=_SAVE,
         )
-    is_there, notes = present(values, options, where)
+    is_there, notes = find_present(values, options, where)
     rows = np.repeat(np.arange(n_rows, dtype=np.int32), np.diff(starts))
     items = items.astype(np.int32)
     if is_there is not None:
@@ -133,17 +142,19 @@ def read_npz(path: Path, options: SetOptions, names: Names) -> SetFile:
     where = str(path)
     try:
         with zipfile.ZipFile(path) as archive:
-            room = Room(options, where)
-            sort = str(_member(archive, "format", where, room).item())
+            room = MemoryLimit(options, where)
+            sort = str(_read_member(archive, "format", where, room).item())
             sort = sort[2:-1] if sort.startswith("b'") else sort
             if sort != "csr":
                 raise DataError(f"{where}: it is a matrix of another kind than CSR", remedy=_SAVE)
-            shape = _shape(_member(archive, "shape", where, room), where)
+            shape = _parse_shape(_read_member(archive, "shape", where, room), where)
             room.require(*shape, 0)
             is_array = "_is_array.npy" in archive.namelist()
-            arrays = [_member(archive, name, where, room) for name in ("indptr", "indices", "data")]
+            arrays = [
+                _read_member(archive, name, where, room) for name in ("indptr", "indices", "data")
+            ]
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
-        raise _damaged(where) from None
+        raise _damaged_error(where) from None
     starts, items, values = arrays
     room.require_claimed(*shape, items.size)
     stored = SetFormat(NPZ, value_type=values.dtype.name, is_array=is_array)
@@ -151,7 +162,9 @@ def read_npz(path: Path, options: SetOptions, names: Names) -> SetFile:
     return SetFile(sets, stored, notes, path.name)
 
 
-def _member(archive: zipfile.ZipFile, name: str, where: str, room: Room) -> NDArray[Any]:
+def _read_member(
+    archive: zipfile.ZipFile, name: str, where: str, room: MemoryLimit
+) -> NDArray[Any]:
     """Return an array of the archive; its header must fit the bytes that are there."""
     try:
         info = archive.getinfo(f"{name}.npy")
@@ -168,7 +181,7 @@ def _member(archive: zipfile.ZipFile, name: str, where: str, room: Room) -> NDAr
             else:
                 shape, _, dtype = _NPY.read_array_header_2_0(file)
         except (ValueError, SyntaxError, TypeError):
-            raise _damaged(where) from None
+            raise _damaged_error(where) from None
         if dtype.hasobject:
             raise DataError(f"{where}: {name!r} holds pickled objects, not numbers", remedy=_SAVE)
         n_values = 1
@@ -176,18 +189,18 @@ def _member(archive: zipfile.ZipFile, name: str, where: str, room: Room) -> NDAr
             n_values *= int(length)
         content = file.read()  # at most what the archive says, which fits
     if len(content) != n_values * dtype.itemsize:
-        raise _damaged(where)
+        raise _damaged_error(where)
     values: NDArray[Any] = np.frombuffer(content, dtype=dtype).reshape(shape)
     return values
 
 
-def _shape(values: NDArray[Any], where: str) -> tuple[int, int]:
+def _parse_shape(values: NDArray[Any], where: str) -> tuple[int, int]:
     if values.shape != (2,) or values.dtype.kind not in "iu" or (values < 0).any():
         raise DataError(f"{where}: its shape is not two whole numbers", remedy=_SAVE)
     return int(values[0]), int(values[1])
 
 
-def _damaged(where: str) -> DataError:
+def _damaged_error(where: str) -> DataError:
     return DataError(
         f"{where}: not a valid .npz file of SciPy (corrupt or truncated)", remedy=_SAVE
     )
@@ -199,32 +212,32 @@ def _damaged(where: str) -> DataError:
 def read_mtx(path: Path, options: SetOptions, names: Names) -> SetFile:
     """Read a Matrix Market file of coordinates; a symmetric one gets both halves."""
     where = str(path)
-    room = Room(options, where)
+    room = MemoryLimit(options, where)
     rows: list[NDArray[np.int32]] = []
     items: list[NDArray[np.int32]] = []
     values: list[NDArray[np.float64]] = []
     with open_stream(path, "utf-8") as stream:
-        stored = SetFormat(MTX, stream.compression, newline=newline_of(stream))
-        field, symmetry = _banner(stream, where)
-        first_line = 1 + pass_comments(stream)
+        stored = SetFormat(MTX, stream.compression, newline=detect_newline(stream))
+        field, symmetry = _parse_banner(stream, where)
+        first_line = 1 + skip_comments(stream)
         width = 2 if field == "pattern" else 3
         shape: tuple[int, int] | None = None
         n_stated = n_read = 0
-        for block in blocks(stream, BLANKS, where, first_line):
+        for block in read_blocks(stream, BLANKS, where, first_line):
             firsts = block.firsts[block.n_cells > 0]
             widths = block.n_cells[block.n_cells > 0]
             if shape is None and len(firsts):
-                shape, n_stated = _size_line(block, int(widths[0]))
+                shape, n_stated = _parse_size(block, int(widths[0]))
                 room.require(*shape, 0)
                 firsts, widths = firsts[1:], widths[1:]
             _require_widths(block, firsts, widths, width)
             n_read += len(firsts)
             room.require(0, 0, n_read)
             if shape is not None and len(firsts):
-                rows.append(_numbers(block, firsts, shape[0], "row"))
-                items.append(_numbers(block, firsts + 1, shape[1], "column"))
+                rows.append(_parse_indices(block, firsts, shape[0], "row"))
+                items.append(_parse_indices(block, firsts + 1, shape[1], "column"))
                 if width == 3:
-                    values.append(_values(block, firsts + 2))
+                    values.append(_parse_values(block, firsts + 2))
     if shape is None:
         raise DataError(f"{where}: there is no line with its size", remedy=_MTX)
     if n_read != n_stated:
@@ -234,13 +247,13 @@ def read_mtx(path: Path, options: SetOptions, names: Names) -> SetFile:
         )
     room.require_claimed(*shape, n_read)
     notes: list[str] = []
-    row_of, item_of = _joined(rows), _joined(items)
+    row_of, item_of = _concatenate(rows), _concatenate(items)
     if values:
-        is_there, notes = present(np.concatenate(values), options, where)
+        is_there, notes = find_present(np.concatenate(values), options, where)
         if is_there is not None:
             row_of, item_of = row_of[is_there], item_of[is_there]
     if symmetry == "symmetric":
-        row_of, item_of, more = _mirrored(row_of, item_of, shape, where)
+        row_of, item_of, more = _mirror(row_of, item_of, shape, where)
         notes += more
     require_names(names, shape, where)
     pairs = Pairs(row_of, item_of, *shape)
@@ -251,7 +264,7 @@ def read_mtx(path: Path, options: SetOptions, names: Names) -> SetFile:
 _MTX = "Write it with scipy.io.mmwrite(path, matrix.tocoo())."
 
 
-def _banner(stream: TextStream, where: str) -> tuple[str, str]:
+def _parse_banner(stream: TextStream, where: str) -> tuple[str, str]:
     """Return the field and the symmetry that the first line states."""
     sample, _ = stream.peek(1 << 10)
     words = sample.split(b"\n")[0].decode(errors="replace").lower().split()
@@ -267,13 +280,13 @@ def _banner(stream: TextStream, where: str) -> tuple[str, str]:
     return field, symmetry
 
 
-def _size_line(block: Block, n_cells: int) -> tuple[tuple[int, int], int]:
+def _parse_size(block: Block, n_cells: int) -> tuple[tuple[int, int], int]:
     if n_cells != 3:
         raise DataError(
             f"{block.where}: line {block.line_of(0):,} does not state rows, columns and entries",
             remedy=_MTX,
         )
-    n_rows, n_items, n_entries = _whole(block, np.arange(3)).tolist()
+    n_rows, n_items, n_entries = _parse_integers(block, np.arange(3)).tolist()
     if min(n_rows, n_items, n_entries) < 0:
         raise DataError(f"{block.where}: line {block.line_of(0):,} is negative", remedy=_MTX)
     return (n_rows, n_items), n_entries
@@ -291,9 +304,11 @@ def _require_widths(
         )
 
 
-def _numbers(block: Block, cells: NDArray[np.int64], most: int, what: str) -> NDArray[np.int32]:
+def _parse_indices(
+    block: Block, cells: NDArray[np.int64], most: int, what: str
+) -> NDArray[np.int32]:
     """Return places from 0 for numbers from 1 to ``most``."""
-    numbers = _whole(block, cells)
+    numbers = _parse_integers(block, cells)
     is_beyond = (numbers < 1) | (numbers > most)
     if is_beyond.any():
         at = int(cells[np.flatnonzero(is_beyond)[0]])
@@ -305,7 +320,7 @@ def _numbers(block: Block, cells: NDArray[np.int64], most: int, what: str) -> ND
     return (numbers - 1).astype(np.int32)
 
 
-def _whole(block: Block, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+def _parse_integers(block: Block, cells: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return cells as numbers; raises with the line of the first that is none or too large."""
     texts = block.texts(cells)
     is_whole = pc.match_substring_regex(texts, r"^-?[0-9]{1,18}$")
@@ -321,7 +336,7 @@ def _whole(block: Block, cells: NDArray[np.int64]) -> NDArray[np.int64]:
     return numbers
 
 
-def _values(block: Block, cells: NDArray[np.int64]) -> NDArray[np.float64]:
+def _parse_values(block: Block, cells: NDArray[np.int64]) -> NDArray[np.float64]:
     texts = block.texts(cells)
     try:
         values: NDArray[np.float64] = pc.cast(texts, pa.float64()).to_numpy(zero_copy_only=False)
@@ -333,11 +348,11 @@ def _values(block: Block, cells: NDArray[np.int64]) -> NDArray[np.float64]:
     return values
 
 
-def _joined(parts: list[NDArray[np.int32]]) -> NDArray[np.int32]:
+def _concatenate(parts: list[NDArray[np.int32]]) -> NDArray[np.int32]:
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
 
 
-def _mirrored(
+def _mirror(
     rows: NDArray[np.int32], items: NDArray[np.int32], shape: tuple[int, int], where: str
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], list[str]]:
     if shape[0] != shape[1]:

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from incrowd.encoding.personal_k import read_k_column
 from incrowd.errors import DataError, JobError
-from incrowd.sets.build import both_directions, sort_in_rows
-from incrowd.sets.names import in_order, item_names_of, renumber, row_names_of
-from incrowd.sets.sets import BIPARTITE, IN_MEMORY, Sets, Shelf, item_counts, row_blocks
+from incrowd.sets.build import sort_in_rows, symmetrize_edges
+from incrowd.sets.names import item_names_of, renumber, row_names_of, sort_names
+from incrowd.sets.sets import BIPARTITE, IN_MEMORY, EntryStorage, Sets, count_items, row_blocks
 from incrowd.tables.column_types import labels_of
 from incrowd.tables.read import read_table
 
@@ -31,7 +31,7 @@ def canonical_order(shown: Sets, group_of_row: NDArray[np.int32] | None) -> NDAr
     Row r has the content of ``shown``'s row ``group_of_row[r]``; without groups its own. Contents
     are compared once, however many rows have them.
     """
-    keys: list[NDArray[np.generic]] = [*_content(shown)]
+    keys: list[NDArray[np.generic]] = [*_content_hashes(shown)]
     starts, sizes = shown.starts[:-1], shown.sizes
     for place in reversed(range(_LEADING)):
         key = np.full(shown.n_rows, -1, dtype=np.int32)
@@ -50,12 +50,12 @@ def canonical_order(shown: Sets, group_of_row: NDArray[np.int32] | None) -> NDAr
     return np.asarray(np.argsort(rank[group_of_row], kind="stable"), dtype=np.int64)
 
 
-def renamed_rows(sets: Sets) -> Sets:
+def drop_row_names(sets: Sets) -> Sets:
     """Return the sets with rows called by their places, counted from 0."""
     return replace(sets, row_names=None)
 
 
-def node_order(released: Sets, original: Sets) -> NDArray[np.int64]:
+def draw_node_order(released: Sets, original: Sets) -> NDArray[np.int64]:
     """Return an order of nodes that is drawn from the original's entries."""
     digest = hashlib.sha256(np.ascontiguousarray(original.starts).data)
     digest.update(np.ascontiguousarray(original.items).data)
@@ -63,8 +63,8 @@ def node_order(released: Sets, original: Sets) -> NDArray[np.int64]:
     return np.random.default_rng(seed).permutation(released.n_rows).astype(np.int64)
 
 
-def renamed_nodes(
-    sets: Sets, order: NDArray[np.int64], shelf: Shelf = IN_MEMORY
+def reorder_nodes(
+    sets: Sets, order: NDArray[np.int64], storage: EntryStorage = IN_MEMORY
 ) -> tuple[Sets, NDArray[np.int64]]:
     """Return the graph with nodes in another order, called by their places counted from 0.
 
@@ -72,24 +72,24 @@ def renamed_nodes(
     """
     new_of_old = np.empty(len(order), dtype=np.int32)
     new_of_old[order] = np.arange(len(order), dtype=np.int32)
-    moved = replace(sets, row_names=None, item_names=None).take(order, shelf)
+    moved = replace(sets, row_names=None, item_names=None).take(order, storage)
     renumber(moved.items, new_of_old)
     sort_in_rows(moved.starts, moved.items)
     return moved, order
 
 
-def symmetrized(sets: Sets, *, either: bool, shelf: Shelf = IN_MEMORY) -> Sets:
+def symmetrize(sets: Sets, *, either: bool, storage: EntryStorage = IN_MEMORY) -> Sets:
     """Return the graph with each edge in both directions, if either end shows it or if both do."""
-    return sets.with_entries(*both_directions(sets.starts, sets.items, shelf, either=either))
+    return sets.with_entries(*symmetrize_edges(sets.starts, sets.items, storage, either=either))
 
 
-def _content(sets: Sets) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+def _content_hashes(sets: Sets) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """Return two numbers per row that are equal where the sets are, and else hardly ever."""
-    first = _sums(sets, np.uint64(0x9E3779B97F4A7C15))
-    return first, _sums(sets, np.uint64(0xC2B2AE3D27D4EB4F))
+    first = _hash_rows(sets, np.uint64(0x9E3779B97F4A7C15))
+    return first, _hash_rows(sets, np.uint64(0xC2B2AE3D27D4EB4F))
 
 
-def _sums(sets: Sets, salt: np.uint64) -> NDArray[np.uint64]:
+def _hash_rows(sets: Sets, salt: np.uint64) -> NDArray[np.uint64]:
     of_item = np.arange(1, sets.n_items + 1, dtype=np.uint64) * salt
     of_item ^= of_item >> np.uint64(29)
     of_item *= np.uint64(0xBF58476D1CE4E5B9)
@@ -106,19 +106,19 @@ def _sums(sets: Sets, salt: np.uint64) -> NDArray[np.uint64]:
 
 # Which item of the original each item of a release is.
 
-NOT_THERE = -1
+NO_ITEM = -1
 """The number of an item that the original does not have."""
 
 
-def same_items(released: Sets, original: Sets) -> NDArray[np.int64]:
-    """Return, for each released item, the original's item of the same name, or ``NOT_THERE``.
+def match_items(released: Sets, original: Sets) -> NDArray[np.int64]:
+    """Return, for each released item, the original's item of the same name, or ``NO_ITEM``.
 
     Items without names are called by their numbers. Where one side's names are texts and the
     other's whole numbers, numbers are compared as they are written.
     """
     if released.item_names is None and original.item_names is None:
         numbers = np.arange(released.n_items, dtype=np.int64)
-        return np.where(numbers < original.n_items, numbers, NOT_THERE)
+        return np.where(numbers < original.n_items, numbers, NO_ITEM)
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -134,15 +134,15 @@ def same_items(released: Sets, original: Sets) -> NDArray[np.int64]:
             )
     if names.type != known.type:
         names, known = names.cast(pa.large_string()), known.cast(pa.large_string())
-    found = pc.index_in(names, value_set=known).fill_null(NOT_THERE)
+    found = pc.index_in(names, value_set=known).fill_null(NO_ITEM)
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 # What a user states beside a file of sets: the items that could occur, and each row's own k.
 
 
-def with_universe(sets: Sets, path: str | Path, shelf: Shelf = IN_MEMORY) -> Sets:
-    """Return the sets over the items that a file lists, one a line; entries lie on the shelf.
+def apply_universe(sets: Sets, path: str | Path, storage: EntryStorage = IN_MEMORY) -> Sets:
+    """Return the sets over the items that a file lists, one a line; entries lie on the storage.
 
     Raises DataError where a row holds an item that is not listed, or one is listed twice.
     """
@@ -161,19 +161,19 @@ def with_universe(sets: Sets, path: str | Path, shelf: Shelf = IN_MEMORY) -> Set
         raise DataError(f"{path}: an item is listed twice", remedy="List every item once.")
     had = item_names_of(sets)
     if pa.types.is_integer(had.type) and all(name.lstrip("-").isdecimal() for name in listed):
-        names, _ = in_order(pa.array([int(name) for name in listed], pa.int64()))
+        names, _ = sort_names(pa.array([int(name) for name in listed], pa.int64()))
     else:
         had = had.cast(pa.string())
-        names, _ = in_order(pa.array(listed, pa.string()))
+        names, _ = sort_names(pa.array(listed, pa.string()))
     place = pc.fill_null(pc.index_in(had.cast(names.type), names), -1).to_numpy()
-    held = np.flatnonzero(item_counts(sets.items, sets.n_items))
+    held = np.flatnonzero(count_items(sets.items, sets.n_items))
     n_unlisted = int((place[held] < 0).sum())
     if n_unlisted:
         raise DataError(
             f"{path}: rows hold {n_unlisted} items that are not listed",
             remedy="List every item that a row may hold, whether or not one does.",
         )
-    items = shelf.array(sets.n_entries, np.int32)
+    items = storage.array(sets.n_entries, np.int32)
     items[:] = sets.items
     renumber(items, place.astype(np.int32))
     sort_in_rows(sets.starts, items)

@@ -14,10 +14,10 @@ from pyarrow import types
 
 from incrowd.errors import DataError
 from incrowd.sets.build import Pairs, from_pairs
-from incrowd.sets.format import LISTS, PAIRS, Room, SetFile, SetFormat, SetOptions, SetSource
+from incrowd.sets.format import LISTS, PAIRS, MemoryLimit, SetFile, SetFormat, SetOptions, SetSource
 from incrowd.sets.names import NameCoder
-from incrowd.sets.sets import IN_MEMORY, Growing, Shelf
-from incrowd.sets.text import from_coders, which_columns
+from incrowd.sets.sets import IN_MEMORY, EntryStorage, GrowingArray
+from incrowd.sets.text import choose_columns, sets_from_coders
 from incrowd.tables.read import damage_as_data_errors, system_errors_as_data_errors
 
 _BATCH_ROWS = 1 << 20
@@ -25,18 +25,21 @@ _TYPES = "Names are texts or whole numbers: turn the column into one of them."
 
 
 def read_parquet(
-    source: SetSource, options: SetOptions, listed: pa.Array | None, shelf: Shelf = IN_MEMORY
+    source: SetSource,
+    options: SetOptions,
+    listed: pa.Array | None,
+    storage: EntryStorage = IN_MEMORY,
 ) -> SetFile:
     """Read a Parquet file block by block: names become numbers before the next block comes.
 
     Part files have the columns of the first, of the same types.
     """
     with system_errors_as_data_errors(source.path), damage_as_data_errors(source.path, "parquet"):
-        first, n_rows = _head(source)
+        first, n_rows = _read_schema(source)
         listing = _list_column(first, options, source.where)
         if listing is None:
-            return _read_pairs(source, first, n_rows, options, listed, shelf)
-        return _read_lists(source, first, n_rows, listing, options, listed, shelf)
+            return _read_pairs(source, first, n_rows, options, listed, storage)
+        return _read_lists(source, first, n_rows, listing, options, listed, storage)
 
 
 @contextmanager
@@ -52,7 +55,7 @@ def _open_parquet(path: Path) -> Iterator[Any]:
         yield parquet.ParquetFile(file)
 
 
-def _head(source: SetSource) -> tuple[pa.Schema, int]:
+def _read_schema(source: SetSource) -> tuple[pa.Schema, int]:
     """Return the columns of all part files, and how many rows they have together."""
     first: pa.Schema | None = None
     n_rows = 0
@@ -88,20 +91,20 @@ def _read_pairs(
     n_entries: int,
     options: SetOptions,
     listed: pa.Array | None,
-    shelf: Shelf,
+    storage: EntryStorage,
 ) -> SetFile:
     where = source.where
-    row, item = which_columns(list(schema.names), options, where)
+    row, item = choose_columns(list(schema.names), options, where)
     names = schema.names[row], schema.names[item]
-    room = Room(options, where, shelf)
+    room = MemoryLimit(options, where, storage)
     room.require(0, 0, n_entries)
-    rows, items = NameCoder(n_entries, shelf), NameCoder(n_entries, shelf)
+    rows, items = NameCoder(n_entries, storage), NameCoder(n_entries, storage)
     for path, n_before, batch in _batches(source, _BATCH_ROWS, list(names)):
         for coder, name in zip((rows, items), names, strict=True):
-            coder.add(checked_names(batch.column(name), name, path, n_before))
+            coder.add(check_names(batch.column(name), name, path, n_before))
         room.require(0, 0, n_entries, rows.n_text + items.n_text)
     pa.default_memory_pool().release_unused()
-    built = from_coders(rows, items, listed, options, where, shelf)
+    built = sets_from_coders(rows, items, listed, options, where, storage)
     stored = SetFormat(
         PAIRS,
         row_column=names[0],
@@ -119,15 +122,15 @@ def _read_lists(
     listing: str,
     options: SetOptions,
     listed: pa.Array | None,
-    shelf: Shelf,
+    storage: EntryStorage,
 ) -> SetFile:
     where, name = source.where, source.path.name
     row_column = _row_column(schema, listing, options, where)
     columns = [listing] if row_column is None else [row_column, listing]
-    rows, items = NameCoder(shelf=shelf), NameCoder(shelf=shelf)
-    room = Room(options, where, shelf)
+    rows, items = NameCoder(storage=storage), NameCoder(storage=storage)
+    room = MemoryLimit(options, where, storage)
     room.require(n_expected, 0, 0)
-    sizes = Growing(np.int32, n_expected=n_expected)
+    sizes = GrowingArray(np.int32, n_expected=n_expected)
     n_rows = 0
     for path, n_before, batch in _batches(source, _BATCH_ROWS >> 3, columns):
         lists = batch.column(listing)
@@ -141,15 +144,15 @@ def _read_lists(
         sizes.append(lengths)
         n_text = rows.n_text + items.n_text
         room.require(n_expected, 0, items.n_entries + int(lengths.sum()), n_text)
-        items.add(checked_names(lists.flatten(), listing, path, items.n_entries))
+        items.add(check_names(lists.flatten(), listing, path, items.n_entries))
         if row_column is not None:
-            rows.add(checked_names(batch.column(row_column), row_column, path, n_before))
+            rows.add(check_names(batch.column(row_column), row_column, path, n_before))
         n_rows += len(lists)
     if n_rows == 0:
         raise DataError(f"{where}: no rows", remedy="Give a file with rows.")
     row_names = listed
     if row_column is not None:
-        row_codes, row_names = rows.settled()
+        row_codes, row_names = rows.finish()
         if len(row_names) < n_rows:
             raise DataError(
                 f"{where}, column {row_column!r}: {n_rows - len(row_names):,} rows have the name "
@@ -163,11 +166,11 @@ def _read_lists(
             f"{where}: there are {n_rows:,} rows, and {name}.rows lists {len(listed):,}",
             remedy="List the rows of this very file, or take the list away.",
         )
-    codes, item_names = items.settled()
+    codes, item_names = items.finish()
     room.require(n_rows, len(item_names), len(codes))
-    pairs = Pairs(None, codes, n_rows, len(item_names), sizes.settled())
+    pairs = Pairs(None, codes, n_rows, len(item_names), sizes.finish())
     del codes
-    sets, notes = from_pairs(pairs, row_names, item_names, options, where, shelf)
+    sets, notes = from_pairs(pairs, row_names, item_names, options, where, storage)
     stored = SetFormat(
         LISTS,
         row_column=row_column or "",
@@ -195,7 +198,7 @@ def _row_column(schema: pa.Schema, listing: str, options: SetOptions, where: str
     """Return the column that names the rows of a column of lists: as stated, or the only other."""
     others = [name for name in schema.names if name != listing]
     if options.row_column is not None:
-        which_columns([options.row_column, listing], options, where)
+        choose_columns([options.row_column, listing], options, where)
         if options.row_column not in others:
             raise DataError(
                 f"{where}: there is no column {options.row_column!r}",
@@ -210,7 +213,7 @@ def _row_column(schema: pa.Schema, listing: str, options: SetOptions, where: str
     return others[0] if others else None
 
 
-def checked_names(names: pa.Array, column: str, where: str, n_before: int) -> pa.Array:
+def check_names(names: pa.Array, column: str, where: str, n_before: int) -> pa.Array:
     """Return a column's block as names; raises for a type that names nothing, and for nulls."""
     kind = names.type.value_type if types.is_dictionary(names.type) else names.type
     is_text = types.is_string(kind) or types.is_large_string(kind) or kind == pa.string_view()

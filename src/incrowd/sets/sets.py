@@ -31,7 +31,7 @@ RESERVE = 640 << 20
 """Bytes of a bound that are left for the program and its blocks of work; at most half of it."""
 
 
-class Shelf:
+class EntryStorage:
     """A place for the arrays that grow with the entries, under a bound on memory.
 
     Arrays are in memory until ``expect`` is told of more than the bound has room for; from then on
@@ -58,10 +58,10 @@ class Shelf:
             return
         needed = BYTES_PER_ROW * n_rows + BYTES_PER_ITEM * n_items + n_text
         if needed > self._usable:
-            least = in_words(needed + min(RESERVE, needed))
+            least = format_bytes(needed + min(RESERVE, needed))
             raise JobError(
                 f"engine: {n_rows:,} rows and {n_items:,} items need {least} of memory, all "
-                f"entries on disk, and {in_words(self.n_bytes)} may be used",
+                f"entries on disk, and {format_bytes(self.n_bytes)} may be used",
                 remedy=f"State --memory {least}, or release the rows in parts.",
             )
         needed += BYTES_PER_ENTRY * n_entries
@@ -72,10 +72,10 @@ class Shelf:
     def require_memory(self, method: str, remedy: str) -> None:
         """Raise JobError where entries are on disk, for a method that needs them in memory."""
         if self.is_on_disk:
-            least = in_words(self._needed + min(RESERVE, self._needed))
+            least = format_bytes(self._needed + min(RESERVE, self._needed))
             raise JobError(
                 f"engine: method {method!r} needs all entries in memory, about {least}, and "
-                f"{in_words(self.n_bytes)} may be used",
+                f"{format_bytes(self.n_bytes)} may be used",
                 remedy=f"State --memory {least}{remedy}.",
             )
 
@@ -86,10 +86,10 @@ class Shelf:
         searched = max(0, n_workers * BYTES_PER_SEARCHED_ENTRY * n_entries - RESERVE // 2)
         needed = BYTES_PER_ROW * n_rows + BYTES_PER_ITEM * n_items + searched
         if needed > self._usable:
-            least = in_words(needed + min(RESERVE, needed))
+            least = format_bytes(needed + min(RESERVE, needed))
             raise JobError(
                 f"engine: {n_workers} chunks of {n_entries:,} entries searched side by side need "
-                f"{least} of memory, and {in_words(self.n_bytes)} may be used",
+                f"{least} of memory, and {format_bytes(self.n_bytes)} may be used",
                 remedy=f"State --memory {least}, fewer --threads or smaller --chunk-rows.",
             )
 
@@ -101,10 +101,10 @@ class Shelf:
         """Return a new array; what it holds is not said. Raises InputError if the disk is full."""
         if not self.is_on_disk or length == 0:
             return np.empty(length, dtype=dtype)
-        with self.writing(), self.file() as file:
+        with self.translate_disk_errors(), self.file() as file:
             # room is taken now: a full disk must not show as a fault of memory later
             os.posix_fallocate(file.fileno(), 0, length * np.dtype(dtype).itemsize)
-            return mapped(file, dtype)
+            return map_file(file, dtype)
 
     def file(self) -> BinaryIO:
         """Return a new file without a name, open for writing and reading."""
@@ -112,7 +112,7 @@ class Shelf:
         return cast(BinaryIO, tempfile.TemporaryFile(dir=self._folder, buffering=0))
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
+    def translate_disk_errors(self) -> Iterator[None]:
         """Say what it means where the system has no room for a file."""
         try:
             yield
@@ -126,39 +126,41 @@ class Shelf:
             ) from None
 
 
-IN_MEMORY = Shelf()
-"""The shelf of whoever has no folder."""
+IN_MEMORY = EntryStorage()
+"""The storage of whoever has no folder."""
 
 
-def mapped(file: BinaryIO, dtype: DTypeLike) -> NDArray[Any]:
+def map_file(file: BinaryIO, dtype: DTypeLike) -> NDArray[Any]:
     """Return all of a file as an array to work in; it lives as long as the array."""
     if os.fstat(file.fileno()).st_size == 0:
         return np.empty(0, dtype=dtype)
     return np.frombuffer(mmap.mmap(file.fileno(), 0), dtype=dtype)
 
 
-class Growing:
-    """A list of numbers that comes block by block, moved to disk when its shelf is."""
+class GrowingArray:
+    """A list of numbers that comes block by block, moved to disk when its storage is."""
 
-    def __init__(self, dtype: DTypeLike, shelf: Shelf = IN_MEMORY, n_expected: int = 0) -> None:
-        self._shelf = shelf
+    def __init__(
+        self, dtype: DTypeLike, storage: EntryStorage = IN_MEMORY, n_expected: int = 0
+    ) -> None:
+        self._storage = storage
         self._dtype = np.dtype(dtype)
-        self._numbers = np.empty(0 if shelf.is_on_disk else n_expected, dtype=dtype)
+        self._numbers = np.empty(0 if storage.is_on_disk else n_expected, dtype=dtype)
         self._file: BinaryIO | None = None
         self.length = 0
 
     def append(self, numbers: NDArray[Any]) -> None:
         """Add numbers at the end."""
-        if self._file is None and self._shelf.is_on_disk:
-            with self._shelf.writing():
-                self._file = self._shelf.file()
+        if self._file is None and self._storage.is_on_disk:
+            with self._storage.translate_disk_errors():
+                self._file = self._storage.file()
                 weakref.finalize(self, self._file.close)  # a fault may end it unsettled
-                _write(self._file, self._numbers[: self.length])
+                _write_numbers(self._file, self._numbers[: self.length])
             self._numbers = np.empty(0, dtype=self._dtype)
         end = self.length + len(numbers)
         if self._file is not None:
-            with self._shelf.writing():
-                _write(self._file, numbers.astype(self._dtype, copy=False))
+            with self._storage.translate_disk_errors():
+                _write_numbers(self._file, numbers.astype(self._dtype, copy=False))
         else:
             if end > len(self._numbers):
                 self._numbers.resize(end * 5 // 4, refcheck=False)
@@ -168,13 +170,13 @@ class Growing:
     def view(self) -> NDArray[Any]:
         """Return what there is by now, to work in; it is gone when more is added."""
         if self._file is not None:
-            return mapped(self._file, self._dtype)
+            return map_file(self._file, self._dtype)
         return self._numbers[: self.length]
 
-    def settled(self) -> NDArray[Any]:
+    def finish(self) -> NDArray[Any]:
         """Return all of it, and give it up."""
         if self._file is not None:
-            numbers = mapped(self._file, self._dtype)
+            numbers = map_file(self._file, self._dtype)
             self._file.close()
             self._file = None
         else:
@@ -184,7 +186,7 @@ class Growing:
         return numbers
 
 
-def in_words(n_bytes: int) -> str:
+def format_bytes(n_bytes: int) -> str:
     """Return bytes as --memory takes them, rounded up."""
     for unit, name in ((1 << 30, "GB"), (1 << 20, "MB")):
         if n_bytes >= unit or name == "MB":
@@ -192,7 +194,7 @@ def in_words(n_bytes: int) -> str:
     raise AssertionError
 
 
-def _write(file: BinaryIO, numbers: NDArray[Any]) -> None:
+def _write_numbers(file: BinaryIO, numbers: NDArray[Any]) -> None:
     if not len(numbers):
         return
     content = np.ascontiguousarray(numbers).data.cast("B")
@@ -250,11 +252,11 @@ class Sets:
         """Return the same rows and items with other entries."""
         return replace(self, starts=starts, items=items, n_repeated=0)
 
-    def take(self, rows: NDArray[np.integer[Any]], shelf: Shelf = IN_MEMORY) -> Sets:
-        """Return these rows, in this order, their entries on the shelf."""
+    def take(self, rows: NDArray[np.integer[Any]], storage: EntryStorage = IN_MEMORY) -> Sets:
+        """Return these rows, in this order, their entries on the storage."""
         starts = np.zeros(len(rows) + 1, dtype=np.int64)
         np.cumsum(self.starts[rows + 1] - self.starts[rows], out=starts[1:])
-        items = shelf.array(int(starts[-1]), np.int32)
+        items = storage.array(int(starts[-1]), np.int32)
         for first, end in row_blocks(starts):
             of_block = rows[first:end]
             sizes = np.diff(starts[first : end + 1])
@@ -281,7 +283,7 @@ def row_blocks(
         row = end
 
 
-def item_counts(items: NDArray[np.int32], n_items: int) -> NDArray[np.int64]:
+def count_items(items: NDArray[np.int32], n_items: int) -> NDArray[np.int64]:
     """Return how many entries each item has."""
     counts = np.zeros(n_items, dtype=np.int64)
     for start in range(0, len(items), ENTRIES_AT_ONCE << 2):

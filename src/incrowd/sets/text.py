@@ -20,14 +20,14 @@ from incrowd.sets.format import (
     BASKETS,
     BLANKS,
     EDGES,
-    Room,
+    MemoryLimit,
     SetFile,
     SetFormat,
     SetOptions,
     SetSource,
 )
-from incrowd.sets.names import NameCoder, places_in, renumber, whole_if_all_are
-from incrowd.sets.sets import BIPARTITE, IN_MEMORY, Growing, Shelf
+from incrowd.sets.names import NameCoder, find_names, renumber, to_integers
+from incrowd.sets.sets import BIPARTITE, IN_MEMORY, EntryStorage, GrowingArray
 from incrowd.tables.read import check_text
 from incrowd.tables.sniff import (
     DELIMITERS,
@@ -112,7 +112,9 @@ class Block:
             )
 
 
-def blocks(stream: TextStream, delimiter: str, where: str, first_line: int = 1) -> Iterator[Block]:
+def read_blocks(
+    stream: TextStream, delimiter: str, where: str, first_line: int = 1
+) -> Iterator[Block]:
     """Cut what is left of a stream into blocks of cells; ``first_line`` is its next line."""
     rest = b""
     is_ended = False
@@ -135,7 +137,7 @@ def blocks(stream: TextStream, delimiter: str, where: str, first_line: int = 1) 
             first_line += _n_lines(raw[:cut])
 
 
-def first_block(sample: bytes, is_whole: bool, delimiter: str, where: str, line: int) -> Block:
+def read_first_block(sample: bytes, is_whole: bool, delimiter: str, where: str, line: int) -> Block:
     """Cut the beginning of a file into cells, as far as whole lines go."""
     cut = _last_line_end(sample, is_whole)
     if cut == 0 and not sample:
@@ -195,14 +197,14 @@ def _cells(raw: bytes, delimiter: str, where: str, first_line: int) -> Block:
         if len(is_return):
             ends = ends - (is_return[np.maximum(ends, 1) - 1] & is_end[ends] & (ends > begins))
         n_cells = np.diff(np.flatnonzero(is_end[np.flatnonzero(is_cut)]), prepend=-1)
-        begins, ends, n_cells = _without_blank_lines(begins, ends, n_cells)
+        begins, ends, n_cells = _drop_blank_lines(begins, ends, n_cells)
     block = Block(where, data, begins, ends, n_cells, first_line)
     if len(is_open):
         _refuse_loose_quotes(block, is_open)
     return block
 
 
-def _without_blank_lines(
+def _drop_blank_lines(
     begins: NDArray[np.int64], ends: NDArray[np.int64], n_cells: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Take the one, empty cell of a line with nothing on it away."""
@@ -265,20 +267,23 @@ _WHOLE_CELL = re.compile(rb'"[^"\r\n]*"|(?<![^\s,;|])\([^\s"]*\)')
 
 
 def read_baskets(
-    source: SetSource, options: SetOptions, listed: pa.Array | None, shelf: Shelf = IN_MEMORY
+    source: SetSource,
+    options: SetOptions,
+    listed: pa.Array | None,
+    storage: EntryStorage = IN_MEMORY,
 ) -> SetFile:
     """Read a file with the items of a row on every line; an empty line is an empty set."""
     where, name = source.where, source.path.name
-    room = Room(options, where, shelf)
-    items = NameCoder(shelf=shelf)
-    sizes = Growing(np.int32)
+    room = MemoryLimit(options, where, storage)
+    items = NameCoder(storage=storage)
+    sizes = GrowingArray(np.int32)
     stored: SetFormat | None = None
     for path in source.parts:
         check_text(path)
         with open_stream(path, options.encoding) as stream:
             if stored is None:
-                stored = SetFormat(BASKETS, stream.compression, newline=newline_of(stream))
-            for block in blocks(stream, BLANKS, str(path)):
+                stored = SetFormat(BASKETS, stream.compression, newline=detect_newline(stream))
+            for block in read_blocks(stream, BLANKS, str(path)):
                 sizes.append(block.n_cells)
                 room.require(sizes.length, 0, items.n_entries + len(block.begins), items.n_text)
                 items.add(block.texts())
@@ -290,11 +295,11 @@ def read_baskets(
             f"{where}: there are {n_rows:,} lines, and {name}.rows lists {len(listed):,} rows",
             remedy="List the rows of this very file, or take the list away.",
         )
-    codes, names = items.settled()
+    codes, names = items.finish()
     room.require(n_rows, len(names), len(codes))
-    pairs = Pairs(None, codes, n_rows, len(names), sizes.settled())
+    pairs = Pairs(None, codes, n_rows, len(names), sizes.finish())
     del codes
-    sets, notes = from_pairs(pairs, listed, names, options, where, shelf)
+    sets, notes = from_pairs(pairs, listed, names, options, where, storage)
     return SetFile(sets, stored, notes, name)
 
 
@@ -303,22 +308,22 @@ def read_edges(
     options: SetOptions,
     listed: pa.Array | None,
     ending: str,
-    shelf: Shelf = IN_MEMORY,
+    storage: EntryStorage = IN_MEMORY,
 ) -> SetFile:
     """Read a file with a row and an item on every line, in two columns or in two of several.
 
     Part files are written alike: what is found of the first with entries holds for all of them.
     """
     where, name = source.where, source.path.name
-    room = Room(options, where, shelf)
-    rows, items = NameCoder(shelf=shelf), NameCoder(shelf=shelf)
+    room = MemoryLimit(options, where, storage)
+    rows, items = NameCoder(storage=storage), NameCoder(storage=storage)
     found: _Dialect | None = None
     stored = SetFormat(EDGES, "", options.delimiter or BLANKS)
     notes = []
     for path in source.parts:
         check_text(path)
         with open_stream(path, options.encoding) as stream:
-            first_line = 1 + pass_comments(stream)
+            first_line = 1 + skip_comments(stream)
             if first_line > 1:
                 notes.append(f"{path}: {first_line - 1:,} lines of comments are left out")
             is_empty = not stream.peek(1)[0]
@@ -327,13 +332,13 @@ def read_edges(
                     stored = replace(stored, compression=stream.compression)
                 continue
             if found is None:
-                found = _edge_dialect(stream, options, str(path), ending, first_line)
+                found = _detect_dialect(stream, options, str(path), ending, first_line)
                 stored = _stored(found, stream)
             for firsts, block in _entries(stream, found, str(path), first_line):
                 room.require(0, 0, rows.n_entries + len(firsts), rows.n_text + items.n_text)
                 rows.add(block.texts(firsts + found.row_column))
                 items.add(block.texts(firsts + found.item_column))
-    built = from_coders(rows, items, listed, options, where, shelf)
+    built = sets_from_coders(rows, items, listed, options, where, storage)
     return SetFile(built.sets, stored, [*notes, *built.notes], name)
 
 
@@ -342,7 +347,7 @@ def _stored(found: _Dialect, stream: TextStream) -> SetFormat:
         EDGES,
         stream.compression,
         found.delimiter,
-        newline_of(stream),
+        detect_newline(stream),
         found.has_header,
         found.names[found.row_column] if found.has_header else "",
         found.names[found.item_column] if found.has_header else "",
@@ -355,7 +360,7 @@ def _entries(
     """Cut a file into blocks, with where each line's cells begin; its header is left out."""
     is_header = found.has_header
     remedy = "Give every line its row and its item; quote names that hold the delimiter."
-    for block in blocks(stream, found.delimiter, where, first_line):
+    for block in read_blocks(stream, found.delimiter, where, first_line):
         block.require_width(len(found.names), remedy)
         firsts = block.firsts[block.n_cells > 0]
         if is_header and len(firsts):
@@ -369,59 +374,61 @@ def _entries(
         yield firsts, block
 
 
-def from_coders(
+def sets_from_coders(
     rows: NameCoder,
     items: NameCoder,
     listed: pa.Array | None,
     options: SetOptions,
     where: str,
-    shelf: Shelf = IN_MEMORY,
+    storage: EntryStorage = IN_MEMORY,
 ) -> SetFile:
     """Return the sets of named pairs, with the listed rows that have no pair as empty sets."""
-    row_codes, row_names = rows.settled()
+    row_codes, row_names = rows.finish()
     if listed is not None:
-        row_names, row_codes = _among(listed, row_names, row_codes, where)
+        row_names, row_codes = _number_by_list(listed, row_names, row_codes, where)
     elif not len(row_codes):
         raise DataError(f"{where}: there is no entry", remedy="Give a file with entries.")
-    item_codes, item_names = items.settled()
+    item_codes, item_names = items.finish()
     if listed is not None and options.graph != BIPARTITE:
-        item_names, item_codes = _among(listed, item_names, item_codes, where)
+        item_names, item_codes = _number_by_list(listed, item_names, item_codes, where)
     n_text = row_names.nbytes + item_names.nbytes
-    Room(options, where, shelf).require(len(row_names), len(item_names), len(row_codes), n_text)
+    MemoryLimit(options, where, storage).require(
+        len(row_names), len(item_names), len(row_codes), n_text
+    )
     pairs = Pairs(row_codes, item_codes, len(row_names), len(item_names))
     del row_codes, item_codes
-    sets, notes = from_pairs(pairs, row_names, item_names, options, where, shelf)
+    sets, notes = from_pairs(pairs, row_names, item_names, options, where, storage)
     return SetFile(sets, SetFormat(), notes)
 
 
-def read_listed(path: Path, options: SetOptions) -> pa.Array | None:
+def read_name_list(path: Path, options: SetOptions) -> pa.Array | None:
     """Return the names in ``path``, one a line, or None where there is no such file."""
     if not path.exists():
         return None
-    room = Room(options, str(path))
+    room = MemoryLimit(options, str(path))
     names = NameCoder()
     with open_stream(path, "utf-8") as stream:
-        for block in blocks(stream, WHOLE_LINES, str(path)):
+        for block in read_blocks(stream, WHOLE_LINES, str(path)):
             block.require_width(1, "Give one name a line.")
             room.require(names.n_entries + len(block.begins), 0, 0)
             names.add(block.texts())
-    codes, distinct = names.settled()
+    codes, distinct = names.finish()
     if len(distinct) < len(codes):
         raise DataError(
             f"{path}: {len(codes) - len(distinct):,} names are listed more than once",
             remedy="List every name once.",
         )
-    return whole_if_all_are(distinct.take(pa.array(codes)))  # in the order of the file
+    return to_integers(distinct.take(pa.array(codes)))  # in the order of the file
 
 
-def _among(
+def _number_by_list(
     listed: pa.Array, names: pa.Array, codes: NDArray[np.int32], where: str
 ) -> tuple[pa.Array, NDArray[np.int32]]:
     """Number entries by the list of all rows; raises where one is of a row that is not in it."""
-    names = whole_if_all_are(names)
+    names = to_integers(names)
     if not len(names) or listed.equals(names):
         return listed, codes
-    place = places_in(names, listed)
+    place = find_names(names, listed)
     if (place < 0).any():
         raise DataError(
             f"{where}: {int((place < 0).sum()):,} of its names are not in its list of rows",
@@ -443,7 +450,7 @@ class _Dialect:
     item_column: int
 
 
-def _edge_dialect(
+def _detect_dialect(
     stream: TextStream, options: SetOptions, where: str, ending: str, first_line: int
 ) -> _Dialect:
     sample, is_whole = stream.peek(_SAMPLE_BYTES)
@@ -454,9 +461,9 @@ def _edge_dialect(
     if options.delimiter is not None:
         delimiter = BLANKS if options.delimiter == BLANKS else parse_delimiter(options.delimiter)
     else:
-        delimiter = _edge_delimiter(lines[:_SAMPLE_LINES], where, ending)
-    block = first_block(sample, is_whole, delimiter, where, first_line)
-    top, *below = _sampled(block, _SAMPLE_LINES)
+        delimiter = _detect_delimiter(lines[:_SAMPLE_LINES], where, ending)
+    block = read_first_block(sample, is_whole, delimiter, where, first_line)
+    top, *below = _sample_lines(block, _SAMPLE_LINES)
     header = options.header
     if header is None and len(top) < 2:
         raise _one_column(where)
@@ -465,10 +472,10 @@ def _edge_dialect(
     names = top if header else [f"column_{number}" for number in range(1, len(top) + 1)]
     if header:
         check_names(names, where, of_file=True)
-    return _Dialect(delimiter, header, names, *which_columns(names, options, where))
+    return _Dialect(delimiter, header, names, *choose_columns(names, options, where))
 
 
-def which_columns(names: list[str], options: SetOptions, where: str) -> tuple[int, int]:
+def choose_columns(names: list[str], options: SetOptions, where: str) -> tuple[int, int]:
     """Return the places of the row's and the item's column: the only two, or as stated."""
     if len(names) < 2:
         raise _one_column(where)
@@ -501,7 +508,7 @@ def _one_column(where: str) -> DataError:
     )
 
 
-def _edge_delimiter(lines: list[bytes], where: str, ending: str) -> str:
+def _detect_delimiter(lines: list[bytes], where: str, ending: str) -> str:
     """Find the delimiter by which all lines have one number of cells; blanks if there is none."""
     widths_by = {}
     lines = [_WHOLE_CELL.sub(b"x", line) for line in lines]  # what they hold delimits nothing
@@ -527,7 +534,7 @@ def _edge_delimiter(lines: list[bytes], where: str, ending: str) -> str:
     return agreeing[0] if agreeing else BLANKS
 
 
-def _sampled(block: Block, n_lines: int) -> list[list[str]]:
+def _sample_lines(block: Block, n_lines: int) -> list[list[str]]:
     """Return the cells of the first lines that are not blank; raises if there are none."""
     firsts = block.firsts[block.n_cells > 0][: n_lines + 1].tolist()
     if not firsts:
@@ -560,7 +567,7 @@ def _has_header(top: list[str], below: list[list[str]], options: SetOptions, whe
     )
 
 
-def pass_comments(stream: TextStream) -> int:
+def skip_comments(stream: TextStream) -> int:
     """Pass over the lines at the beginning that start with # or %; return how many."""
     n_lines, size = 0, _SAMPLE_BYTES
     while True:
@@ -575,7 +582,7 @@ def pass_comments(stream: TextStream) -> int:
         n_lines += 1
 
 
-def newline_of(stream: TextStream) -> str:
+def detect_newline(stream: TextStream) -> str:
     sample, _ = stream.peek(_SAMPLE_BYTES)
     if b"\r\n" in sample:
         return "\r\n"

@@ -21,7 +21,7 @@ MOST_RULES = 5_000_000
 """More are refused: they are all held and all checked."""
 
 
-def closed(rules: Rules, is_sensitive: NDArray[np.bool_], how: str) -> Rules:
+def close_rules(rules: Rules, is_sensitive: NDArray[np.bool_], how: str) -> Rules:
     """Return the rules, and behind them those of their closure that are none of them.
 
     ``sensitive``: each public part with every sensitive item alone. A rule p → s t is met where
@@ -46,9 +46,9 @@ def closed(rules: Rules, is_sensitive: NDArray[np.bool_], how: str) -> Rules:
     ]
     whole = dict.fromkeys(parts)
     most = MOST_RULES // max(1, len(consequents))
-    antecedents = list(whole) if how == "sensitive" else _with_parts(whole, most, len(consequents))
+    antecedents = list(whole) if how == "sensitive" else _add_parts(whole, most, len(consequents))
     if len(antecedents) > most:
-        raise _too_many(len(antecedents) * len(consequents))
+        raise _too_many_error(len(antecedents) * len(consequents))
     number_of = {antecedent: number for number, antecedent in enumerate(antecedents)}
     is_new = np.ones((len(antecedents), len(consequents)), dtype=np.bool_)
     for rule in np.flatnonzero(rules.sensitive_sizes == 1).tolist():
@@ -73,23 +73,23 @@ def closed(rules: Rules, is_sensitive: NDArray[np.bool_], how: str) -> Rules:
     )
 
 
-def _with_parts(
+def _add_parts(
     whole: dict[tuple[int, ...], None], most: int, n_consequents: int
 ) -> list[tuple[int, ...]]:
     """Return all parts of these antecedents, once each, stated ones first."""
     found = dict(whole)
     for antecedent in whole:
         if 2 ** len(antecedent) - 1 > most:
-            raise _too_many((2 ** len(antecedent) - 1) * n_consequents)
+            raise _too_many_error((2 ** len(antecedent) - 1) * n_consequents)
         for size in range(1, len(antecedent)):
             for part in combinations(antecedent, size):
                 found[part] = None
         if len(found) > most:
-            raise _too_many(len(found) * n_consequents)
+            raise _too_many_error(len(found) * n_consequents)
     return list(found)
 
 
-def _too_many(n_rules: int) -> JobError:
+def _too_many_error(n_rules: int) -> JobError:
     return JobError(
         f"the closure has at least {n_rules:,} rules, and {MOST_RULES:,} is the most",
         remedy="State fewer or shorter public parts, close them over the sensitive items only, "

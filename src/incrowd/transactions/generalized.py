@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from incrowd.errors import DataError, JobError, unknown
 from incrowd.sets.files import read_sets
 from incrowd.sets.format import SetOptions
-from incrowd.sets.names import in_order, item_names_of, unless_numbers, whole_if_all_are
+from incrowd.sets.names import drop_trivial_names, item_names_of, sort_names, to_integers
 from incrowd.sets.sets import Sets
 
 _ASIDE = set(' \t\r\n",()')
 
 
-def label_of(members: Sequence[str]) -> str:
+def format_label(members: Sequence[str]) -> str:
     """Return how a part of items is written: ``a`` alone, ``(a,b,f)`` for several.
 
     Members stand in the order given. A name with blanks, commas, quotes or parentheses is quoted
@@ -40,8 +40,8 @@ def label_of(members: Sequence[str]) -> str:
     return "(" + ",".join(cells) + ")"
 
 
-def members_of(label: str) -> tuple[str, ...]:
-    """Return the items that a released item stands for; the inverse of ``label_of``.
+def parse_label(label: str) -> tuple[str, ...]:
+    """Return the items that a released item stands for; the inverse of ``format_label``.
 
     Raises DataError where it begins as a part and does not end as one, or names an item twice.
 
@@ -65,7 +65,7 @@ def members_of(label: str) -> tuple[str, ...]:
     return tuple(found[0])
 
 
-def generalized_sets(
+def generalize_sets(
     sets: Sets, part_of_item: NDArray[np.int32], is_sensitive: NDArray[np.bool_]
 ) -> Sets:
     """Return the rows with every public item replaced by the label of its part, once in a row.
@@ -74,7 +74,7 @@ def generalized_sets(
     row holds, which are left out. Items of the result are numbered in the order of their labels,
     as a reader of the release numbers them. O(entries).
     """
-    from incrowd.transactions.kernels import replaced
+    from incrowd.transactions.kernels import replace_items
 
     is_held = np.zeros(sets.n_items, dtype=np.bool_)
     is_held[sets.items] = True
@@ -89,23 +89,23 @@ def generalized_sets(
         else:
             members[part_of_item[item]].append(item)
     held = [of_part for of_part in members if of_part]
-    labels = pa.array([label_of([names[item] for item in one]) for one in held], pa.string())
-    ordered, place = in_order(whole_if_all_are(labels))
+    labels = pa.array([format_label([names[item] for item in one]) for one in held], pa.string())
+    ordered, place = sort_names(to_integers(labels))
     new_of_item = np.full(sets.n_items, -1, dtype=np.int32)
     for new, of_part in zip(place.tolist(), held, strict=True):
         new_of_item[of_part] = new
-    starts, items = replaced(sets.starts, sets.items, new_of_item, len(held))
-    return Sets(starts, items, len(held), sets.row_names, unless_numbers(ordered))
+    starts, items = replace_items(sets.starts, sets.items, new_of_item, len(held))
+    return Sets(starts, items, len(held), sets.row_names, drop_trivial_names(ordered))
 
 
 def original_names(released: Sets) -> pa.Array:
     """Return the items that released ones stand for, in the order in which a reader numbers them.
 
-    Raises DataError as ``members_of`` does.
+    Raises DataError as ``parse_label`` does.
     """
     labels = item_names_of(released).to_pylist()
-    members = sorted({name for label in labels for name in members_of(str(label))})
-    return in_order(whole_if_all_are(pa.array(members, pa.string())))[0]
+    members = sorted({name for label in labels for name in parse_label(str(label))})
+    return sort_names(to_integers(pa.array(members, pa.string())))[0]
 
 
 # How many rows hold all items of a set, for many sets of items at once.
@@ -115,7 +115,7 @@ _MOST_WORDS = 1 << 20  # 8 MB of bits at once
 Itemset = tuple[int, ...]
 
 
-class Places(NamedTuple):
+class NumberedItemsets(NamedTuple):
     """Itemsets in numbers of the items that matter: set i has ``places[starts[i]:starts[i + 1]]``.
 
     ``place_of_item`` is −1 for other items. The last of ``n_places`` is of no item at all: it
@@ -128,7 +128,7 @@ class Places(NamedTuple):
     places: NDArray[np.int32]
 
 
-def numbered_places(itemsets: Sequence[Itemset], n_items: int) -> Places:
+def number_itemsets(itemsets: Sequence[Itemset], n_items: int) -> NumberedItemsets:
     """Number the items of these itemsets; none of them is empty."""
     sizes = np.array([len(itemset) for itemset in itemsets], dtype=np.int64)
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -139,27 +139,27 @@ def numbered_places(itemsets: Sequence[Itemset], n_items: int) -> Places:
     place_of_item = np.full(n_items + 1, -1, dtype=np.int32)
     place_of_item[used] = np.arange(len(used))
     place_of_item[-1] = len(used)
-    return Places(place_of_item[:-1], len(used) + 1, starts, place_of_item[items])
+    return NumberedItemsets(place_of_item[:-1], len(used) + 1, starts, place_of_item[items])
 
 
-def rows_at_once(n_places: int) -> int:
+def rows_per_block(n_places: int) -> int:
     """Return how many rows a block has, so that its bits take little memory."""
     return 64 * max(16, min(1024, _MOST_WORDS // n_places))
 
 
-def supports(sets: Sets, itemsets: Sequence[Itemset]) -> NDArray[np.int64]:
+def count_supports(sets: Sets, itemsets: Sequence[Itemset]) -> NDArray[np.int64]:
     """Return how many rows hold all items of each itemset; −1 is an item that no row holds."""
     from incrowd.transactions.kernels import count_itemsets
 
     found = np.zeros(len(itemsets), dtype=np.int64)
-    placed = numbered_places(itemsets, sets.n_items)
+    placed = number_itemsets(itemsets, sets.n_items)
     if itemsets:
         count_itemsets(
             sets.starts,
             sets.items,
             placed.place_of_item,
             placed.n_places,
-            rows_at_once(placed.n_places),
+            rows_per_block(placed.n_places),
             placed.starts,
             placed.places,
             found,
@@ -223,15 +223,15 @@ class Generalized:
                 examples=missing[:3],
             )
         parts = [self.item_of_member[name] for name in names]
-        most = int(supports(self.sets, [tuple(sorted(set(parts)))])[0])
+        most = int(count_supports(self.sets, [tuple(sorted(set(parts)))])[0])
         expected = float(most)
         for part in parts:
-            expected *= chance(len(self.members[part]), reading)
+            expected *= item_chance(len(self.members[part]), reading)
         is_sure = all(len(self.members[part]) == 1 for part in parts)
         return Support(most if is_sure else 0, most, expected)
 
 
-def chance(n_members: int, reading: str = SUBSETS) -> float:
+def item_chance(n_members: int, reading: str = SUBSETS) -> float:
     """Return how likely one of a part's items is, where the part is shown.
 
     >>> chance(1), chance(2), chance(2, "share")
@@ -257,7 +257,7 @@ def read_generalized(
         from incrowd.sets.frames import sets_from_frame
 
         sets = sets_from_frame(source, options).sets
-    members = [members_of(str(label)) for label in item_names_of(sets).to_pylist()]
+    members = [parse_label(str(label)) for label in item_names_of(sets).to_pylist()]
     item_of_member: dict[str, int] = {}
     in_two = {
         name

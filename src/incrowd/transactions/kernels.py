@@ -9,7 +9,7 @@ from incrowd.compiling import Flag, Whole, compiled, compiled_inner, compiled_in
 
 
 @compiled
-def replaced(
+def replace_items(
     starts: NDArray[np.int64],
     items: NDArray[np.int32],
     new_of_item: NDArray[np.int32],
@@ -60,7 +60,7 @@ ROWS_OF_LIST = 2
 
 
 @compiled_into_callers
-def n_bits(word: Whole) -> Whole:
+def count_bits(word: Whole) -> Whole:
     """Return how many bits of a word are set."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + (
@@ -76,7 +76,7 @@ def _has(words: NDArray[np.uint64], place: Whole, row: Whole) -> Flag:
 
 
 @compiled_inner
-def fill(
+def index_rows(
     starts: NDArray[np.int64],
     items: NDArray[np.int32],
     first: Whole,
@@ -106,7 +106,7 @@ def fill(
 
 
 @compiled_inner
-def shortest(
+def find_shortest(
     list_start: NDArray[np.int64], places: NDArray[np.int32], low: Whole, high: Whole
 ) -> Whole:
     """Return which of ``places[low:high]`` has the shortest list."""
@@ -119,7 +119,7 @@ def shortest(
 
 
 @compiled_inner
-def has_all(
+def holds_all(
     words: NDArray[np.uint64], places: NDArray[np.int32], low: Whole, high: Whole, row: Whole
 ) -> Flag:
     """Whether a row of the block has all of ``places[low:high]``."""
@@ -130,7 +130,7 @@ def has_all(
 
 
 @compiled_inner
-def word_of_all(
+def intersect_word(
     words: NDArray[np.uint64], places: NDArray[np.int32], low: Whole, high: Whole, word: Whole
 ) -> Whole:
     """Return the bits of the rows that have all of ``places[low:high]``, 64 rows at a time."""
@@ -164,16 +164,16 @@ def count_itemsets(
         n_words = (end - first + 63) >> 6
         if starts[end] - starts[first] > len(listed):
             listed = np.empty(starts[end] - starts[first], dtype=np.int32)
-        fill(starts, items, first, end, place_of_item, words, list_start, listed)
+        index_rows(starts, items, first, end, place_of_item, words, list_start, listed)
         for one in range(len(support)):
             low, high = set_starts[one], set_starts[one + 1]
-            rarest = shortest(list_start, places, low, high)
+            rarest = find_shortest(list_start, places, low, high)
             if list_start[rarest + 1] - list_start[rarest] <= ROWS_OF_LIST * n_words:
                 for at in range(list_start[rarest], list_start[rarest + 1]):
-                    support[one] += has_all(words, places, low, high, listed[at])
+                    support[one] += holds_all(words, places, low, high, listed[at])
                 continue
             for word in range(n_words):
-                support[one] += n_bits(word_of_all(words, places, low, high, word))
+                support[one] += count_bits(intersect_word(words, places, low, high, word))
 
 
 # Every set of up to three public items that some transaction holds, with what it breaks.
@@ -315,6 +315,7 @@ def mine(
         if begins == ends:
             continue
         n_told = _judge(
+            # rules with this item alone on the left
             rows_of_item, begins, ends, 1, public_starts, sensitive_starts, sensitive_items,
             limits, confidence, count_of_item, told,
         )  # fmt: skip
@@ -328,6 +329,7 @@ def mine(
             n_found += 1
         if limits[1] < 2:
             continue
+        # rules with a second item: this item's transactions by their later items
         n_seconds = _group(
             rows_of_item, places_of_item, begins, ends, public_starts, public_items, next_of_item,
             scratch_rows[:half], scratch_places[:half], second_items, second_starts,
@@ -347,6 +349,7 @@ def mine(
                 n_found += 1
             if limits[1] < 3:
                 continue
+            # rules with a third item
             n_thirds = _group(
                 scratch_rows, scratch_places, second_starts[second], second_starts[second + 1],
                 public_starts, public_items, next_of_item,

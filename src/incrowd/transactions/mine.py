@@ -66,8 +66,8 @@ def mine_rules(
     _require(is_sensitive, k, confidence, largest)
     from incrowd.transactions.kernels import mine
 
-    public_starts, public_items = _only(sets, ~is_sensitive)
-    sensitive_starts, sensitive_items = _only(sets, is_sensitive)
+    public_starts, public_items = _keep_items(sets, ~is_sensitive)
+    sensitive_starts, sensitive_items = _keep_items(sets, is_sensitive)
     support = np.bincount(sensitive_items, minlength=sets.n_items)
     stand_in = int(np.argmax(np.where(is_sensitive, support, -1)))
     limits = np.array([k, largest, stand_in], dtype=np.int64)
@@ -81,7 +81,7 @@ def mine_rules(
     scratch_places = np.empty(2 * most_behind, dtype=np.int64)
     found = np.empty((most, 4), dtype=np.int32)
     n_found, first = 0, 0
-    for last in _bounds(behind, item_starts):
+    for last in _slice_bounds(behind, item_starts):
         if is_abort_requested():
             raise KeyboardInterrupt
         progress("mining rules", first, sets.n_items)
@@ -96,7 +96,7 @@ def mine_rules(
                 remedy="Mine shorter ones, or promise  km,  which needs no list of rules.",
             )
         first = last
-    return _as_rules(found[:n_found], item_names_of(sets).cast(pa.string()))
+    return _to_rules(found[:n_found], item_names_of(sets).cast(pa.string()))
 
 
 def _require(is_sensitive: NDArray[np.bool_], k: int, confidence: float, largest: int) -> None:
@@ -113,7 +113,9 @@ def _require(is_sensitive: NDArray[np.bool_], k: int, confidence: float, largest
         raise JobError("; ".join(faults))
 
 
-def _only(sets: Sets, is_wanted: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _keep_items(
+    sets: Sets, is_wanted: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return the rows with only some of the items."""
     is_kept = is_wanted[sets.items]
     before = np.concatenate([[0], np.cumsum(is_kept)]).astype(np.int64)
@@ -125,7 +127,7 @@ def _largest_sum(behind: NDArray[np.int64], item_starts: NDArray[np.int64]) -> i
     return int(np.diff(sums[item_starts]).max(initial=0))
 
 
-def _bounds(behind: NDArray[np.int64], item_starts: NDArray[np.int64]) -> list[int]:
+def _slice_bounds(behind: NDArray[np.int64], item_starts: NDArray[np.int64]) -> list[int]:
     """Return where slices of items end that have about as many entries behind them."""
     n_items = len(item_starts) - 1
     sums = np.concatenate([[0], np.cumsum(behind + 1)])[item_starts]
@@ -134,7 +136,7 @@ def _bounds(behind: NDArray[np.int64], item_starts: NDArray[np.int64]) -> list[i
     return sorted({*inner, n_items} - {0})
 
 
-def _as_rules(found: NDArray[np.int32], names: pa.Array) -> Rules:
+def _to_rules(found: NDArray[np.int32], names: pa.Array) -> Rules:
     is_item = found[:, :3] >= 0
     public_starts = np.concatenate([[0], np.cumsum(is_item.sum(axis=1))]).astype(np.int64)
     return Rules(

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.errors import DataError, JobError
-from incrowd.sets.names import places_in
+from incrowd.sets.names import find_names
 from incrowd.transactions.rules import Rules
 
 _SHOWN_LINES = 5
@@ -38,7 +38,8 @@ class Problems:
         if not self._lines:
             return
         said = [
-            f"{kind}: {len(lines):,} ({_of_lines(lines)})" for kind, lines in self._lines.items()
+            f"{kind}: {len(lines):,} ({_format_lines(lines)})"
+            for kind, lines in self._lines.items()
         ]
         told = dict.fromkeys(remedies[kind] for kind in self._lines if kind in remedies)
         raise DataError(
@@ -46,13 +47,13 @@ class Problems:
         )
 
 
-def _of_lines(lines: list[int]) -> str:
+def _format_lines(lines: list[int]) -> str:
     shown = ", ".join(str(line) for line in lines[:_SHOWN_LINES])
     more = ", …" if len(lines) > _SHOWN_LINES else ""
     return f"line{'s' if len(lines) > 1 else ''} {shown}{more}"
 
 
-def lines_of(path: str | Path, what: str) -> list[str]:
+def read_lines(path: str | Path, what: str) -> list[str]:
     """Return a text file's lines; a byte order mark is no part of the first."""
     try:
         return Path(path).read_text(encoding="utf-8-sig").splitlines()
@@ -63,7 +64,7 @@ def lines_of(path: str | Path, what: str) -> list[str]:
         ) from None
 
 
-def cells_of(text: str, delimiter: str = ",") -> list[str] | None:
+def split_cells(text: str, delimiter: str = ",") -> list[str] | None:
     """Return the cells of one line, quoted as in CSV; None where a quote is left open."""
     try:
         found = list(csv.reader([text], delimiter=delimiter, strict=True, skipinitialspace=True))
@@ -72,7 +73,7 @@ def cells_of(text: str, delimiter: str = ",") -> list[str] | None:
     return found[0] if found else []
 
 
-def texts_of(names: pa.Array | Iterable[object]) -> pa.Array:
+def item_texts(names: pa.Array | Iterable[object]) -> pa.Array:
     """Return items' names as texts."""
     if isinstance(names, pa.ChunkedArray):
         names = names.combine_chunks()
@@ -81,9 +82,9 @@ def texts_of(names: pa.Array | Iterable[object]) -> pa.Array:
     return pa.array([str(name) for name in names], pa.string())
 
 
-def items_called(found: list[str], names: pa.Array) -> NDArray[np.int32]:
+def find_items(found: list[str], names: pa.Array) -> NDArray[np.int32]:
     """Return each text's item; −1 where none is called so."""
-    return places_in(pa.array(found, pa.string()), names)
+    return find_names(pa.array(found, pa.string()), names)
 
 
 # Rules and weights of items as text: ``a b -> s t`` a line, and ``item,weight``.
@@ -132,17 +133,17 @@ def read_rules(
 
     Raises one DataError that lists all problems by kind, each with its lines.
     """
-    texts = texts_of([] if names is None else names)
+    texts = item_texts([] if names is None else names)
     problems = Problems(str(path))
     stated: list[tuple[int, list[str], list[str]]] = []
-    for line, text in enumerate(lines_of(path, "the rules"), start=1):
-        sides = _sides(text, line, texts, problems)
+    for line, text in enumerate(read_lines(path, "the rules"), start=1):
+        sides = _parse_rule(text, line, texts, problems)
         if sides is not None:
             stated.append((line, *sides))
     known = sorted({item for _, *sides in stated for side in sides for item in side})
     if names is None:
-        texts = texts_of(known)
-    number_of = dict(zip(known, items_called(known, texts).tolist(), strict=True))
+        texts = item_texts(known)
+    number_of = dict(zip(known, find_items(known, texts).tolist(), strict=True))
     if is_sensitive is None:
         is_sensitive = _behind_arrows(stated, number_of, len(texts))
         in_front = _BOTH_ROLES
@@ -185,7 +186,7 @@ def _behind_arrows(
     return is_sensitive
 
 
-def _sides(
+def _parse_rule(
     text: str, line: int, texts: pa.Array, problems: Problems
 ) -> tuple[list[str], list[str]] | None:
     """Return the items of a line before and behind its arrow; None where there is no rule."""
@@ -194,7 +195,7 @@ def _sides(
         return None
     if text.startswith("#"):
         first = text.split()[0]
-        if items_called([first], texts)[0] >= 0:
+        if find_items([first], texts)[0] >= 0:
             problems.add(_COMMENT, line, first)
         return None
     sides: list[list[str]] = [[]]
@@ -225,14 +226,14 @@ def _sides(
 def write_rules(rules: Rules, path: str | Path) -> None:
     """Write rules as ``read_rules`` reads them, in their order."""
     with Path(path).open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(rule_lines(rules))
+        file.writelines(format_rules(rules))
 
 
-def rule_lines(rules: Rules) -> Iterator[str]:
+def format_rules(rules: Rules) -> Iterator[str]:
     """Yield the lines of a file of rules; all of their items must have names."""
     if min(rules.public.min(initial=0), rules.sensitive.min(initial=0)) < 0:
         raise ValueError("a rule names an item that is none of the names")
-    names = [_written(name) for name in rules.names.to_pylist()]
+    names = [_format_items(name) for name in rules.names.to_pylist()]
     for rule in range(rules.n_rules):
         public = rules.public[rules.public_starts[rule] : rules.public_starts[rule + 1]]
         sensitive = rules.sensitive[rules.sensitive_starts[rule] : rules.sensitive_starts[rule + 1]]
@@ -241,7 +242,7 @@ def rule_lines(rules: Rules) -> Iterator[str]:
         yield f"{before} -> {behind}\n"
 
 
-def _written(name: str) -> str:
+def _format_items(name: str) -> str:
     if _PLAIN.fullmatch(name) and '"' not in name and name not in _ARROWS:
         return name
     return '"' + name.replace('"', '""') + '"'
@@ -258,10 +259,10 @@ def read_weights(path: str | Path, names: pa.Array | Iterable[object]) -> NDArra
     Every weight is a number above 0; an item that the file leaves out has 1. Raises one DataError
     that lists all problems by kind, each with its lines.
     """
-    texts = texts_of(names)
+    texts = item_texts(names)
     problems = Problems(str(path))
-    lines = lines_of(path, "the weights")
-    header = [cell.strip() for cell in cells_of(lines[0]) or []] if lines else []
+    lines = read_lines(path, "the weights")
+    header = [cell.strip() for cell in split_cells(lines[0]) or []] if lines else []
     if header != ["item", "weight"]:
         raise DataError(
             f"{path}: the first line is not  item,weight", remedy="Begin the file with this header."
@@ -271,12 +272,12 @@ def read_weights(path: str | Path, names: pa.Array | Iterable[object]) -> NDArra
     for line, text in enumerate(lines[1:], start=2):
         if not text.strip():
             continue
-        cells = cells_of(text)
+        cells = split_cells(text)
         if cells is None or len(cells) != 2 or not cells[0].strip():
             problems.add(_NO_WEIGHT, line)
             continue
         item = cells[0].strip()
-        weight = _number(cells[1])
+        weight = _parse_number(cells[1])
         if item in stated:
             problems.add(_NAMED_AGAIN, line, item)
         if not (math.isfinite(weight) and weight > 0):
@@ -284,7 +285,7 @@ def read_weights(path: str | Path, names: pa.Array | Iterable[object]) -> NDArra
         stated[item] = weight
         line_of.setdefault(item, line)
     weights = np.ones(len(texts), dtype=np.float64)
-    for item, place in zip(stated, items_called(list(stated), texts).tolist(), strict=True):
+    for item, place in zip(stated, find_items(list(stated), texts).tolist(), strict=True):
         if place < 0:
             problems.add(_UNKNOWN, line_of[item], item)
         else:
@@ -300,7 +301,7 @@ def read_weights(path: str | Path, names: pa.Array | Iterable[object]) -> NDArra
     return weights
 
 
-def _number(text: str) -> float:
+def _parse_number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
@@ -312,7 +313,7 @@ def _number(text: str) -> float:
 SHARE = "share:"
 
 
-def sensitive_items(
+def find_sensitive_items(
     stated: str | Path | Sequence[str],
     names: pa.Array | Iterable[object],
     seed: int = 0,
@@ -327,14 +328,14 @@ def sensitive_items(
     neither a file nor an item or is both, and, with ``needs_both``, where no item or every item
     would be sensitive: rules need both.
     """
-    texts = texts_of(names)
+    texts = item_texts(names)
     notes: list[str] = []
     if isinstance(stated, str) and stated.startswith(SHARE):
-        is_sensitive, note = _drawn(stated, len(texts), seed)
+        is_sensitive, note = _draw_items(stated, len(texts), seed)
         notes.append(note)
     else:
-        where, found = _stated(stated, texts)
-        places = items_called(found, texts)
+        where, found = _stated_items(stated, texts)
+        places = find_items(found, texts)
         unknown = list(dict.fromkeys(np.array(found, dtype=object)[places < 0].tolist()))
         if unknown:
             raise DataError(
@@ -353,7 +354,7 @@ def sensitive_items(
     return is_sensitive, notes
 
 
-def _drawn(stated: str, n_items: int, seed: int) -> tuple[NDArray[np.bool_], str]:
+def _draw_items(stated: str, n_items: int, seed: int) -> tuple[NDArray[np.bool_], str]:
     try:
         share = float(stated.removeprefix(SHARE))
     except ValueError:
@@ -372,14 +373,14 @@ def _drawn(stated: str, n_items: int, seed: int) -> tuple[NDArray[np.bool_], str
     return is_sensitive, note
 
 
-def _stated(stated: str | Path | Sequence[str], texts: pa.Array) -> tuple[str, list[str]]:
+def _stated_items(stated: str | Path | Sequence[str], texts: pa.Array) -> tuple[str, list[str]]:
     """Return where items are stated, for errors, and them."""
     if isinstance(stated, Path):
-        return str(stated), _listed(stated)
+        return str(stated), _read_item_list(stated)
     if not isinstance(stated, str):
         return "sensitive items", [str(item) for item in stated]
     is_file = _is_file(stated)
-    is_item = bool(items_called([stated], texts)[0] >= 0)
+    is_item = bool(find_items([stated], texts)[0] >= 0)
     if is_file and is_item:
         raise JobError(
             "sensitive items: what is stated is both a file and an item",
@@ -387,14 +388,14 @@ def _stated(stated: str | Path | Sequence[str], texts: pa.Array) -> tuple[str, l
             examples=[stated],
         )
     if is_file:
-        return stated, _listed(Path(stated))
+        return stated, _read_item_list(Path(stated))
     if "," not in stated and not is_item:
         raise JobError(
             "sensitive items: what is stated is neither a file nor an item",
             remedy="Give a file with an item a line, a list  a,b,c,  or  share:0.1.",
             examples=[stated],
         )
-    cells = cells_of(stated)
+    cells = split_cells(stated)
     if cells is None:
         raise JobError(
             "sensitive items: a quote in the list is left open",
@@ -410,10 +411,10 @@ def _is_file(stated: str) -> bool:
         return False
 
 
-def _listed(path: Path) -> list[str]:
+def _read_item_list(path: Path) -> list[str]:
     """Return the items that a file lists, one a line; a line in quotes is quoted as in CSV."""
     found = []
-    for line in lines_of(path, "the list of sensitive items"):
+    for line in read_lines(path, "the list of sensitive items"):
         text = line.strip()
         if len(text) > 1 and text.startswith('"') and text.endswith('"'):
             text = text[1:-1].replace('""', '"')

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.sets.names import places_in
+from incrowd.sets.names import find_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +36,8 @@ class Rules:
         >>> Rules.of([([2, 0], [3])], pa.array(["a", "b", "c", "h"])).public.tolist()
         [0, 2]
         """
-        public_starts, public = _packed([public for public, _ in stated])
-        sensitive_starts, sensitive = _packed([sensitive for _, sensitive in stated])
+        public_starts, public = _pack([public for public, _ in stated])
+        sensitive_starts, sensitive = _pack([sensitive for _, sensitive in stated])
         return cls(public_starts, public, sensitive_starts, sensitive, names)
 
     @property
@@ -78,14 +78,14 @@ class Rules:
 
     def take(self, rules: NDArray[np.int64]) -> Rules:
         """Return these rules, in this order."""
-        public_starts, public = _taken(self.public_starts, self.public, rules)
-        sensitive_starts, sensitive = _taken(self.sensitive_starts, self.sensitive, rules)
+        public_starts, public = _take_lists(self.public_starts, self.public, rules)
+        sensitive_starts, sensitive = _take_lists(self.sensitive_starts, self.sensitive, rules)
         return Rules(public_starts, public, sensitive_starts, sensitive, self.names)
 
     def distinct(self) -> Rules:
         """Return the rules once each, where they first stand."""
-        n_public, public = numbered_lists(self.public_starts, self.public)
-        _, sensitive = numbered_lists(self.sensitive_starts, self.sensitive)
+        n_public, public = number_lists(self.public_starts, self.public)
+        _, sensitive = number_lists(self.sensitive_starts, self.sensitive)
         _, first = np.unique(sensitive * n_public + public, return_index=True)
         return self if len(first) == self.n_rules else self.take(np.sort(first))
 
@@ -97,17 +97,17 @@ class Rules:
         (``lacks_sensitive``). Rules of items that are all there are as any others.
         """
         names = names.cast(pa.string())
-        place = places_in(self.names, names)
+        place = find_names(self.names, names)
         return Rules(
             self.public_starts,
-            _ascending(self.public_starts, place[self.public]),
+            _sort_lists(self.public_starts, place[self.public]),
             self.sensitive_starts,
-            _ascending(self.sensitive_starts, place[self.sensitive]),
+            _sort_lists(self.sensitive_starts, place[self.sensitive]),
             names,
         )
 
 
-def numbered_lists(
+def number_lists(
     starts: NDArray[np.int64], items: NDArray[np.int32]
 ) -> tuple[int, NDArray[np.int64]]:
     """Return how many different lists there are, and for each list which of them it is."""
@@ -127,14 +127,14 @@ def numbered_lists(
     return n_different, number
 
 
-def _packed(lists: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _pack(lists: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     starts = np.zeros(len(lists) + 1, dtype=np.int64)
     np.cumsum([len(one) for one in lists], out=starts[1:])
     items = np.array([item for one in lists for item in sorted(one)], dtype=np.int32)
     return starts, items
 
 
-def _taken(
+def _take_lists(
     starts: NDArray[np.int64], items: NDArray[np.int32], lists: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     sizes = np.diff(starts)[lists]
@@ -143,7 +143,7 @@ def _taken(
     return begins, items[places]
 
 
-def _ascending(starts: NDArray[np.int64], items: NDArray[np.int32]) -> NDArray[np.int32]:
+def _sort_lists(starts: NDArray[np.int64], items: NDArray[np.int32]) -> NDArray[np.int32]:
     lists = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     ascending: NDArray[np.int32] = items[np.lexsort((items, lists))]
     return ascending

@@ -77,6 +77,7 @@ def meet(
     for pattern in range(len(patterns)):
         n_shown = _rarest_first(patterns[pattern], first_value, list_start, order, length)
         n_met = np.int64(0)
+        # a rare value: walk its profiles, test the other values
         if n_shown and length[0] < shortest_common:
             value = first_value[order[0]] + patterns[pattern, order[0]]
             for place in range(list_start[value], list_start[value + 1]):
@@ -92,6 +93,7 @@ def meet(
                     n_met += 1
         else:
             for word in range(words.shape[1]):
+                # common values only: intersect the bits of their profiles
                 bits = words[len(words) - 1, word]  # every profile
                 for rank in range(n_shown):
                     column = order[rank]
@@ -108,6 +110,7 @@ def meet(
                     bits >>= np.uint64(1)
                     base += np.int32(1)
         if is_counting:
+            # count the edges, or write them
             edge_start[pattern + 1] = n_met
             for place in range(n_met):
                 n_rows_of_profile[found[place]] += n_rows_of_pattern[pattern]
@@ -256,6 +259,7 @@ def strong_components(
         while depth:
             node = path[depth - 1]
             if not met[node]:
+                # open a node when it is first met
                 n_met += 1
                 met[node] = lowest[node] = n_met
                 opened[n_opened] = node
@@ -264,6 +268,7 @@ def strong_components(
                 is_profile = node < n_profiles
                 next_arc[node] = out_start[node] if is_profile else back_start[node - n_profiles]
             end = out_start[node + 1] if node < n_profiles else back_start[node - n_profiles + 1]
+            # follow its next arcs: down to a new node, or lower its mark to an open one's
             went_on = False
             while next_arc[node] < end:
                 arc = next_arc[node]
@@ -284,6 +289,8 @@ def strong_components(
             if went_on:
                 continue
             depth -= 1
+            # all arcs are followed: back to the node above; a node that reaches none below it
+            # closes a component
             if depth:
                 above = path[depth - 1]
                 lowest[above] = min(lowest[above], lowest[node])
@@ -340,12 +347,14 @@ def enumerate_matchings(
     result is exact but for rounding. O(states × place types).
     """
     n_types = len(n_of_place)
+    # states: how many of each place type are taken, as digits of a mixed radix
     radix = np.ones(n_types + 1, dtype=np.int64)
     n_levels = np.int64(0)
     for place in range(n_types):
         radix[place + 1] = radix[place] * (n_of_place[place] + 1)
         n_levels += n_of_place[place]
     n_states = radix[n_types]
+    # states by level, the number of places taken
     level = np.zeros(n_states, dtype=np.int64)
     level_start = np.zeros(n_levels + 2, dtype=np.int64)
     for state in range(n_states):
@@ -359,11 +368,13 @@ def enumerate_matchings(
     for state in range(n_states):
         states[filled[level[state]]] = state
         filled[level[state]] += 1
+    # which type of step takes each level
     step_of_level = np.empty(n_levels, dtype=np.int64)
     at = 0
     for step in range(len(n_of_step)):
         step_of_level[at : at + n_of_step[step]] = step
         at += n_of_step[step]
+    # forwards: ways to reach each state, scaled level by level
     forward, backward = np.zeros(n_states), np.zeros(n_states)
     forward[0] = backward[n_states - 1] = 1.0
     for at in range(n_levels):
@@ -381,6 +392,7 @@ def enumerate_matchings(
             largest = max(largest, forward[states[order]])
         for order in range(level_start[at + 1], level_start[at + 2]):
             forward[states[order]] /= largest
+    # backwards: ways from each state to the end; a pair's share is ways in times ways out
     weight = np.empty(n_types)
     for at in range(n_levels - 1, -1, -1):
         step = step_of_level[at]
@@ -431,6 +443,7 @@ def scale(
     residual, before, at_phase_start = np.inf, np.inf, np.inf
     for iteration in range(most_iterations):
         sums[:] = 0.0
+        # rows: scale each pattern's factor, and add its share to its profiles
         worst = 0.0
         for pattern in range(n_patterns):
             total = 0.0
@@ -448,6 +461,7 @@ def scale(
             for edge in range(kept_start[pattern], kept_start[pattern + 1]):
                 sums[kept[edge] - first_profile] += amount
         for profile in range(n_profiles):
+            # people: how far their sums are from 1
             sums[profile] *= of_profile[profile]
             worst = max(worst, abs(sums[profile] - 1.0))
             if not (0.0 < sums[profile] < np.inf):
@@ -456,8 +470,11 @@ def scale(
         if step == 1.0 and residual <= goal:
             return residual, iteration + 1
         for profile in range(n_profiles):
+            # people: scale each profile's factor
             of_profile[profile] *= 1.0 / sums[profile] if step == 1.0 else sums[profile] ** -step
             mass[profile] = n_people[profile] * of_profile[profile]
+        # the end of a phase: long steps after plain ones that settle slowly, plain ones after
+        # long ones, which are shortened where they made it worse
         n_left_in_phase -= 1
         if n_left_in_phase > 0 and (step == 1.0 or residual > goal):
             continue
@@ -518,6 +535,7 @@ def walk_matchings(
     cross-check, not a proof.
     """
     n_people = len(profile_of_person)
+    # how many people of each watched pair stand on its rows now
     now = np.zeros(len(watched), dtype=np.int64)
     for person in range(n_people):
         watch = watch_of_profile[profile_of_person[person]]
@@ -530,6 +548,7 @@ def walk_matchings(
         since = np.zeros(len(watched), dtype=np.int64)
         for at in range(in_batch):
             person = _below(random, n_people)
+            # propose a swap of two people's rows
             mine = pattern_of_person[person]
             n_fit = kept_start[mine + 1] - kept_start[mine]
             drawn = kept[kept_start[mine] + _below(random, n_fit)]
@@ -539,6 +558,7 @@ def walk_matchings(
             if theirs == mine:
                 continue
             own = profile_of_person[person]
+            # refuse it where the first person does not fit the second's row
             low, high = kept_start[theirs], kept_start[theirs + 1]
             while low < high:
                 middle = (low + high) // 2
@@ -548,12 +568,14 @@ def walk_matchings(
                     high = middle
             if low == kept_start[theirs + 1] or kept[low] != own:
                 continue
+            # accept it by the ratio of the two ways' odds
             n_own = people_start[own + 1] - people_start[own]
             n_fit_theirs = kept_start[theirs + 1] - kept_start[theirs]
             there = 1.0 / (n_fit * n_alike) + 1.0 / (n_fit_theirs * n_own)
             back = 1.0 / (n_fit_theirs * n_alike) + 1.0 / (n_fit * n_own)
             if back < there and _below(random, _PARTS) * there >= back * _PARTS:
                 continue
+            # swap, and account for the time that watched pairs had their old numbers
             pattern_of_person[person], pattern_of_person[other] = theirs, mine
             for profile, left, joined in ((own, mine, theirs), (drawn, theirs, mine)):
                 watch = watch_of_profile[profile]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from incrowd.errors import DataError, InputError
 from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Finding
 from incrowd.guarantees.sets.promises import STRICT, SetEvidence, SetGuarantee, Smooth, Suppression
-from incrowd.sets.order import NOT_THERE, same_items
+from incrowd.sets.order import NO_ITEM, match_items
 from incrowd.sets.sets import Sets
 
 ENTRIES_AT_ONCE = 1 << 22
@@ -284,7 +284,7 @@ def _holders(
     assert evidence.original_row is not None
     item_of = evidence.original_item
     if item_of is None:
-        item_of = same_items(released, original)
+        item_of = match_items(released, original)
     is_broken_group = np.zeros(groups.n_groups, dtype=np.bool_)
     n_shown = n_broken = n_created = 0
     least: int | None = None
@@ -358,7 +358,7 @@ def _count_holders(
     for first, end in blocks_of_rows(n_shown):
         group_of_shown = np.repeat(np.arange(first, end), n_shown[first:end])
         shown = item_of[released.items[places_of(released, groups.first_row[first:end])]]
-        is_known = shown != NOT_THERE
+        is_known = shown != NO_ITEM
         cells = group_of_shown[is_known] * width + shown[is_known]
         order = np.argsort(cells, kind="stable")
         cells = cells[order]

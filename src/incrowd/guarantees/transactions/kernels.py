@@ -6,7 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.compiling import Flag, Whole, compiled, compiled_inner
-from incrowd.transactions.kernels import ROWS_OF_LIST, fill, has_all, n_bits, shortest, word_of_all
+from incrowd.transactions.kernels import (
+    ROWS_OF_LIST,
+    count_bits,
+    find_shortest,
+    holds_all,
+    index_rows,
+    intersect_word,
+)
 
 
 @compiled
@@ -36,23 +43,25 @@ def count_rules(
         n_words = (end - first + 63) >> 6
         if starts[end] - starts[first] > len(listed):
             listed = np.empty(starts[end] - starts[first], dtype=np.int32)
-        fill(starts, items, first, end, place_of_item, words, list_start, listed)
+        index_rows(starts, items, first, end, place_of_item, words, list_start, listed)
         for rule in range(len(support)):
             low, high = rule_starts[rule], rule_starts[rule + 1]
             middle = low + n_public[rule]
-            rarest = shortest(list_start, places, low, middle)
+            rarest = find_shortest(list_start, places, low, middle)
             n_listed = list_start[rarest + 1] - list_start[rarest]
             if n_listed <= ROWS_OF_LIST * n_words:
                 for at in range(list_start[rarest], list_start[rarest + 1]):
-                    if has_all(words, places, low, middle, listed[at]):
+                    if holds_all(words, places, low, middle, listed[at]):
                         support[rule] += 1
-                        joint[rule] += has_all(words, places, middle, high, listed[at])
+                        joint[rule] += holds_all(words, places, middle, high, listed[at])
                 continue
             for word in range(n_words):
-                found = word_of_all(words, places, low, middle, word)
+                found = intersect_word(words, places, low, middle, word)
                 if found != np.uint64(0):
-                    support[rule] += n_bits(found)
-                    joint[rule] += n_bits(found & word_of_all(words, places, middle, high, word))
+                    support[rule] += count_bits(found)
+                    joint[rule] += count_bits(
+                        found & intersect_word(words, places, middle, high, word)
+                    )
 
 
 @compiled_inner
@@ -95,18 +104,18 @@ def count_with_every_sensitive(
         n_words = (end - first + 63) >> 6
         if starts[end] - starts[first] > len(listed):
             listed = np.empty(starts[end] - starts[first], dtype=np.int32)
-        fill(starts, items, first, end, place_of_item, words, list_start, listed)
+        index_rows(starts, items, first, end, place_of_item, words, list_start, listed)
         for one in range(len(support)):
             low, high = set_starts[one], set_starts[one + 1]
-            rarest = shortest(list_start, places, low, high)
+            rarest = find_shortest(list_start, places, low, high)
             if list_start[rarest + 1] - list_start[rarest] <= ROWS_OF_LIST * n_words:
                 for at in range(list_start[rarest], list_start[rarest + 1]):
-                    if has_all(words, places, low, high, listed[at]):
+                    if holds_all(words, places, low, high, listed[at]):
                         support[one] += 1
                         _add_row(starts, items, first + listed[at], sensitive_of_item, joint[one])
                 continue
             for word in range(n_words):
-                found = word_of_all(words, places, low, high, word)
+                found = intersect_word(words, places, low, high, word)
                 row = first + (word << 6)
                 while found != np.uint64(0):
                     if found & np.uint64(1) != np.uint64(0):

@@ -27,7 +27,7 @@ from incrowd.guarantees.transactions.kernels import count_rules, count_with_ever
 from incrowd.guarantees.transactions.promises import OK, RuleEvidence, RuleProtection
 from incrowd.sets.names import item_names_of
 from incrowd.sets.sets import Sets
-from incrowd.transactions.generalized import Itemset, members_of, numbered_places, rows_at_once
+from incrowd.transactions.generalized import Itemset, number_itemsets, parse_label, rows_per_block
 from incrowd.transactions.rules import Rules
 
 NOT_SHOWN = -1
@@ -65,7 +65,7 @@ def read_items(released: Sets, sensitive: frozenset[str]) -> tuple[ReleasedItems
     n_unreadable = 0
     for label in item_names_of(released).to_pylist():
         try:
-            members.append(members_of(str(label)))
+            members.append(parse_label(str(label)))
         except DataError:
             n_unreadable += 1
             members.append(())
@@ -281,7 +281,7 @@ def _count(released: Sets, public: list[Itemset], inferable: list[Itemset]) -> _
     # a sensitive item that is not shown gets a place that no transaction has
     pairs = [(known, (NOT_SHOWN,) if told[0] == NOT_SHOWN else told) for known, told in wanted]
     wholes = [known + told for known, told in pairs]
-    placed = numbered_places(wholes, released.n_items)
+    placed = number_itemsets(wholes, released.n_items)
     support = np.zeros(len(pairs), dtype=np.int64)
     joint = np.zeros(len(pairs), dtype=np.int64)
     count_rules(
@@ -289,7 +289,7 @@ def _count(released: Sets, public: list[Itemset], inferable: list[Itemset]) -> _
         released.items,
         placed.place_of_item,
         placed.n_places,
-        rows_at_once(placed.n_places),
+        rows_per_block(placed.n_places),
         placed.starts,
         np.array([len(known) for known, _ in pairs], dtype=np.int64),
         placed.places,
@@ -394,7 +394,7 @@ def _closure(
             steps += needed
         else:
             n_left_out += 1
-    placed = numbered_places(chosen, released.n_items)
+    placed = number_itemsets(chosen, released.n_items)
     sensitive_of_item = np.full(released.n_items, -1, dtype=np.int32)
     sensitive_of_item[shown.is_sensitive] = np.arange(n_sensitive)
     support = np.zeros(len(chosen), dtype=np.int64)
@@ -406,7 +406,7 @@ def _closure(
             placed.place_of_item,
             sensitive_of_item,
             placed.n_places,
-            rows_at_once(placed.n_places),
+            rows_per_block(placed.n_places),
             placed.starts,
             placed.places,
             support,

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from incrowd.compiling import compiled
 from incrowd.encoding.fitting_kernels import is_listed
-from incrowd.transactions.kernels import n_bits
+from incrowd.transactions.kernels import count_bits
 
 
 @compiled
@@ -30,6 +30,7 @@ def count_holders(
     n_words = words.shape[1]
     for person in range(len(known)):
         items = known[person]
+        # the rarest known item, and whether all are common
         shortest, are_common, is_missing = items[0], True, False
         for item in items:
             if item < 0:
@@ -43,17 +44,19 @@ def count_holders(
             n_holders[person] = 0
             continue
         n_found = 0
+        # common items only: intersect their bits
         if are_common:
             for word in range(n_words):
                 met = words[words_of_item[items[0]], word]
                 for item in items[1:]:
                     met &= words[words_of_item[item], word]
-                n_found += n_bits(met)
+                n_found += count_bits(met)
                 if own_row[person] >> 6 == word:
                     at = np.uint64(own_row[person] & 63)
                     is_holder[person] = (met >> at) & np.uint64(1) == np.uint64(1)
             n_holders[person] = n_found
             continue
+        # a rare item: walk its rows, test the other items
         for place in range(list_start[shortest], list_start[shortest + 1]):
             row = rows[place]
             holds_all = True

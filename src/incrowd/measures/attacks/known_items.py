@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from incrowd.guarantees.evidence import Finding
 from incrowd.measures.attacks.linkage import format_rate, sampled_rate
 from incrowd.measures.options import AttackOptions
-from incrowd.sets.order import NOT_THERE, same_items
+from incrowd.sets.order import NO_ITEM, match_items
 from incrowd.sets.sets import Sets
 
 COMMON_SHARE = 32
@@ -69,19 +69,19 @@ def _released_items(
     is_generalized: bool,
 ) -> NDArray[np.int32]:
     """Return the released item that shows each original one, −1 where none does."""
-    shown_as = np.full(original.n_items, NOT_THERE, dtype=np.int32)
+    shown_as = np.full(original.n_items, NO_ITEM, dtype=np.int32)
     if is_generalized:
-        from incrowd.transactions.generalized import members_of
+        from incrowd.transactions.generalized import parse_label
 
         names = _names(original)
         item_of_name = {name: item for item, name in enumerate(names)}
         for item, label in enumerate(_names(released)):
-            for member in members_of(label):
+            for member in parse_label(label):
                 if member in item_of_name:
                     shown_as[item_of_name[member]] = item
         return shown_as
-    stands_for = same_items(released, original) if original_item is None else original_item
-    is_there = stands_for != NOT_THERE
+    stands_for = match_items(released, original) if original_item is None else original_item
+    is_there = stands_for != NO_ITEM
     shown_as[stands_for[is_there]] = np.flatnonzero(is_there).astype(np.int32)
     return shown_as
 

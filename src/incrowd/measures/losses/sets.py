@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.sets.order import NOT_THERE, same_items
+from incrowd.sets.order import NO_ITEM, match_items
 from incrowd.sets.sets import Sets, row_blocks
 
 
@@ -56,7 +56,7 @@ def measure_set_losses(
     """
     if after.n_rows != before.n_rows:
         raise ValueError("a release of sets has as many rows as its original")
-    item_of = same_items(after, before) if original_item is None else original_item
+    item_of = match_items(after, before) if original_item is None else original_item
     rows = np.arange(after.n_rows) if original_row is None else np.argsort(original_row)
     width = np.int64(max(before.n_items, 1))
     change = np.zeros(before.n_items, dtype=np.int64)
@@ -66,7 +66,7 @@ def measure_set_losses(
         old, new = before.take(np.arange(first, end)), after.take(rows[first:end])
         items = item_of[new.items]
         row_of_entry = np.repeat(np.arange(end - first), new.sizes)
-        is_known = items != NOT_THERE
+        is_known = items != NO_ITEM
         mine = np.repeat(np.arange(end - first), old.sizes) * width + old.items
         theirs = row_of_entry[is_known] * width + items[is_known]
         n_kept += int(np.isin(theirs, mine, assume_unique=True).sum())

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 
 from incrowd.sets.names import item_names_of
 from incrowd.sets.sets import Sets
-from incrowd.transactions.generalized import SHARE, SUBSETS, Itemset, chance, members_of, supports
+from incrowd.transactions.generalized import (
+    SHARE,
+    SUBSETS,
+    Itemset,
+    count_supports,
+    item_chance,
+    parse_label,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +32,7 @@ class ItemAnswers:
 
     def expected(self, reading: str) -> NDArray[np.float64]:
         """Return what the release answers, by a reading of its parts."""
-        chances = [np.prod([chance(size, reading) for size in one]) for one in self.part_sizes]
+        chances = [np.prod([item_chance(size, reading) for size in one]) for one in self.part_sizes]
         return np.asarray(self.shown * np.array(chances, dtype=np.float64), dtype=np.float64)
 
 
@@ -40,8 +47,8 @@ def answer_queries(
         size_of_item[list(of_part)] = len(of_part)
     asked = [tuple(sorted(set(part_of_item[list(one)].tolist()))) for one in queries]
     return ItemAnswers(
-        supports(before, queries),
-        supports(after, asked),
+        count_supports(before, queries),
+        count_supports(after, asked),
         [size_of_item[list(one)].tolist() for one in queries],
     )
 
@@ -168,7 +175,7 @@ def measure_rule_losses(
     names = [str(name) for name in item_names_of(before).to_pylist()]
     item_of_name = {name: item for item, name in enumerate(names)}
     members = [
-        [item_of_name[name] for name in members_of(str(label))]
+        [item_of_name[name] for name in parse_label(str(label))]
         for label in item_names_of(after).to_pylist()
     ]
     is_part = np.array([not is_sensitive[of_item[0]] for of_item in members], dtype=np.bool_)

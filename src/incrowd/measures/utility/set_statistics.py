@@ -11,9 +11,9 @@ from incrowd.guarantees.evidence import Finding
 from incrowd.measures.losses.transactions import answer_queries
 from incrowd.measures.utility.cells import Numbers
 from incrowd.sets.names import item_names_of
-from incrowd.sets.order import NOT_THERE, same_items
-from incrowd.sets.sets import item_counts, row_blocks
-from incrowd.transactions.generalized import SUBSETS, chance, members_of
+from incrowd.sets.order import NO_ITEM, match_items
+from incrowd.sets.sets import count_items, row_blocks
+from incrowd.transactions.generalized import SUBSETS, item_chance, parse_label
 
 if TYPE_CHECKING:
     from incrowd.checking.material import OwnSets, SetMaterial
@@ -33,13 +33,13 @@ def members_of_released(material: SetMaterial) -> list[list[int]]:
         names = [str(name) for name in item_names_of(own.original).to_pylist()]
         item_of_name = {name: item for item, name in enumerate(names)}
         return [
-            [item_of_name[name] for name in members_of(str(label))]
+            [item_of_name[name] for name in parse_label(str(label))]
             for label in item_names_of(material.released).to_pylist()
         ]
     behind = own.original_item
     if behind is None:
-        behind = same_items(material.released, own.original)
-    return [[] if item == NOT_THERE else [item] for item in behind.tolist()]
+        behind = match_items(material.released, own.original)
+    return [[] if item == NO_ITEM else [item] for item in behind.tolist()]
 
 
 # What sets say of their items, of pairs of items and of their sizes, before and after.
@@ -59,7 +59,7 @@ def set_statistics(material: SetMaterial) -> Finding:
     own = require_set_owner(material)
     before, after = own.original, material.released
     members = members_of_released(material)
-    had = item_counts(before.items, before.n_items).astype(np.float64)
+    had = count_items(before.items, before.n_items).astype(np.float64)
     shown, size = _expected_items(material, members)
     n_rows = max(before.n_rows, 1)
     common = np.lexsort((np.arange(before.n_items), -had))[:N_TOP]
@@ -111,12 +111,12 @@ def set_statistics(material: SetMaterial) -> Finding:
 def _expected_items(material: SetMaterial, members: list[list[int]]) -> tuple[Numbers, Numbers]:
     """Return how many rows are expected to have each original item, and items per released row."""
     own, after = require_set_owner(material), material.released
-    support = item_counts(after.items, after.n_items)
+    support = count_items(after.items, after.n_items)
     shown = np.zeros(own.original.n_items)
     behind = np.ones(after.n_items)
     for item, of_item in enumerate(members):
         if of_item:
-            each = chance(len(of_item), SUBSETS)
+            each = item_chance(len(of_item), SUBSETS)
             shown[of_item] = support[item] * each
             behind[item] = len(of_item) * each
     size = np.zeros(after.n_rows)

@@ -24,7 +24,7 @@ from incrowd.methods.shared.set_groups.vote import (
     number_by_first_row,
     rule_of,
 )
-from incrowd.sets.sets import Sets, item_counts
+from incrowd.sets.sets import Sets, count_items
 
 N_HASHES = 8
 """How many minhashes a row is sorted by."""
@@ -226,7 +226,7 @@ def _keys_of_items(sets: Sets, conditions: SetConditions, seed: int) -> NDArray[
     """Return ``keys[hash, item]``, whose least ones among its items are a row's minhashes."""
     from incrowd.methods.cluster.sets.kernels.near import keys_of_items
 
-    n_holders = item_counts(sets.items, sets.n_items)
+    n_holders = count_items(sets.items, sets.n_items)
     least = conditions.k if conditions.kind == SUPPRESSION else (conditions.k + 1) // 2
     salts = np.random.default_rng(seed).integers(0, 1 << 63, size=N_HASHES, dtype=np.uint64)
     return np.stack([keys_of_items(n_holders, least, salt) for salt in salts])

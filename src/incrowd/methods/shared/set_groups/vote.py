@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.sets.sets import IN_MEMORY, Sets, Shelf
+from incrowd.sets.sets import IN_MEMORY, EntryStorage, Sets
 
 if TYPE_CHECKING:
     from incrowd.methods.shared.set_groups.vote_kernel import Rule
@@ -94,9 +94,12 @@ def shown(sets: Sets, group_of_row: NDArray[np.int32], conditions: SetConditions
 
 
 def show_by_groups(
-    sets: Sets, group_of_row: NDArray[np.int32], conditions: SetConditions, shelf: Shelf = IN_MEMORY
+    sets: Sets,
+    group_of_row: NDArray[np.int32],
+    conditions: SetConditions,
+    storage: EntryStorage = IN_MEMORY,
 ) -> Sets:
-    """Return what every group shows, a group a row, on the shelf; O(entries).
+    """Return what every group shows, a group a row, in the storage; O(entries).
 
     ``group_of_row`` numbers groups from 0 without gaps. Every group shows all that the conditions
     let it show; under majority only what is also worth its created entries: an item m of s rows
@@ -112,7 +115,7 @@ def show_by_groups(
     *_, n_shown = vote_kernel.tally_rows(*given)
     shown_starts = np.zeros(len(starts), dtype=np.int64)
     np.cumsum(n_shown, out=shown_starts[1:])
-    items = shelf.array(int(shown_starts[-1]), np.int32)
+    items = storage.array(int(shown_starts[-1]), np.int32)
     vote_kernel.shown_items(*given, items)
     return replace(sets, starts=shown_starts, items=items, row_names=None)
 

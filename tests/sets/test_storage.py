@@ -1,4 +1,4 @@
-"""Arrays on a shelf are the same in memory and on disk, and leave nothing behind."""
+"""Arrays on a storage are the same in memory and on disk, and leave nothing behind."""
 
 import mmap
 import re
@@ -18,12 +18,12 @@ from incrowd.errors import InputError, JobError
 from incrowd.sets import build as set_build
 from incrowd.sets import names as set_names
 from incrowd.sets import sets
-from incrowd.sets import sets as shelf
-from incrowd.sets.build import Pairs, both_directions, from_pairs, sort_in_rows
+from incrowd.sets import sets as storage
+from incrowd.sets.build import Pairs, from_pairs, sort_in_rows, symmetrize_edges
 from incrowd.sets.files import read_set_file, write_sets
 from incrowd.sets.format import SetFormat, SetOptions
 from incrowd.sets.names import NameCoder
-from incrowd.sets.sets import Growing, Sets, Shelf
+from incrowd.sets.sets import EntryStorage, GrowingArray, Sets
 from tiers import examples
 
 NAMES = ["0", "7", "12", "007", "x", "é", "2147483648", "99999999999999999999"]
@@ -36,7 +36,7 @@ def base_of(array):
 
 
 def on_disk(folder):
-    made = Shelf(folder, 1 << 20)
+    made = EntryStorage(folder, 1 << 20)
     made.is_on_disk = True
     return made
 
@@ -61,11 +61,11 @@ def test_an_array_on_disk_is_a_file_without_a_name(tmp_path):
     assert array.sum() == 499_500
     assert list(tmp_path.iterdir()) == []
     assert kept.array(0, np.int64).shape == (0,)
-    assert base_of(Shelf().array(10, np.int32)) is None
+    assert base_of(EntryStorage().array(10, np.int32)) is None
 
 
 def test_a_bound_sends_entries_to_disk_and_refuses_rows(tmp_path):
-    kept = Shelf(tmp_path, 4 << 20)  # half of it may be used
+    kept = EntryStorage(tmp_path, 4 << 20)  # half of it may be used
     kept.expect(1000, 1000, 80_000)
     assert not kept.is_on_disk
     kept.expect(1000, 1000, 100_000)
@@ -74,39 +74,39 @@ def test_a_bound_sends_entries_to_disk_and_refuses_rows(tmp_path):
         kept.expect(100_000, 10, 100)
     least = parse_memory(re.search(r"--memory (\S+),", refused.value.remedy)[1])
     assert least > 4 << 20
-    Shelf(tmp_path, least).expect(100_000, 10, 100)
+    EntryStorage(tmp_path, least).expect(100_000, 10, 100)
     with pytest.raises(JobError):
-        Shelf(tmp_path, least - (1 << 20)).expect(100_000, 10, 100)
+        EntryStorage(tmp_path, least - (1 << 20)).expect(100_000, 10, 100)
     with pytest.raises(JobError):  # names are in memory too
-        Shelf(tmp_path, least).expect(100_000, 10, 100, n_text=1 << 24)
+        EntryStorage(tmp_path, least).expect(100_000, 10, 100, n_text=1 << 24)
 
 
 def test_a_search_that_needs_more_than_the_bound_is_refused(tmp_path):
-    kept = Shelf(tmp_path, 2 << 30)
+    kept = EntryStorage(tmp_path, 2 << 30)
     kept.require_search(10, 10, 1 << 40, 8)  # entries are in memory: there is no bound to meet
     kept.expect(1000, 1000, 1 << 30)
     kept.require_search(1000, 1000, 1_000_000, 2)
     with pytest.raises(JobError) as refused:
         kept.require_search(1000, 1000, 20_000_000, 8)
     least = parse_memory(re.search(r"--memory (\S+),", refused.value.remedy)[1])
-    enough = Shelf(tmp_path, least)
+    enough = EntryStorage(tmp_path, least)
     enough.expect(1000, 1000, 1 << 32)
     enough.require_search(1000, 1000, 20_000_000, 8)
     with pytest.raises(JobError, match="facility"):
         kept.require_memory("facility", "")
-    Shelf(tmp_path, 1 << 40).require_memory("facility", "")
+    EntryStorage(tmp_path, 1 << 40).require_memory("facility", "")
 
 
 def test_the_docs_say_what_is_reckoned():
     text = (Path(__file__).parents[2] / "docs" / "sets.md").read_text("utf-8")
-    each = shelf.BYTES_PER_ROW, shelf.BYTES_PER_ITEM, shelf.BYTES_PER_ENTRY
+    each = storage.BYTES_PER_ROW, storage.BYTES_PER_ITEM, storage.BYTES_PER_ENTRY
     assert "{} bytes a row, {} an item, the names of both, and {} an entry".format(*each) in text
-    assert f"less {shelf.RESERVE >> 20} MB for the program itself" in text
+    assert f"less {storage.RESERVE >> 20} MB for the program itself" in text
 
 
 @pytest.mark.parametrize(("n_bytes", "says"), [(1, "0.1MB"), (1 << 20, "1MB"), (3 << 29, "1.5GB")])
 def test_amounts_are_said_as_they_are_stated(n_bytes, says):
-    assert shelf.in_words(n_bytes) == says
+    assert storage.format_bytes(n_bytes) == says
 
 
 @given(
@@ -115,15 +115,15 @@ def test_amounts_are_said_as_they_are_stated(n_bytes, says):
     st.integers(0, 30),
 )
 def test_a_growing_list_moves_to_disk_at_any_time(tmp_path_factory, blocks, moment, n_expected):
-    kept = Shelf(tmp_path_factory.getbasetemp(), 1 << 20)
-    numbers = Growing(np.int32, kept, n_expected)
+    kept = EntryStorage(tmp_path_factory.getbasetemp(), 1 << 20)
+    numbers = GrowingArray(np.int32, kept, n_expected)
     for place, block in enumerate(blocks):
         kept.is_on_disk = kept.is_on_disk or place >= moment
         numbers.append(np.array(block, dtype=np.int64))
         so_far = [number for part in blocks[: place + 1] for number in part]
         assert numbers.view().tolist() == so_far
     assert numbers.length == sum(map(len, blocks))
-    found = numbers.settled()
+    found = numbers.finish()
     assert found.tolist() == [number for block in blocks for number in block]
     if len(found) and len(blocks) > moment:
         assert isinstance(base_of(found), mmap.mmap)
@@ -135,14 +135,14 @@ def test_a_growing_list_moves_to_disk_at_any_time(tmp_path_factory, blocks, mome
     st.integers(0, 9),
 )
 def test_names_are_the_same_on_disk(tmp_path_factory, blocks, moment):
-    kept = Shelf(tmp_path_factory.getbasetemp(), 1 << 20)
+    kept = EntryStorage(tmp_path_factory.getbasetemp(), 1 << 20)
     with small_steps():
-        plain, moved = NameCoder(), NameCoder(shelf=kept)
+        plain, moved = NameCoder(), NameCoder(storage=kept)
         for place, block in enumerate(blocks):
             kept.is_on_disk = kept.is_on_disk or place >= moment
             plain.add(pa.array(block, pa.string()))
             moved.add(pa.array(block, pa.string()))
-        (codes, names), (codes_there, names_there) = plain.settled(), moved.settled()
+        (codes, names), (codes_there, names_there) = plain.finish(), moved.finish()
     entries = [name for block in blocks for name in block]
     assert [str(names[code].as_py()) for code in codes.tolist()] == entries
     assert codes_there.tolist() == codes.tolist()
@@ -163,7 +163,7 @@ def test_pairs_become_the_same_sets_on_disk(tmp_path_factory, pairs, graph, by_s
         expected[row].add(item)
         if graph == "undirected":
             expected[item].add(row)
-    for kept in (Shelf(), on_disk(tmp_path_factory.getbasetemp())):
+    for kept in (EntryStorage(), on_disk(tmp_path_factory.getbasetemp())):
         rows, items = (np.array([pair[side] for pair in pairs], dtype=np.int32) for side in (0, 1))
         sizes = np.bincount(rows, minlength=6).astype(np.int32)
         given = Pairs(None, items, 6, 6, sizes) if by_sizes else Pairs(rows, items, 6, 6)
@@ -187,7 +187,7 @@ def test_edges_of_either_end_or_of_both(tmp_path_factory, lists, either):
     expected = sorted(there | back if either else there & back)
     with small_steps():
         kept = on_disk(tmp_path_factory.getbasetemp())
-        new_starts, new_items = both_directions(starts, items, kept, either=either)
+        new_starts, new_items = symmetrize_edges(starts, items, kept, either=either)
     rows = np.repeat(np.arange(5), np.diff(new_starts))
     assert list(zip(rows.tolist(), new_items.tolist(), strict=True)) == expected
 
@@ -219,7 +219,7 @@ def test_a_file_is_read_the_same_from_disk(tmp_path):
         path = tmp_path / name
         write_sets(made, path, SetFormat(kind) if kind else None)
         options = SetOptions(header=False)
-        plain, kept = read_set_file(path, options), Shelf(folder, 1 << 18)
+        plain, kept = read_set_file(path, options), EntryStorage(folder, 1 << 18)
         there = read_set_file(path, options, kept)
         assert kept.is_on_disk
         assert isinstance(base_of(there.sets.items), mmap.mmap)
@@ -248,7 +248,7 @@ def test_a_full_disk_is_said_and_never_a_crash(tmp_path):
         with pytest.raises(InputError, match="no room"):
             on_disk(tmp_path).array(10_000, np.int64)
         with pytest.raises(InputError, match="no room"):
-            Growing(np.int32, on_disk(tmp_path)).append(np.arange(10_000))
+            GrowingArray(np.int32, on_disk(tmp_path)).append(np.arange(10_000))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, before)
