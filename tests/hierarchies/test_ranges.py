@@ -51,7 +51,7 @@ def tree_of(cells):
 
 
 def is_whole(tree):
-    return not any("[" in label or "." in label for label in tree.all_labels)
+    return not any(" to <" in label or "." in label for label in tree.all_labels)
 
 
 @given(columns())
@@ -191,14 +191,14 @@ def test_labels_of_whole_numbers_decimals_and_open_ends():
     negative = hierarchy([str(n) for n in range(-30, 31)], "ranges:10,from=-20,to=20")
     assert {"<-20", "-20 to -11", "-20 to 9", "0-9", ">=20"} <= set(negative.all_labels)
     decimals = hierarchy(["0.1", "0.5", "0.9", "1.4", "1.5"], "ranges:0.5,from=0.5,to=1.5")
-    assert {"<0.5", "[0.5, 1)", "[1, 1.5)", "[0.5, 1.5)", ">=1.5"} <= set(decimals.all_labels)
+    assert {"<0.5", "0.5 to <1", "1 to <1.5", "0.5 to <1.5", ">=1.5"} <= set(decimals.all_labels)
 
 
 def test_numbers_that_are_written_in_two_ways_share_a_cell():
     tree = hierarchy([*map(str, range(40)), "+20"], "ranges:1")
-    assert {"20", "+20", "[20, 21)", "20-21"} <= set(tree.all_labels)
+    assert {"20", "+20", "20 to <21", "20-21"} <= set(tree.all_labels)
     leaves = np.asarray([tree.leaf_of_value["20"], tree.leaf_of_value["+20"]], dtype=np.int32)
-    cell = np.full(2, tree.node_of_label["[20, 21)"], dtype=np.int32)
+    cell = np.full(2, tree.node_of_label["20 to <21"], dtype=np.int32)
     assert tree.is_ancestor(cell, leaves).all()
 
 

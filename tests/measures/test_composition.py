@@ -135,7 +135,9 @@ def test_with_keys_people_are_counted():
     assert together.figures["after"] == together.figures["before"]
 
 
-LABELS = st.sampled_from(["1", "2", "1-3", "4-6", "2-5", "<2", ">=5", "*", "x", "[1, 2)"])
+LABELS = st.sampled_from(
+    ["1", "2", "1-3", "4-6", "2-5", "<2", ">=5", "*", "x", "[1, 2)", "1.5 to <3"]
+)
 
 
 def plain_overlap(one, other):
@@ -152,6 +154,7 @@ def plain_overlap(one, other):
             "<2": lambda n: n < 2,
             ">=5": lambda n: n >= 5,
             "[1, 2)": lambda n: 1 <= n < 2,
+            "1.5 to <3": lambda n: 1.5 <= n < 3,
         }
         return {n for n in numbers if known[label](n)} if label in known else {label}
 

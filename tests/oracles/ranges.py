@@ -15,7 +15,7 @@ def edges(label):
         return None, Fraction(found[1])
     if found := re.fullmatch(rf">=({NUMBER})", label):
         return Fraction(found[1]), None
-    if found := re.fullmatch(rf"\[({NUMBER}), ({NUMBER})\)", label):
+    if found := re.fullmatch(rf"({NUMBER}) to <({NUMBER})", label):
         return Fraction(found[1]), Fraction(found[2])
     if found := re.fullmatch(r"(-?[0-9]+)(?:-| to )(-?[0-9]+)", label):
         return Fraction(found[1]), Fraction(found[2]) + 1

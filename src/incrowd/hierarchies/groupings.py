@@ -4,8 +4,8 @@ the calendar, frequency.
 
 from __future__ import annotations
 
-import json
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -27,6 +27,10 @@ EXACT_INTEGERS = 2**53  # 64-bit floats represent all integers up to here
 GROUP_SIZE = 4  # how many neighbours a group by frequency holds, about
 MEMBERS_SHOWN = 6  # members up to which a group by frequency is written out
 
+# In the name of a member: delimiters, quotes, controls, what groups are written with, and a
+# percent sign that reads as an encoded byte.
+_UNSAFE = re.compile(r"[,;|\"{}…\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]|%(?=[0-9A-Fa-f]{2})")
+
 
 # ── numbers ─────────────────────────────────────────────────────────────────────────────────
 
@@ -43,7 +47,7 @@ def group_by_interval(
     """Group numbers into intervals of rising widths, on the multiples of the width.
 
     With ``lower`` the grid starts there and what is less is one open group, ``<20``; with
-    ``upper`` what is not less is one, ``>=80``. Whole numbers read ``20-24``, others ``[20, 25)``.
+    ``upper`` what is not less is one, ``>=80``. Whole numbers read ``20-24``, others ``20 to <25``.
     A number on an edge is in the interval that starts there, exactly: edges are compared as the
     floats that their decimals read as.
     """
@@ -102,13 +106,16 @@ def _bin_numbers(
 
 def _interval_label(first: int, beyond: int, scale: int, is_whole: bool) -> str:
     if not is_whole or first % scale or beyond % scale:
-        return (
-            f"[{format_decimal(Fraction(first, scale))}, {format_decimal(Fraction(beyond, scale))})"
-        )
+        return _half_open_label(Fraction(first, scale), Fraction(beyond, scale))
     low, high = first // scale, beyond // scale - 1
     if low == high:
         return str(low)
     return f"{low}-{high}" if low >= 0 else f"{low} to {high}"
+
+
+def _half_open_label(first: Fraction, beyond: Fraction) -> str:
+    """Return ``0.5 to <0.75``: a label without a comma, which would have to be quoted in CSV."""
+    return f"{format_decimal(first)} to <{format_decimal(beyond)}"
 
 
 def format_decimal(number: Fraction) -> str:
@@ -226,12 +233,27 @@ def _set_label(members: list[str]) -> str:
     ]
     if len(members) > MEMBERS_SHOWN:
         shown.append(f"… +{len(members) - 2}")
-    return "{" + ", ".join(shown) + "}"
+    return "{" + "|".join(shown) + "}"
 
 
 def _member_label(name: str) -> str:
-    is_plain = name == name.strip() and name and not any(sign in name for sign in ',{}"…')
-    return name if is_plain else json.dumps(name, ensure_ascii=False)
+    """Return a member as its group's label names it.
+
+    What would have to be quoted in a text file, and what would be misread as part of the label,
+    is percent-encoded, as are blanks at either end: ``a, b`` becomes ``a%2C b``.
+    """
+    n_blanks = len(name) - len(name.lstrip())
+    end = len(name.rstrip())
+    return "".join(
+        _percent_encode(character)
+        if _UNSAFE.match(name, place) or place < n_blanks or place >= end
+        else character
+        for place, character in enumerate(name)
+    )
+
+
+def _percent_encode(character: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in character.encode())
 
 
 # Ranges of numbers: a grid of round edges, and the hierarchy of all ranges on it.
@@ -285,7 +307,7 @@ class Grid:
     def label(self, low: int, high: int, members: Iterable[str] = ()) -> str:
         """Return how the run of cells from ``low`` to ``high`` is written.
 
-        ``<20``, ``20-24``, ``-5 to -1``, ``[0.5, 0.75)``, ``>=90``. A cell of a single whole
+        ``<20``, ``20-24``, ``-5 to -1``, ``0.5 to <0.75``, ``>=90``. A cell of a single whole
         number is that number, unless several ``members`` (1 and +1) have to be distinguished.
         """
         if low == 0:
@@ -295,14 +317,10 @@ class Grid:
             return f">={format_decimal(start)}"
         beyond = self.edge(high)
         if not self.is_whole or beyond.denominator != 1 or start.denominator != 1:
-            return f"[{format_decimal(start)}, {format_decimal(beyond)})"
+            return _half_open_label(start, beyond)
         if beyond - start == 1:
             is_one = len(list(members)) <= 1
-            return (
-                format_decimal(start)
-                if is_one
-                else f"[{format_decimal(start)}, {format_decimal(beyond)})"
-            )
+            return format_decimal(start) if is_one else _half_open_label(start, beyond)
         return f"{start}-{beyond - 1}" if start >= 0 else f"{start} to {beyond - 1}"
 
     def bounds(self, cell: int, least: float, greatest: float) -> tuple[float, float]:

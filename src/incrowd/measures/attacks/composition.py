@@ -27,6 +27,7 @@ MOST_LABEL_PAIRS = 200_000_000
 _NUMBER = r"[+-]?\d+(?:\.\d+)?"
 _RANGES = (
     (re.compile(rf"^\[({_NUMBER}), ({_NUMBER})\)$"), True),
+    (re.compile(rf"^({_NUMBER}) to <({_NUMBER})$"), True),
     (re.compile(rf"^({_NUMBER}) to ({_NUMBER})$"), False),
     (re.compile(r"^(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)$"), False),
 )
