@@ -1,4 +1,4 @@
-.PHONY: help demo test test-all lint format clean
+.PHONY: help demo test test-all docs lint format clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this help
@@ -12,6 +12,9 @@ test:  ## Set up and run the fast tests
 
 test-all:  ## Set up and run all tests
 	./dev test --all
+
+docs:  ## Build the site of the docs into site/
+	./dev docs
 
 lint:  ## Formatting, lint, types and import contracts
 	./dev lint

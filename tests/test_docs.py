@@ -29,7 +29,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 # each point of a comparison is measured in a process of its own
 EXAMPLES = [
-    pytest.param(page, marks=pytest.mark.slow if name == "docs/compare.md" else (), id=name)
+    pytest.param(page, marks=pytest.mark.slow if name == "docs/guide/compare.md" else (), id=name)
     for page, name in zip(PAGES, NAMES, strict=True)
 ]
 
@@ -114,7 +114,7 @@ def test_every_page_is_linked_from_the_readme_or_start():
 
 
 def test_every_field_of_a_job_is_documented():
-    text = (ROOT / "docs" / "job-file.md").read_text("utf-8")
+    text = (ROOT / "docs" / "reference" / "job-file.md").read_text("utf-8")
     parts = [*GUARANTEES.values(), *METHODS.values(), EngineChoice]
     parts += [InputOptions, SetInput, RuleInput, ReleaseOptions]
     for part in parts:
@@ -125,7 +125,7 @@ def test_every_field_of_a_job_is_documented():
 
 
 def test_every_loss_is_documented():
-    text = (ROOT / "docs" / "losses.md").read_text("utf-8")
+    text = (ROOT / "docs" / "reference" / "losses.md").read_text("utf-8")
     for name, metric in METRICS.items():
         assert re.search(rf"`{name}`", text), name
         assert metric.direction in text

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Losses(dict[str, float]):
     """What a release lost, by name; each loss is an attribute too: ``losses.loss``.
 
-    Which of them there are depends on the shape of the data and the guarantee; ``docs/losses.md``
-    defines each and says which direction is better.
+    Which of them there are depends on the shape of the data and the guarantee;
+    ``docs/reference/losses.md`` defines each and says which direction is better.
     """
 
     # tables

@@ -324,7 +324,7 @@ def test_a_cell_that_was_not_generalized_upwards_is_refused() -> None:
 
 
 def test_the_page_on_losses_lists_what_is_measured() -> None:
-    page = Path(__file__).parents[2] / "docs" / "losses.md"
+    page = Path(__file__).parents[2] / "docs" / "reference" / "losses.md"
     lines = [line for line in page.read_text(encoding="utf-8").splitlines() if line[:3] == "| `"]
     listed = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines]
     assert listed == [

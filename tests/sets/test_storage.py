@@ -98,7 +98,7 @@ def test_a_search_that_needs_more_than_the_bound_is_refused(tmp_path):
 
 
 def test_the_docs_say_what_is_reckoned():
-    text = (Path(__file__).parents[2] / "docs" / "sets.md").read_text("utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "guide" / "lists.md").read_text("utf-8")
     each = storage.BYTES_PER_ROW, storage.BYTES_PER_ITEM, storage.BYTES_PER_ENTRY
     assert "{} bytes a row, {} an item, the names of both, and {} an entry".format(*each) in text
     assert f"less {storage.RESERVE >> 20} MB for the program itself" in text

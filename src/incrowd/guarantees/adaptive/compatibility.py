@@ -155,7 +155,9 @@ def compatible_pairs(
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """Closed forms for every person, exact by exchangeability; see ``docs/guarantees/adaptive.md``.
+    """Closed forms for every person, exact by exchangeability.
+
+    ``docs/reference/guarantees/adaptive.md`` derives them.
 
     ``crowd`` is at most the mutual crowd, ``posterior`` at least the posterior, and equal to it
     where ``is_exact``: where the row is shown whole.

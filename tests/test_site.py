@@ -1,0 +1,97 @@
+"""The docs as a site: built strictly, complete, and nothing in it asks the network for anything."""
+
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import incrowd
+
+ROOT = Path(__file__).parent.parent
+# attributes of a page that a browser fetches by itself
+FETCHED = {
+    "script": "src",
+    "img": "src",
+    "iframe": "src",
+    "source": "src",
+    "video": "src",
+    "audio": "src",
+    "embed": "src",
+    "object": "data",
+    "link": "href",
+}
+
+
+class Fetches(HTMLParser):
+    """The addresses that a browser fetches to show a page."""
+
+    def __init__(self):
+        super().__init__()
+        self.addresses = []
+
+    def handle_starttag(self, tag, attrs):
+        address = dict(attrs).get(FETCHED.get(tag, ""))
+        if address:
+            self.addresses.append(address)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    built = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stderr
+    return folder
+
+
+@pytest.mark.slow
+def test_every_page_is_on_the_site(site):
+    for page in (ROOT / "docs").rglob("*.md"):
+        assert (site / page.relative_to(ROOT / "docs").with_suffix(".html")).exists(), page
+
+
+@pytest.mark.slow
+def test_the_site_fetches_nothing(site):
+    n_addresses = 0
+    for page in site.rglob("*.html"):
+        reader = Fetches()
+        reader.feed(page.read_text("utf-8"))
+        assert [one for one in reader.addresses if re.match(r"(\w+:)?//", one)] == [], page
+        n_addresses += len(reader.addresses)
+    assert n_addresses > 100
+    for sheet in site.rglob("*.css"):
+        assert re.findall(r"url\(['\"]?(?:\w+:)?//", sheet.read_text("utf-8")) == [], sheet
+
+
+@pytest.mark.slow
+def test_the_search_needs_no_server(site):
+    index = (site / "search" / "search_index.js").read_text("utf-8")
+    assert index.startswith("var __index = {")
+    assert "guide/anonymize-a-table.html" in index
+    assert "iframe-worker.js" in (site / "index.html").read_text("utf-8")
+
+
+@pytest.mark.slow
+def test_the_reference_has_parameters_and_defaults(site):
+    page = (site / "reference" / "api.html").read_text("utf-8")
+    text = re.sub(r"<[^>]+>|\s+", " ", page)
+    assert "Information loss to minimize." in text
+    for name in incrowd.__all__:
+        assert name == "__version__" or f'id="incrowd.{name}"' in page, name
+
+
+def test_every_public_name_is_in_the_reference():
+    listed = re.findall(
+        r"^::: incrowd\.(\w+)$", (ROOT / "docs/reference/api.md").read_text("utf-8"), re.M
+    )
+    assert sorted(listed) == sorted(set(incrowd.__all__) - {"__version__"})
