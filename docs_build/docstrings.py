@@ -10,7 +10,7 @@ from importlib import import_module
 from inspect import Parameter, cleandoc, signature
 from typing import Any
 
-from griffe import Class, Docstring, Extension, Module, Object
+from griffe import Class, Docstring, Extension, Function, Module, Object
 
 
 class OptionDocstrings(Extension):
@@ -41,7 +41,7 @@ def complete(found: Class) -> None:
     found.docstring = Docstring(cleandoc(live.__doc__), parent=found, lineno=found.lineno)
     stated = signature(live).parameters
     made = found.members.get("__init__")
-    if made is None or not made.is_function:
+    if not isinstance(made, Function):
         return
     for parameter in made.parameters:
         if parameter.name in stated:
