@@ -21,7 +21,7 @@ KINDS = {
     "polars": (lambda table: pl.from_arrow(table), pl.DataFrame),
 }
 
-HANDED_OUT = ("Audit", "Comparison", "Finding", "Hierarchy", "Release")
+HANDED_OUT = ("Audit", "Comparison", "Finding", "Hierarchy", "JobProposal", "Plot", "Release")
 """What users are given, not what they make."""
 
 

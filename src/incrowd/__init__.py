@@ -22,7 +22,15 @@ from incrowd.version import __version__
 
 if TYPE_CHECKING:
     from incrowd import covers
-    from incrowd.api import anonymize, check, compare, run, verify_certificate
+    from incrowd.api import (
+        anonymize,
+        check,
+        compare,
+        init,
+        midpoints,
+        run,
+        verify_certificate,
+    )
     from incrowd.audit import Audit, Losses
     from incrowd.comparing.comparison import Comparison
     from incrowd.encoding.coding import Coding
@@ -41,6 +49,7 @@ if TYPE_CHECKING:
     from incrowd.job.documents import ReleaseOptions
     from incrowd.job.inputs import InputOptions, RuleInput, SetInput
     from incrowd.job.job import Job
+    from incrowd.job.proposal import JobProposal
     from incrowd.measures.options import (
         AttackOptions,
         CompositionOptions,
@@ -58,6 +67,7 @@ if TYPE_CHECKING:
     from incrowd.methods.randomized_response.method import RandomizedResponse
     from incrowd.methods.rbat.method import Rbat
     from incrowd.progress import Progress
+    from incrowd.report.plot import Plot
     from incrowd.samples import census as sample_census
     from incrowd.tables.schema import Schema
     from incrowd.transactions.generalized import read_generalized
@@ -85,6 +95,7 @@ _HOME = {
     "InputError": "incrowd.errors",
     "InputOptions": "incrowd.job.inputs",
     "Job": "incrowd.job.job",
+    "JobProposal": "incrowd.job.proposal",
     "KAnonymity": "incrowd.guarantees.tables.k_anonymity",
     "KmAnonymity": "incrowd.guarantees.transactions.promises",
     "Losses": "incrowd.audit",
@@ -93,6 +104,7 @@ _HOME = {
     "Microaggregate": "incrowd.methods.microaggregate.method",
     "Mondrian": "incrowd.methods.mondrian.method",
     "NodeDp": "incrowd.guarantees.sets.differential_privacy",
+    "Plot": "incrowd.report.plot",
     "Progress": "incrowd.progress",
     "RandomizedResponse": "incrowd.methods.randomized_response.method",
     "Rbat": "incrowd.methods.rbat.method",
@@ -109,6 +121,8 @@ _HOME = {
     "anonymize": "incrowd.api",
     "check": "incrowd.api",
     "compare": "incrowd.api",
+    "init": "incrowd.api",
+    "midpoints": "incrowd.api",
     "read_generalized": "incrowd.transactions.generalized",
     "read_hierarchy": "incrowd.hierarchies.files",
     "run": "incrowd.api",
@@ -140,6 +154,7 @@ __all__ = [
     "InputError",
     "InputOptions",
     "Job",
+    "JobProposal",
     "KAnonymity",
     "KmAnonymity",
     "Losses",
@@ -148,6 +163,7 @@ __all__ = [
     "Microaggregate",
     "Mondrian",
     "NodeDp",
+    "Plot",
     "Progress",
     "RandomizedResponse",
     "Rbat",
@@ -166,6 +182,8 @@ __all__ = [
     "check",
     "compare",
     "covers",
+    "init",
+    "midpoints",
     "read_generalized",
     "read_hierarchy",
     "run",

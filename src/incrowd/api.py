@@ -1,4 +1,4 @@
-"""What users call from Python: anonymize, run, check, compare and verify. Thin: the rooms do it."""
+"""What users call from Python: init, anonymize, run, check, compare … Thin: the rooms do it."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ if TYPE_CHECKING:
     from incrowd.engines.choice import EngineChoice
     from incrowd.flow.release import Release
     from incrowd.guarantees.table import Guarantee
+    from incrowd.job.proposal import JobProposal
 
 
-__all__ = ["anonymize", "check", "compare", "run", "verify_certificate"]
+__all__ = ["anonymize", "check", "compare", "init", "midpoints", "run", "verify_certificate"]
 
 Data = TypeVar("Data")
 
@@ -321,3 +322,73 @@ def verify_certificate(
     if verified.could_not_check is not None:
         raise verified.could_not_check
     return verified.audit
+
+
+def init(data: Any, *, k: int = 5, missing_values: Iterable[str] = ()) -> JobProposal:
+    """Look at a table and propose the role of every column, with reasons, and a job.
+
+    Nothing is decided and nothing is written: show the result, change what is wrong with
+    ``with_roles``, and anonymize with its ``job``. In doubt a column is proposed as
+    quasi-identifying, never as insensitive. Raises InputError where the table cannot be read.
+
+    Parameters
+    ----------
+    data : pandas, polars or pyarrow frame, str or Path
+        The table to look at.
+    k : int, default 5
+        The least size of a group in the proposed job.
+    missing_values : iterable of str
+        Tokens that mean missing, besides the empty cell.
+    """
+    from incrowd.job.proposal import propose_job
+
+    return propose_job(data, k=k, input=InputOptions(missing_values=tuple(missing_values)))
+
+
+def midpoints(
+    data: Any,
+    columns: Iterable[str] | None = None,
+    *,
+    bounds: bool = False,
+    limits: Mapping[str, tuple[float, float]] | None = None,
+    open_ranges: str = "missing",
+) -> Any:
+    """Turn released ranges into numbers: ``20-24`` is 22.
+
+    Returns a frame of the same kind in which the columns hold numbers; all others stay as they
+    are. A ``*`` and a missing cell are missing, a number is itself. Raises InputError where a
+    named column holds anything else.
+
+    Parameters
+    ----------
+    data : Release, or pandas, polars or pyarrow frame
+        The release. Of a Release that ``run`` wrote to a file, the file is read (as pyarrow).
+    columns : iterable of str
+        The columns to convert; by default those that hold ranges. Of a Release, only
+        quasi-identifiers are looked at.
+    bounds : bool, default False
+        Whether a column becomes two, ``age_lower`` and ``age_upper``, in place of its midpoint.
+        The upper bound of whole numbers belongs to the range (``20-24``: 24), that of others not
+        (``0.5 to <0.75``: 0.75).
+    limits : mapping of str to (float, float)
+        The least and greatest possible value of a column, for ranges without a second bound:
+        ``{"age": (0, 110)}`` makes ``>=80`` the range from 80 to 110.
+    open_ranges : str, default 'missing'
+        What the midpoint of such a range is without limits: 'missing', or its one 'bound'.
+    """
+    from incrowd.flow.release import Release
+    from incrowd.hierarchies.range_labels import convert_ranges, find_range_columns
+
+    if isinstance(data, Release):
+        release, data = data, data.data
+        if data is None:
+            data = _read_release(release)
+        if columns is None and release.job is not None:
+            columns = find_range_columns(data, release.job.schema.quasi)
+    return convert_ranges(data, columns, bounds=bounds, limits=limits, open_ranges=open_ranges)
+
+
+def _read_release(release: Release[Any]) -> Any:
+    from incrowd.job.inputs import read_input
+
+    return read_input(Path(str(release.path)), InputOptions()).frame

@@ -158,6 +158,29 @@ class Audit(Summarized):
         """Return the audit as indented JSON."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
+    def to_frame(self, kind: str | None = None) -> Any:
+        """Return findings and losses as a frame with a row each.
+
+        Columns: ``kind`` (finding or loss), ``name``, ``holds`` (of a finding; missing where it
+        only informs), ``value`` (of a loss) and ``summary`` (of a finding). ``kind`` is pandas,
+        polars or pyarrow: pandas where it is installed, else polars.
+        """
+        import pyarrow as pa
+
+        from incrowd.tables.frames import to_kind
+
+        rows = [("finding", each.name, each.holds, None, each.summary) for each in self.findings]
+        lost = [("loss", name, None, float(value), None) for name, value in self.losses.items()]
+        columns = {
+            "kind": pa.string(),
+            "name": pa.string(),
+            "holds": pa.bool_(),
+            "value": pa.float64(),
+            "summary": pa.string(),
+        }
+        records = [dict(zip(columns, row, strict=True)) for row in (*rows, *lost)]
+        return to_kind(pa.Table.from_pylist(records, pa.schema(list(columns.items()))), kind)
+
 
 def assemble(
     guarantee: Guarantee,

@@ -284,6 +284,12 @@ class Comparison(Summarized):
             )
         return pa.Table.from_pylist(rows)
 
+    def to_frame(self, kind: str | None = None) -> Any:
+        """Return a row per point as a frame: pandas where it is installed, else polars."""
+        from incrowd.tables.frames import to_kind
+
+        return to_kind(self.table(), kind)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON; the owner's: losses and hashes tell of the original."""
         choice = self.choice

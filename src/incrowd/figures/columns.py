@@ -328,7 +328,7 @@ def _flat_bars(change: ColumnChange) -> Bars:
 def _column_section(place: int, change: ColumnChange, material: TableMaterial) -> Section:
     tree = hierarchy_tree(change.hierarchy, change.before, change.released)
     blocks: list[Block] = [tree]
-    both = _before_after_block(change)
+    both = before_after_block(change)
     if isinstance(both, Steps):
         if change.name in material.released.frame.column_names:
             column = material.released.frame.column(change.name)
@@ -359,7 +359,7 @@ def _facts(change: ColumnChange) -> Facts:
     return Facts(tuple(facts), title="In numbers", note=SPREAD)
 
 
-def _before_after_block(change: ColumnChange) -> Bars | Steps:
+def before_after_block(change: ColumnChange) -> Bars | Steps:
     """Return values before and after, as a histogram where they are many numbers."""
     hierarchy = change.hierarchy
     before = change.before[: hierarchy.n_leaves].astype(np.float64)

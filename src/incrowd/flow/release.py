@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from incrowd.audit import Audit
 from incrowd.errors import AuditError, InputError
@@ -13,6 +13,10 @@ from incrowd.job.documents import Documents
 from incrowd.job.job import Job
 from incrowd.summaries import Summarized, verdict
 from incrowd.tables.locations import Location
+
+if TYPE_CHECKING:
+    from incrowd.report.plot import Plot
+
 
 Data = TypeVar("Data")
 
@@ -51,16 +55,40 @@ class Release(Summarized, Generic[Data]):
         self._write(force, certificate=str(path), certificate_for=edition)
         return Path(path)
 
+    def plot(self, what: str | None = None) -> Plot:
+        """Return a chart of the release beside its original, which a notebook shows.
+
+        Of a table: what each quasi-identifying column lost or, with a column's name, its values
+        before and after. Of sets and transactions: ``"entries"``, ``"items"`` or ``"sizes"``. It
+        may show values of the original: it is for you. ``plot().save("losses.svg")`` writes it.
+        """
+        from incrowd.figures.plots import release_chart
+        from incrowd.report.plot import Plot
+
+        source = self._kept_source()
+        if source.material is None:
+            raise InputError(
+                "a chart looks at all rows of the release, and these stay where they lie",
+                remedy="Make one of a part that fits into memory.",
+            )
+        return Plot(release_chart(self.audit, source.material(), what))
+
     def _write(self, force: bool, **stated: Any) -> None:
         documents = Documents(**stated)
         documents.refuse_contradictions()
+        source = self._kept_source()
+        with Publication(force=force) as publication:
+            place_documents(publication, documents, source.appraised(documents))
+
+    def _kept_source(self) -> DocumentSource:
         if self.source is None:
             raise InputError(
-                "what documents are made of was not kept with this release",
-                remedy="Ask for them in the job: release=ic.ReleaseOptions(report=...).",
+                "what documents and charts are made of was not kept with this release: it was "
+                "written to a file, or pickled",
+                remedy="Ask for a report in the job: release=ic.ReleaseOptions(report=...), or "
+                "anonymize a frame, and make charts before pickling.",
             )
-        with Publication(force=force) as publication:
-            place_documents(publication, documents, self.source.appraised(documents))
+        return self.source
 
 
 def refuse_broken(audit: Audit) -> None:

@@ -7,6 +7,7 @@ another type.
 from __future__ import annotations
 
 import hashlib
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from incrowd.errors import DataError
+from incrowd.errors import DataError, unknown
 from incrowd.tables.sniff import MAX_COLUMNS, check_names
 from incrowd.tables.table import Format, Table
 from incrowd.tables.text import LongCells
@@ -225,12 +226,17 @@ def from_frame(frame: Any, *, missing_values: tuple[str, ...] = ()) -> tuple[Tab
     elif isinstance(frame, pa.Table):
         taken, kind = frame, "pyarrow"
     else:
-        raise DataError(
-            f"{type(frame).__name__} is not a supported data frame",
-            remedy=f"Give a frame of {', '.join(FRAME_KINDS)}, or the path of a file.",
-        )
+        raise unsupported_frame_error(frame)
     plain = normalize_table(taken, _WHERE)
     return Table(plain, Format("arrow"), tuple(missing_values), _WHERE), kind
+
+
+def unsupported_frame_error(frame: object) -> DataError:
+    """Return the error for what is no frame of a known kind."""
+    return DataError(
+        f"{type(frame).__name__} is not a supported data frame",
+        remedy=f"Give a frame of {', '.join(FRAME_KINDS)}, or the path of a file.",
+    )
 
 
 def as_table(frame: Any) -> Table:
@@ -254,6 +260,15 @@ def to_frame(table: pa.Table, kind: str) -> Any:
     if kind == "pandas":
         return _to_pandas(plain)
     raise ValueError(f"unknown kind of frame {kind!r}")
+
+
+def to_kind(table: pa.Table, kind: str | None = None) -> Any:
+    """Convert a table to a frame of the stated kind: pandas where it is installed, else polars."""
+    if kind is None:
+        kind = "pandas" if find_spec("pandas") else "polars"
+    if kind not in FRAME_KINDS:
+        raise unknown("kind of frame", str(kind), FRAME_KINDS)
+    return to_frame(table, kind)
 
 
 def _collect(frame: Any) -> pa.Table:

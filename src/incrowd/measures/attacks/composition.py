@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +15,7 @@ from incrowd.encoding.encode import encode_labels
 from incrowd.encoding.fitting import fit_by_flags, fitting_row_pairs, number_distinct_rows
 from incrowd.errors import InputError
 from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Finding
+from incrowd.hierarchies.range_labels import closed_bounds
 from incrowd.hierarchies.tree import STAR, Hierarchy
 from incrowd.measures.attacks.linkage import exact_rate, format_rate
 from incrowd.measures.options import CompositionOptions
@@ -23,16 +23,6 @@ from incrowd.tables.table import Table
 
 MOST_LABEL_PAIRS = 200_000_000
 """Pairs of labels of one column up to which they are compared."""
-
-_NUMBER = r"[+-]?\d+(?:\.\d+)?"
-_RANGES = (
-    (re.compile(rf"^\[({_NUMBER}), ({_NUMBER})\)$"), True),
-    (re.compile(rf"^({_NUMBER}) to <({_NUMBER})$"), True),
-    (re.compile(rf"^({_NUMBER}) to ({_NUMBER})$"), False),
-    (re.compile(r"^(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)$"), False),
-)
-_BELOW, _FROM = re.compile(rf"^<({_NUMBER})$"), re.compile(rf"^>=({_NUMBER})$")
-_ONE = re.compile(rf"^{_NUMBER}$")
 
 
 def find_overlaps(
@@ -76,8 +66,8 @@ def _compare_texts(first: list[str], second: list[str]) -> NDArray[np.bool_]:
     left, right = np.array(first, dtype=np.str_), np.array(second, dtype=np.str_)
     found: NDArray[np.bool_] = left[:, None] == right[None, :]
     found |= (left == STAR)[:, None] | (right == STAR)[None, :]
-    low, high = _parse_ranges(first)
-    other_low, other_high = _parse_ranges(second)
+    low, high = closed_bounds(first)
+    other_low, other_high = closed_bounds(second)
     with np.errstate(invalid="ignore"):
         meets = (low[:, None] <= other_high[None, :]) & (other_low[None, :] <= high[:, None])
     found |= meets  # what is no range has bounds of NaN, which are never at most anything
@@ -94,28 +84,6 @@ def _matches_masked(label: str, others: NDArray[np.str_]) -> NDArray[np.bool_]:
     if not start or start == label:
         return np.zeros(len(others), dtype=np.bool_)
     return np.asarray(np.char.startswith(others, start) & (np.char.str_len(others) == len(label)))
-
-
-def _parse_ranges(labels: list[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    bounds = np.array([_parse_range(label) for label in labels], dtype=np.float64).reshape(-1, 2)
-    return bounds[:, 0], bounds[:, 1]
-
-
-def _parse_range(label: str) -> tuple[float, float]:
-    """Return the numbers that a label is about, from the least to the greatest; NaN if none."""
-    if _ONE.match(label):
-        return float(label), float(label)
-    for pattern, is_open in _RANGES:
-        found = pattern.match(label)
-        if found:
-            low, high = float(found[1]), float(found[2])
-            return low, float(np.nextafter(high, low)) if is_open else high
-    below, start = _BELOW.match(label), _FROM.match(label)
-    if below:
-        return -np.inf, float(np.nextafter(float(below[1]), -np.inf))
-    if start:
-        return float(start[1]), np.inf
-    return np.nan, np.nan
 
 
 # Composition: what two releases together tell of people who are in both.
