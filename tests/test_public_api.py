@@ -123,12 +123,45 @@ def test_impossible_jobs_are_refused_at_once():
         {"schema": schema, "guarantee": ic.KAnonymity(2, l=2)},
         {"schema": schema, "guarantee": ic.KAnonymity(2, stars="excluded")},
         {"schema": schema, "guarantee": ic.KAnonymity(2, k_column="age")},
-        {"schema": schema, "guarantee": ic.KAnonymity(2), "hierarchies": {"zip": "flat"}},
+        {"schema": schema, "guarantee": ic.KAnonymity(2), "hierarchies": {"age": "mean"}},
         {"schema": schema, "guarantee": ic.KAnonymity(2), "seed": -1},
     ]:
         with pytest.raises(ic.InputError) as caught:
             ic.Job(**wrong)
         assert caught.value.remedy
+
+
+def test_all_contradictions_of_a_job_are_told_at_once():
+    with pytest.raises(ic.InputError) as caught:
+        ic.Job(
+            schema=ic.Schema(quasi=["age"]),
+            guarantee=ic.KAnonymity(2, l=2, k_column="age"),
+            bins={"zip": 3},
+            seed=-1,
+        )
+    problems = [problem.what for problem in caught.value.problems]
+    assert len(problems) == 4
+    assert all(what in str(caught.value) for what in problems)
+    for word in ("seed", "sensitive columns", "'age' holds each person's k", "'zip'"):
+        assert any(word in what for what in problems), word
+
+
+def test_an_idle_hierarchy_is_a_note(census):
+    job = ic.Job(
+        schema=ic.Schema(quasi=["age"], insensitive=["sex"]),
+        guarantee=ic.KAnonymity(2),
+        hierarchies={"zip": "flat", "sex": "flat"},
+    )
+    notes = ic.anonymize(census, job).audit.notes
+    assert "column 'zip' is not released: its hierarchy is not used" in notes
+    assert "column 'sex' is insensitive: its hierarchy is not used" in notes
+    misspelt = ic.Job(
+        schema=ic.Schema(quasi=["age"]),
+        guarantee=ic.KAnonymity(2),
+        hierarchies={"zp": "flat"},
+    )
+    with pytest.raises(ic.InputError, match="'zip'"):
+        ic.anonymize(census, misspelt)
 
 
 @pytest.mark.parametrize("name", ic.__all__)

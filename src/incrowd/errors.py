@@ -3,6 +3,7 @@
     IncrowdError                 exit 70   never raised itself
     ├── InputError               exit 2    the request or its input cannot be used
     │   ├── JobError                       the request is contradictory or names something unknown
+    │   │   └── Problems                   several of them, told at once
     │   ├── DataError                      a data file or frame
     │   ├── HierarchyError                 a generalization hierarchy
     │   └── EngineError                    an engine that cannot start or finish its work
@@ -15,12 +16,15 @@ the message itself: they go into ``examples``, which are shown only to users who
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from incrowd.audit import Audit
+
+
+Built = TypeVar("Built")
 
 
 class IncrowdError(Exception):
@@ -48,6 +52,11 @@ class IncrowdError(Exception):
     def __str__(self) -> str:
         return self.text(show_values=False)
 
+    def to_mapping(self) -> dict[str, Any]:
+        """Return the kind of error, what happened and the remedy as plain data, without values."""
+        kind = type(self).__name__.removesuffix("Error").lower()
+        return {"kind": kind, "what": self.what, "remedy": self.remedy}
+
 
 class InputError(IncrowdError):
     """The request or its input cannot be used; nothing was written."""
@@ -57,6 +66,55 @@ class InputError(IncrowdError):
 
 class JobError(InputError):
     """The request is contradictory or names something unknown."""
+
+
+class Problems(JobError):
+    """Several independent problems of one request, so that all can be fixed at once."""
+
+    def __init__(self, problems: Iterable[InputError]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(f"{len(self.problems)} problems were found")
+
+    def text(self, show_values: bool) -> str:
+        """Return every problem with its remedy, numbered."""
+        lines = [f"{self.what}:"]
+        for number, problem in enumerate(self.problems, 1):
+            lines.append(f"{number}. {problem.text(show_values)}".replace("\n", "\n   "))
+        return "\n".join(lines)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return the problems as plain data, each with its own kind and remedy."""
+        problems = [problem.to_mapping() for problem in self.problems]
+        return {**super().to_mapping(), "problems": problems}
+
+
+class ProblemList:
+    """Gathers the problems of independent parts of a request."""
+
+    def __init__(self) -> None:
+        self.found: list[InputError] = []
+
+    def attempt(self, build: Callable[..., Built], *arguments: Any) -> Built | None:
+        """Return what ``build`` makes; None where it raises InputError, which is kept."""
+        try:
+            return build(*arguments)
+        except Problems as several:
+            self.found += several.problems
+        except InputError as problem:
+            self.found.append(problem)
+        return None
+
+    def extend(self, problems: Iterable[InputError]) -> None:
+        """Keep the problems of an iterable, and the one that it raises, if any."""
+        self.attempt(self.found.extend, problems)
+
+    def refuse(self) -> None:
+        """Raise what was found: one problem as it is, several together, each once."""
+        distinct = {problem.text(show_values=True): problem for problem in self.found}
+        if len(distinct) == 1:
+            raise next(iter(distinct.values()))
+        if distinct:
+            raise Problems(distinct.values())
 
 
 class DataError(InputError):
@@ -85,6 +143,10 @@ class AuditError(IncrowdError):
     def __init__(self, what: str, *, audit: Audit, remedy: str = "") -> None:
         super().__init__(what, remedy=remedy)
         self.audit = audit
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return the error and the audit that refused as plain data."""
+        return {**super().to_mapping(), "audit": self.audit.to_dict()}
 
 
 def unknown(kind: str, name: str, known: Iterable[str], *, where: str = "") -> JobError:

@@ -31,6 +31,10 @@ def silent(stage: str, done: int, total: int, loss: float | None = None, /) -> N
     """Ignore every report."""
 
 
+COMPILING = "compiling kernels"
+"""How the stage in which kernels are compiled begins; its name goes on with the time expected."""
+
+
 # Handle Ctrl-C and SIGTERM while a job runs.
 
 TERMINATED = 143

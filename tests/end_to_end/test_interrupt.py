@@ -110,15 +110,15 @@ def test_an_unknown_answer_is_refused(desk):
     assert "publish" in finished.err
 
 
-def test_plain_lines_every_few_seconds_with_loss_and_time_left(capsys):
+def test_plain_lines_are_one_per_stage(capsys):
     now = 0.0
     report = terminal.plain_lines(lambda: now)
+    report("reading", 0, 0)  # quick work is not told
+    report("compiling kernels (first run only)", 1, 9)  # compiling is, at once
     for step in range(201):
         now = step / 10
         report("searching", step, 400, 0.25 - step / 1000)
-    now += 10
     report("auditing", 0, 0)
+    report("searching", 400, 400)
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "searching: 5%, loss 23.00%, about 38 s left"
-    assert len(lines) == 5
-    assert lines[-1] == "auditing …"
+    assert lines == ["compiling kernels (first run only) …", "searching …", "auditing …"]

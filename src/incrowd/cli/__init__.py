@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 import traceback
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from incrowd.errors import AuditError, IncrowdError
+from incrowd.errors import IncrowdError
 from incrowd.progress import TERMINATED
 
-INTERNAL_ERROR, INTERRUPTED = 70, 130
+USAGE_ERROR, INTERNAL_ERROR, INTERRUPTED = 2, 70, 130
+STOPPED = "interrupted, nothing was published"
 
 
 def main() -> NoReturn:
@@ -20,13 +22,24 @@ def main() -> NoReturn:
 
 
 def run_with_status(arguments: list[str]) -> int:
-    """Run one command; every deliberate error becomes a message and its exit status."""
+    """Run one command; every deliberate error becomes a message and its exit status.
+
+    With ``--json`` the error is printed to standard output as JSON too.
+    """
     import typer
 
     from incrowd.cli.app import app
-    from incrowd.cli.terminal import may_show_values, say
+    from incrowd.cli.terminal import complain, may_show_values
 
-    wants_debug = "--debug" in arguments
+    wants_debug, wants_json = "--debug" in arguments, "--json" in arguments
+
+    def refuse(kind: str, what: str, remedy: str, status: int, **more: Any) -> int:
+        if wants_json:
+            error = {"kind": kind, "what": what, "remedy": remedy, "exit_status": status}
+            audit = more.pop("audit", {})
+            print(json.dumps({**audit, "error": {**error, **more}}, indent=2, ensure_ascii=False))
+        return status
+
     try:
         command = typer.main.get_command(app)
         status = command.main(args=arguments, prog_name="incrowd", standalone_mode=False)
@@ -36,13 +49,11 @@ def run_with_status(arguments: list[str]) -> int:
     except IncrowdError as error:
         if wants_debug:
             traceback.print_exc()
-        if isinstance(error, AuditError) and "--json" in arguments:
-            print(error.audit.to_json())
-        say(f"incrowd: {error.text(may_show_values(arguments))}", style="bold red")
-        return error.exit_status
+        complain(f"incrowd: {error.text(may_show_values(arguments))}")
+        return refuse(**error.to_mapping(), status=error.exit_status)
     except (typer.Abort, KeyboardInterrupt):
-        say("incrowd: interrupted, nothing was published", style="bold red")
-        return INTERRUPTED
+        complain(f"incrowd: {STOPPED}")
+        return refuse("interrupted", STOPPED, "", INTERRUPTED)
     except BrokenPipeError:
         sys.stderr.close()
         return 0
@@ -51,15 +62,14 @@ def run_with_status(arguments: list[str]) -> int:
     except BaseException as error:  # a panic in a compiled library is no Exception
         if _is_of_usage(error):
             error.show(sys.stderr)  # type: ignore[attr-defined]
-            return 2
+            what = str(error.format_message())  # type: ignore[attr-defined]
+            return refuse("usage", what, "Run the command with --help.", USAGE_ERROR)
         if wants_debug:
             traceback.print_exc()
-        say(
-            f"incrowd: internal error ({type(error).__name__}); nothing was published. "
-            "Run again with --debug for details",
-            style="bold red",
-        )
-        return INTERNAL_ERROR
+        what = f"internal error ({type(error).__name__}); nothing was published"
+        remedy = "Run again with --debug for details"
+        complain(f"incrowd: {what}. {remedy}")
+        return refuse("internal", what, remedy, INTERNAL_ERROR)
 
 
 def _is_of_usage(error: BaseException) -> bool:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
+from typer.core import TyperCommand
 
 from incrowd.cli.check import check_command
 from incrowd.cli.compare import compare_command
 from incrowd.cli.demo import demo_command
+from incrowd.cli.help import SCREENS, TieredCommand
 from incrowd.cli.hierarchy import hierarchy_command
 from incrowd.cli.init import init_command
 from incrowd.cli.run import run_command
+from incrowd.cli.verbosity import with_common_flags
 from incrowd.cli.verify import verify_command
 from incrowd.version import __version__
 
@@ -42,10 +46,17 @@ def _common(
     pass
 
 
-app.command("demo")(demo_command)
-app.command("init")(init_command)
-app.command("run")(run_command)
-app.command("check")(check_command)
-app.command("compare")(compare_command)
-app.command("verify-certificate")(verify_command)
-app.command("hierarchy")(hierarchy_command)
+COMMANDS: dict[str, Callable[..., int]] = {
+    "demo": demo_command,
+    "init": init_command,
+    "run": run_command,
+    "check": check_command,
+    "compare": compare_command,
+    "verify-certificate": verify_command,
+    "hierarchy": hierarchy_command,
+}
+
+for _name, _command in COMMANDS.items():
+    app.command(_name, cls=TieredCommand if _name in SCREENS else TyperCommand)(
+        with_common_flags(_name, _command)
+    )

@@ -31,7 +31,7 @@ from incrowd.cli.flags import (
 )
 from incrowd.encoding.coding import Coding
 from incrowd.engines.choice import EngineChoice
-from incrowd.errors import InputError, JobError
+from incrowd.errors import InputError, JobError, ProblemList
 from incrowd.guarantees.evidence import TABLES
 from incrowd.guarantees.table import GUARANTEES, SET_GUARANTEES, TABLE_GUARANTEES
 from incrowd.job.build import build
@@ -64,6 +64,9 @@ FILE_FLAGS = (
 )
 """Flags that name files."""
 
+PARTS = {"input": InputOptions, "engine": EngineChoice, "sets": SetInput, "rules": RuleInput}
+"""The parts of a job that a check takes besides its guarantee and columns."""
+
 HOLDS, DOES_NOT_HOLD = 0, 1
 
 
@@ -75,7 +78,10 @@ def check_command(
     ],
     other: Annotated[
         str | None,
-        typer.Argument(metavar="[SECOND]", help="A second release, for --composition."),
+        typer.Argument(
+            metavar="[JOB.toml | SECOND]",
+            help="The job that made it, as with --job; or a second release, for --composition.",
+        ),
     ] = None,
     quasi: Quasi = None,
     sensitive: Sensitive = None,
@@ -175,6 +181,8 @@ def check_command(
 
     [bold]Examples[/bold]
 
+        incrowd check patients.release.csv --job job.toml
+
         incrowd check patients.release.csv --k 5 --quasi age,sex,zip --sensitive diagnosis --l 3
 
         incrowd check baskets.release.dat --guarantee smooth --k 8
@@ -190,6 +198,10 @@ def check_command(
     from incrowd.checking.check import check_release
     from incrowd.cli.terminal import show_check
 
+    if other is not None and other.endswith(".toml"):
+        if job is not None:
+            raise JobError("two job files are given", remedy="Give one: --job JOB.toml.")
+        job, other = Path(other), None
     named = [released, other, original, key, job, *(stated[flag] for flag in FILE_FLAGS)]
     named += [spec.path for spec in stated_hierarchies(hierarchy).values()]
     saved = None if job is None else Job.load(job)
@@ -252,8 +264,11 @@ def _request(
 ) -> Request:
     """Return what is to be checked: what the job states, and over it what flags state."""
     flags: dict[str, Any] = {}
+    problems = ProblemList()
     apply_flags(flags, FLAGS, stated)
-    measurements = _measurements(flags, risk=risk, other=other)
+    measurements = problems.attempt(lambda: _measurements(flags, risk=risk, other=other))
+    for part in ("risk", "attacks", "composition", "utility"):
+        flags.pop(part, None)
     name = guarantee or (saved.guarantee.name if saved else "")
     name = name or implied_guarantee({**flags, "data": released})
     mapping: dict[str, Any] = {}
@@ -264,18 +279,15 @@ def _request(
             mapping["guarantee"] = {}  # another promise's settings do not carry over
     for part, values in flags.items():
         mapping[part] = {**mapping.get(part, {}), **values}
-    promise = build_guarantee(name, mapping.get("guarantee", {}))
-    request: dict[str, Any] = {
-        "guarantee": promise,
-        "input": build(InputOptions, mapping.get("input", {}), "input"),
-        "engine": build(EngineChoice, mapping.get("engine", {}), "engine"),
-        "sets": build(SetInput, mapping.get("sets", {}), "sets"),
-        "rules": build(RuleInput, mapping.get("rules", {}), "rules"),
-        "measurements": measurements,
-        **further,
-    }
+    promise = problems.attempt(build_guarantee, name, mapping.get("guarantee", {}))
+    request: dict[str, Any] = {"guarantee": promise, "measurements": measurements, **further}
+    for part, kind in PARTS.items():
+        request[part] = problems.attempt(build, kind, mapping.get(part, {}), part)
+    if promise is not None and promise.shape == TABLES:
+        request |= problems.attempt(_about_columns, saved, columns, about_columns) or {}
+    problems.refuse()
+    assert promise is not None
     if promise.shape == TABLES:
-        request |= _about_columns(saved, columns, about_columns)
         request["accepted"] = accepted or (saved.release.accept_insensitive if saved else ())
         request["has_bits"] = has_bits or (
             saved is not None and cast(TableMethod, saved.method).masks_bits

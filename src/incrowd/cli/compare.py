@@ -37,7 +37,7 @@ from incrowd.cli.job_flags import (
     read_job_source,
     resolve_from_here,
 )
-from incrowd.cli.terminal import progress_bar, results, say
+from incrowd.cli.terminal import VERBOSITY, progress_bar, results, say
 from incrowd.errors import InputError, JobError
 from incrowd.job.documents import NOT_WRITTEN
 from incrowd.job.job import Job
@@ -217,7 +217,7 @@ def compare_command(
     say(f"results: {output}")
     if as_json:
         print(comparison.to_json())
-    else:
+    elif not VERBOSITY.get().is_quiet:
         _show(comparison)
     return 0
 

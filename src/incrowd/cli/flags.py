@@ -11,8 +11,9 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
-from incrowd.errors import JobError
-from incrowd.guarantees.table import SET_GUARANTEES, TABLE_GUARANTEES
+from incrowd.errors import JobError, ProblemList
+from incrowd.guarantees.evidence import SETS, TABLES, TRANSACTIONS
+from incrowd.guarantees.table import GUARANTEES, SET_GUARANTEES, TABLE_GUARANTEES
 from incrowd.hierarchies.specs import HierarchySpec
 
 Quasi = Annotated[
@@ -107,10 +108,19 @@ class Flag:
     """Whether it is a number for one method and may be a word for another."""
 
 
-def flags_of(section: str, kinds: Collection[type[Any]], panel: str) -> dict[str, Flag]:
+PANEL_OF_SHAPE = {TABLES: "Columns", SETS: "Sets", TRANSACTIONS: "Rules"}
+
+
+def flags_of(
+    section: str,
+    kinds: Collection[type[Any]],
+    panel: str,
+    panel_of_field: Mapping[str, str] | None = None,
+) -> dict[str, Flag]:
     """Return a flag per field of the given dataclasses, by parameter name; None means not given.
 
-    Several methods may have a field in common: then it is one flag.
+    Several methods may have a field in common: then it is one flag. A flag that is about data of
+    one shape alone stands in that shape's panel of the help, whatever part of a job it is in.
     """
     found: dict[str, Flag] = {}
     for kind in kinds:
@@ -124,9 +134,27 @@ def flags_of(section: str, kinds: Collection[type[Any]], panel: str) -> dict[str
                 hint = list[str] if item.metadata.get("repeats") else hints[item.name]
                 others = {_plain_type(get_type_hints(part)[item.name]) for part in having}
                 is_mixed = str in others and len(others) > 1
-                parameter = _parameter(name, flag, str if is_mixed else hint, help_text, panel)
+                place = (panel_of_field or {}).get(item.name) or _panel(item, having, panel)
+                parameter = _parameter(name, flag, str if is_mixed else hint, help_text, place)
                 found[name] = Flag(section, item.name, parameter, is_mixed)
     return found
+
+
+def _panel(item: Field[Any], having: list[type[Any]], otherwise: str) -> str:
+    """Return the panel of the one shape of data that a field is about, if it is one."""
+    shapes = {shape for part in having for shape in _shapes(part)}
+    about = item.metadata.get("about")
+    if about:
+        shapes = {about}
+    return PANEL_OF_SHAPE[shapes.pop()] if len(shapes) == 1 else otherwise
+
+
+def _shapes(part: type[Any]) -> set[str]:
+    """Return the shapes of data that a guarantee, or a method by what it keeps, is about."""
+    if hasattr(part, "shape"):
+        return {part.shape}
+    kept = getattr(part, "keeps", ())
+    return {GUARANTEES[name].shape for name in kept if name in GUARANTEES}
 
 
 def _help(item: Field[Any], having: list[type[Any]]) -> str:
@@ -248,13 +276,23 @@ def split_names(text: str | None) -> list[str]:
 
 def stated_hierarchies(texts: list[str] | None) -> dict[str, HierarchySpec]:
     """Return the hierarchies that ``--hierarchy COLUMN=SPEC`` states, by column."""
-    specs = {}
-    for text in texts or []:
-        column, equals, spec = text.partition("=")
-        if not equals:
-            raise JobError(f"--hierarchy {text}: not of the form COLUMN=FILE or COLUMN=intervals:5")
-        specs[column] = HierarchySpec.parse(spec)
+    problems = ProblemList()
+    specs = dict(filter(None, (problems.attempt(_hierarchy, text) for text in texts or [])))
+    problems.refuse()
     return specs
+
+
+def _hierarchy(text: str) -> tuple[str, HierarchySpec]:
+    column, equals, spec = text.partition("=")
+    if not equals or not column:
+        raise JobError(
+            f"--hierarchy {text}: not of the form COLUMN=FILE or COLUMN=intervals:5",
+            remedy="Write --hierarchy age=intervals:5,10.",
+        )
+    try:
+        return column, HierarchySpec.parse(spec)
+    except JobError as error:
+        raise JobError(f"--hierarchy {text}: {error.what}", remedy=error.remedy) from None
 
 
 def stated_bins(texts: list[str] | None) -> dict[str, int]:

@@ -7,10 +7,10 @@ from typing import Any
 
 from incrowd.cli.flags import apply_limits, flags_of, split_names, stated_bins, stated_hierarchies
 from incrowd.engines.choice import EngineChoice
-from incrowd.errors import JobError
+from incrowd.errors import JobError, ProblemList
 from incrowd.guarantees.table import GUARANTEES
 from incrowd.job.build import read_mapping
-from incrowd.job.documents import FILES, ReleaseOptions
+from incrowd.job.documents import FILES, NOT_WRITTEN, ReleaseOptions
 from incrowd.job.inputs import InputOptions, RuleInput, SetInput
 from incrowd.methods.table import METHODS
 from incrowd.tables.locations import is_address, resolve_location
@@ -22,7 +22,7 @@ FLAGS = {
     **flags_of("rules", [RuleInput], "Rules"),
     **flags_of("engine", [EngineChoice], "Engine"),
     **flags_of("input", [InputOptions], "Input"),
-    **flags_of("release", [ReleaseOptions], "Release"),
+    **flags_of("release", [ReleaseOptions], "Release", dict.fromkeys(NOT_WRITTEN, "Documents")),
 }
 
 FILE_FLAGS = (
@@ -95,16 +95,23 @@ def apply_columns(
     tops: list[str] | None,
     bins: list[str] | None,
 ) -> None:
-    """Write what flags state of columns over a job."""
-    apply_roles(mapping, roles)
+    """Write what flags state of columns over a job; all that is wrong with them is told at once."""
+    problems = ProblemList()
+    problems.attempt(apply_roles, mapping, roles)
     if person is not None:
         mapping["person"] = person
     if hierarchies:
-        mapping.setdefault("hierarchies", {}).update(stated_hierarchies(hierarchies))
+        specs = problems.attempt(stated_hierarchies, hierarchies)
+        problems.attempt(_update, mapping, "hierarchies", specs)
     if bottoms or tops:
-        apply_limits(section(mapping, "coding"), bottoms, tops)
+        problems.attempt(lambda: apply_limits(section(mapping, "coding"), bottoms, tops))
     if bins:
-        section(mapping, "bins").update(stated_bins(bins))
+        problems.attempt(_update, mapping, "bins", problems.attempt(stated_bins, bins))
+    problems.refuse()
+
+
+def _update(mapping: dict[str, Any], name: str, stated: dict[str, Any] | None) -> None:
+    section(mapping, name).update(stated or {})
 
 
 def apply_roles(mapping: dict[str, Any], stated: dict[str, str | None]) -> None:

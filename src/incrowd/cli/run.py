@@ -37,7 +37,9 @@ from incrowd.cli.job_flags import (
     resolve_from_here,
 )
 from incrowd.cli.terminal import progress_bar, say
-from incrowd.errors import InputError, unknown
+from incrowd.errors import InputError, ProblemList, unknown
+from incrowd.job.build import build, parse_location
+from incrowd.job.inputs import InputOptions
 from incrowd.job.job import Job
 from incrowd.methods.table import METHODS
 
@@ -125,7 +127,8 @@ def run_command(
         "insensitive": insensitive,
         "identifying": identifying,
     }
-    apply_columns(mapping, roles, person, hierarchy, bottom, top, bins)
+    problems = ProblemList()
+    problems.attempt(apply_columns, mapping, roles, person, hierarchy, bottom, top, bins)
     if guarantee is not None and mapping.get("guarantee", {}).get("name") != guarantee:
         mapping["guarantee"] = {"name": guarantee}  # another promise's settings do not carry over
     if method is not None and mapping.get("method", {}).get("name") != method:
@@ -137,10 +140,12 @@ def run_command(
         if stated[flag] is not None:
             stated[flag] = resolve_from_here(stated[flag], base)
     apply_flags(mapping, FLAGS, stated)
-    apply_settings(mapping, settings or [])
-    job = Job.from_mapping(mapping, base)
+    problems.attempt(apply_settings, mapping, settings or [])
     if on_interrupt not in ON_INTERRUPT:
-        raise unknown("answer to Ctrl-C", on_interrupt, ON_INTERRUPT, where="--on-interrupt")
+        problems.found.append(
+            unknown("answer to Ctrl-C", on_interrupt, ON_INTERRUPT, where="--on-interrupt")
+        )
+    job = sound_job(mapping, base, problems, force=force, save_job=save_job)
     stated_in = Path(source) if source.endswith(".toml") else policy and policy / POLICY
     refuse_overwriting([*files_written(job), save_job], [*files_read(job), stated_in])
     return execute(
@@ -150,6 +155,34 @@ def run_command(
         as_json=as_json,
         publishes=on_interrupt == "publish",
     )
+
+
+def sound_job(
+    mapping: dict[str, Any],
+    base: Path,
+    problems: ProblemList,
+    *,
+    force: bool,
+    save_job: Path | None,
+) -> Job:
+    """Return the job that nested tables state; raise all that is wrong with it at once.
+
+    Columns that do not exist and outputs that are there already are told together with what is
+    contradictory, not after it.
+    """
+    from incrowd.flow.preflight import problems_of_columns, problems_of_job, stated_columns
+
+    job = problems.attempt(Job.from_mapping, mapping, base)
+    if job is not None:
+        problems.extend(problems_of_job(job, force, save_job))
+    else:
+        data = problems.attempt(parse_location, mapping.get("data"), "data", base)
+        options = ProblemList().attempt(build, InputOptions, mapping.get("input", {}), "input")
+        if data is not None and options is not None:
+            problems.extend(problems_of_columns(data, stated_columns(mapping), options))
+    problems.refuse()
+    assert job is not None
+    return job
 
 
 def execute(

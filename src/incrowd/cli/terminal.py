@@ -7,9 +7,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from incrowd.progress import Progress
+from incrowd.progress import COMPILING, Progress, silent
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,8 +22,19 @@ if TYPE_CHECKING:
 
 
 QUIET_SECONDS = 2.0  # nothing is shown for work shorter than this
-PLAIN_LINE_SECONDS = 5.0  # how often progress is told without a terminal
 PLAIN_WIDTH = 110
+
+
+@dataclass(frozen=True)
+class Verbosity:
+    """How much a command says: errors alone, what most people need, or all there is."""
+
+    is_quiet: bool = False
+    is_verbose: bool = False
+
+
+VERBOSITY: ContextVar[Verbosity] = ContextVar("verbosity", default=Verbosity())  # noqa: B039
+"""What ``--quiet`` and ``--verbose`` ask for, while a command runs."""
 
 
 def results() -> Console:
@@ -40,8 +53,14 @@ def messages() -> Console:
 
 
 def say(text: str, style: str = "") -> None:
-    """Print a message to standard error, brackets and all."""
-    messages().print(text, style=style or None, markup=False)
+    """Print a message to standard error, brackets and all; nothing with ``--quiet``."""
+    if not VERBOSITY.get().is_quiet:
+        messages().print(text, style=style or None, markup=False)
+
+
+def complain(text: str) -> None:
+    """Print an error to standard error, also with ``--quiet``."""
+    messages().print(text, style="bold red", markup=False)
 
 
 def may_show_values(arguments: list[str]) -> bool:
@@ -52,7 +71,9 @@ def may_show_values(arguments: list[str]) -> bool:
 @contextmanager
 def progress_bar() -> Iterator[Progress]:
     """Show how far the work is, with an estimate, once it has taken two seconds."""
-    if sys.stderr.isatty():
+    if VERBOSITY.get().is_quiet:
+        yield silent
+    elif sys.stderr.isatty():
         with _live_bar() as report:
             yield report
     else:
@@ -75,16 +96,20 @@ def _live_bar() -> Iterator[Progress]:
         transient=True,
     )
     tasks: dict[str, TaskID] = {}
+    showing = ""
     # work that says nothing for long is shown too: a bar that moves, without a share
     waiting = threading.Timer(QUIET_SECONDS, bars.start)
     waiting.daemon = True
     waiting.start()
 
     def report(stage: str, done: int, total: int, loss: float | None = None, /) -> None:
+        nonlocal showing
         if stage not in tasks:
+            tasks[stage] = bars.add_task(stage, total=total or None, loss="")
+        if stage != showing:
             for task in tasks.values():
                 bars.update(task, visible=False)
-            tasks[stage] = bars.add_task(stage, total=total or None, loss="")
+            showing = stage
         shown = "" if loss is None else f"loss {loss:.2%}"
         bars.update(tasks[stage], completed=done, total=total or None, loss=shown, visible=True)
 
@@ -98,23 +123,20 @@ def _live_bar() -> Iterator[Progress]:
 
 
 def plain_lines(clock: Callable[[], float] = time.monotonic) -> Progress:
-    """Return a report that prints a line every few seconds, the first after two."""
-    told = clock() + QUIET_SECONDS - PLAIN_LINE_SECONDS
-    begun: dict[str, float] = {}
+    """Return a report that prints one line per stage, once the work has taken two seconds.
+
+    What takes long and happens once, such as compiling, is told at once.
+    """
+    begun = clock()
+    told: set[str] = set()
 
     def report(stage: str, done: int, total: int, loss: float | None = None, /) -> None:
-        nonlocal told
-        now = clock()
-        begun.setdefault(stage, now)
-        if now - told < PLAIN_LINE_SECONDS:
+        del done, total, loss
+        is_announcement = stage.startswith(COMPILING)
+        if stage in told or not (is_announcement or clock() - begun >= QUIET_SECONDS):
             return
-        told = now
-        words = [f"{stage}: {100 * done / total:.0f}%" if total else f"{stage} …"]
-        if loss is not None:
-            words.append(f"loss {loss:.2%}")
-        if 0 < done < total:
-            words.append(f"about {(now - begun[stage]) * (total - done) / done:.0f} s left")
-        print(", ".join(words), file=sys.stderr)
+        told.add(stage)
+        print(f"{stage} …", file=sys.stderr, flush=True)
 
     return report
 
@@ -149,7 +171,9 @@ ASSUMED = {
 
 
 def show_release(release: Release[None]) -> None:
-    """Show what was published and why it may be trusted."""
+    """Show what was published and why it may be trusted; nothing with ``--quiet``."""
+    if VERBOSITY.get().is_quiet:
+        return
     console, audit = results(), release.audit
     console.print(
         f"[bold green]published[/bold green] [bold]{release.path}[/bold]: "
@@ -162,10 +186,15 @@ def show_release(release: Release[None]) -> None:
 
 
 def show_check(audit: Audit) -> None:
-    """Show the verdict first, then each finding."""
+    """Show the verdict first, then each finding; with ``--quiet`` only that it does not hold."""
     console = results()
+    is_quiet = VERBOSITY.get().is_quiet
+    if is_quiet and audit.holds:
+        return
     verdict = "[bold green]holds[/bold green]" if audit.holds else "[bold red]does not hold[/]"
     console.print(f"{verdict}: {audit.crowds}")
+    if is_quiet:
+        return
     _show_promise(console, audit)
     _show_findings(console, audit)
 

@@ -22,7 +22,7 @@ from incrowd.checking.certificates import Reading as CertificateReading
 from incrowd.checking.out_of_core import Expected, Fingerprint, examine_rows, fingerprint
 from incrowd.engines.base import Blocks, OutOfCoreEngine, ReadOptions, ReleaseFolder
 from incrowd.engines.choice import disk_engine
-from incrowd.errors import DataError, EngineError, unknown
+from incrowd.errors import DataError, EngineError
 from incrowd.flow.adapter import Candidate, Checked
 from incrowd.flow.assignment import (
     DistinctRows,
@@ -38,12 +38,12 @@ from incrowd.guarantees.table import TableGuarantee
 from incrowd.guarantees.tables.counts import EngineCounts
 from incrowd.guarantees.tables.leaks import insensitive_leaks
 from incrowd.job.job import Job
-from incrowd.job.preparation import notes_on_removed
+from incrowd.job.preparation import notes_on_removed, required_columns
 from incrowd.methods.base import TableMethod
 from incrowd.methods.shared.fragments import Fragments
 from incrowd.progress import Progress
 from incrowd.tables.locations import Location, location_name
-from incrowd.tables.table import Format
+from incrowd.tables.table import Format, missing_columns
 from incrowd.tables.write import format_of_path, write_tables
 from incrowd.version import __version__
 from incrowd.workspace import Workspace, file_hash
@@ -98,9 +98,7 @@ class OutOfCoreAdapter:
         del progress
         job, engine, schema = self.job, self.engine, self.job.schema
         columns = engine.schema(original.blocks).names
-        for name in schema.roles:
-            if name not in columns:
-                raise unknown("column", name, columns, where=original.where)
+        missing_columns(required_columns(job), columns, original.where).refuse()
         published = [name for name in columns if name in schema.published]
         other_names = [name for name in published if name not in schema.quasi]
         others = fingerprint(engine, original.blocks, other_names)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from incrowd.errors import InputError, JobError
+from incrowd.errors import InputError, JobError, ProblemList
 from incrowd.guarantees.evidence import TABLES
 from incrowd.job.job import Job
 from incrowd.tables.locations import (
@@ -63,29 +63,40 @@ def _guard(job: Job, force: bool, save_job: Path | None) -> tuple[Location, Loca
     if job.data is None:
         raise JobError("the job names no data", remedy='Write data = "file.csv" in it.')
     output = resolve_output(job, job.data)
+    saved: list[Location] = [] if save_job is None else [save_job]
+    problems = ProblemList()
+    problems.attempt(refuse_overwriting, [*files_written(job), *saved], files_read(job))
+    has_clash = bool(problems.found)  # that an input exists is no further problem
+    problems.extend(_unusable_places(job, output, saved, force or has_clash))
+    problems.refuse()
+    return job.data, output
+
+
+def _unusable_places(
+    job: Job, output: Location, saved: list[Location], force: bool
+) -> Iterator[InputError]:
+    """Yield what is wrong with each place that a job would write to."""
     if not is_address(output):
         path = Path(output)
         if not path.absolute().parent.is_dir():
-            raise InputError(f"{path.parent}: no such folder", remedy="Make it, or change -o.")
-        if isinstance(output, Path) and path.is_dir():
-            raise InputError(
+            yield InputError(f"{path.parent}: no such folder", remedy="Make it, or change -o.")
+        elif isinstance(output, Path) and path.is_dir():
+            yield InputError(
                 f"{output}: is a folder",
                 remedy="Name a file with -o, or end the name in / for a folder of part files.",
             )
-    saved: list[Location] = [] if save_job is None else [save_job]
-    refuse_overwriting([*files_written(job), *saved], files_read(job))
+            return
     stated = [output, *_stated_outputs(job), *saved]
     for path in [Path(written) for written in stated if not is_address(written)]:
         if path.exists() and not force:
-            raise output_exists_error(path)
+            yield output_exists_error(path)
     if job.release.key and not force and not is_address(output):
         key = Path(job.release.key)
         if key.resolve().parent == Path(output).resolve().parent:
-            raise InputError(
+            yield InputError(
                 f"{key}: the key would lie in the release's folder",
                 remedy="The key undoes the release: write it elsewhere, or say --force.",
             )
-    return job.data, output
 
 
 def files_read(job: Job) -> list[Location]:

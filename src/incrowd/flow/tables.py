@@ -38,7 +38,13 @@ from incrowd.guarantees.tables.leaks import insensitive_leaks
 from incrowd.hierarchies.tree import Hierarchy
 from incrowd.job.inputs import read_input
 from incrowd.job.job import Job
-from incrowd.job.preparation import Prepared, notes_on_columns, prepare, without_unshown_bits
+from incrowd.job.preparation import (
+    Prepared,
+    notes_on_columns,
+    prepare,
+    required_columns,
+    without_unshown_bits,
+)
 from incrowd.measures.losses.tables import measure_losses, measure_mean_loss, stated_cost_share
 from incrowd.measures.risk.finding import risk_finding
 from incrowd.methods.base import TableMethod
@@ -97,9 +103,7 @@ class TableAdapter:
         original = replace(original, frame=drop_signed_zeros(original.frame))
         job, table = self.job, original
         stated = job.schema
-        table.require([*stated.roles, *([stated.person] if stated.person else [])], table.name)
-        if self.guarantee.k_column:
-            table.require([self.guarantee.k_column], table.name)
+        table.require(required_columns(job), table.name)
         refuse_stars(table, (*stated.quasi, *stated.sensitive))
         prepared = prepare(job, table)
         notes = notes_on_columns(job, table)

@@ -172,3 +172,17 @@ def read_input(path: Path, options: InputOptions) -> Table:
         header=options.header,
         missing_values=options.missing_values,
     )
+
+
+def read_columns(path: Path, options: InputOptions) -> list[str]:
+    """Return the names of a table's columns from the beginning of its file."""
+    from incrowd.tables.read import open_rows
+
+    source = open_rows(
+        path,
+        delimiter=options.delimiter,
+        encoding=options.encoding,
+        header=options.header,
+        missing_values=options.missing_values,
+    )
+    return list(source.schema.names)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 from incrowd.encoding.coding import Coding
 from incrowd.engines.choice import EngineChoice
-from incrowd.errors import JobError, unknown
+from incrowd.errors import JobError, ProblemList, unknown
 from incrowd.guarantees.evidence import SETS, TABLES
 from incrowd.guarantees.table import GUARANTEES, Guarantee, TableGuarantee
 from incrowd.guarantees.tables.k_anonymity import KAnonymity
@@ -102,12 +102,15 @@ class Job:
     def __post_init__(self) -> None:
         if self.method is None:
             object.__setattr__(self, "method", METHODS[default_method(self.guarantee.name)]())
-        if self.shape == TABLES:
-            object.__setattr__(self, "hierarchies", self._settled_hierarchies())
+        problems = ProblemList()
+        if self.shape == TABLES and isinstance(self.method, TableMethod):
+            settled = problems.attempt(self._settled_hierarchies)
+            object.__setattr__(self, "hierarchies", settled or self.hierarchies)
         for name in ("data", "output"):
             stated = getattr(self, name)
             object.__setattr__(self, name, resolve_location(stated) if stated is not None else None)
-        refuse_contradictions(self)
+        problems.attempt(refuse_contradictions, self)
+        problems.refuse()
 
     @property
     def shape(self) -> str:
@@ -144,55 +147,54 @@ class Job:
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any], base: Path | None = None) -> Job:
-        """Build from the nested tables of a job file, checking every name and type."""
+        """Build from the nested tables of a job file, checking every name and type.
+
+        What is wrong with independent parts is told at once: see ``errors.Problems``.
+        """
         base = base or Path()
-        known = [*_TOP_LEVEL, *_SECTIONS]
-        for name, value in mapping.items():
-            if name not in known:
-                raise unknown("field", name, known, where="job")
-            if name in _SECTIONS and not isinstance(value, Mapping):
-                raise JobError(
-                    f"job: [{name}] is not a table", remedy=f"Write [{name}] key = value."
-                )
-        guarantee = dict(mapping.get("guarantee", {}))
+        problems = ProblemList()
+        problems.extend(_misplaced(mapping))
+        parts = {
+            name: dict(value) if isinstance(value, Mapping) else {}
+            for name, value in ((section, mapping.get(section, {})) for section in _SECTIONS)
+        }
+        attempt = problems.attempt
+        guarantee, method, rules = parts["guarantee"], parts["method"], parts["rules"]
         guarantee_name = str(guarantee.pop("name", implied_guarantee(mapping)))
-        method = dict(mapping.get("method", {}))
-        method_name = method.pop("name", default_method(guarantee_name))
-        if method_name not in METHODS:
-            raise unknown("method", str(method_name), METHODS)
-        roles = mapping.get("roles", {})
-        for column, role in roles.items():
-            if not isinstance(role, str):
-                raise JobError(f"[roles] {column}: not a text", remedy='Write age = "sensitive".')
-        rules = dict(mapping.get("rules", {}))
-        return cls(
-            schema=Schema.from_roles(roles, person=parse_text(mapping.get("person"), "person")),
-            guarantee=build_guarantee(guarantee_name, guarantee),
-            method=build(METHODS[method_name], _with_paths(method, base), "method"),
-            hierarchies={
-                column: value
-                if isinstance(value, HierarchySpec)
-                else HierarchySpec.from_toml(value, column, base)
-                for column, value in mapping.get("hierarchies", {}).items()
-            },
-            coding={
-                column: Coding.from_toml(value, column)
-                for column, value in mapping.get("coding", {}).items()
-            },
-            bins=typed_by_column(mapping.get("bins", {}), int, "[bins]"),
-            sets=build(SetInput, resolve_paths(mapping.get("sets", {}), base, _SET_FILES), "sets"),
-            rules=build(RuleInput, resolve_paths(rules, base, _rule_files(rules, base)), "rules"),
-            data=parse_location(mapping.get("data"), "data", base),
-            output=parse_location(mapping.get("output"), "output", base),
-            engine=build(EngineChoice, mapping.get("engine", {}), "engine"),
-            input=build(InputOptions, mapping.get("input", {}), "input"),
-            release=build(
-                ReleaseOptions,
-                resolve_paths(mapping.get("release", {}), base, _RELEASE_FILES),
-                "release",
+        method_name = str(method.pop("name", default_method(guarantee_name)))
+        hierarchies = {
+            column: value
+            if isinstance(value, HierarchySpec)
+            else attempt(HierarchySpec.from_toml, value, column, base)
+            for column, value in parts["hierarchies"].items()
+        }
+        coding = {
+            column: attempt(Coding.from_toml, value, column)
+            for column, value in parts["coding"].items()
+        }
+        release = resolve_paths(parts["release"], base, _RELEASE_FILES)
+        built: dict[str, Any] = {
+            "schema": attempt(_build_schema, parts["roles"], mapping.get("person")),
+            "guarantee": attempt(build_guarantee, guarantee_name, guarantee),
+            "method": attempt(build_method, method_name, _with_paths(method, base)),
+            "hierarchies": hierarchies,
+            "coding": coding,
+            "bins": attempt(typed_by_column, parts["bins"], int, "[bins]"),
+            "sets": attempt(
+                build, SetInput, resolve_paths(parts["sets"], base, _SET_FILES), "sets"
             ),
-            seed=mapping.get("seed", 0),
-        )
+            "rules": attempt(
+                build, RuleInput, resolve_paths(rules, base, _rule_files(rules, base)), "rules"
+            ),
+            "data": attempt(parse_location, mapping.get("data"), "data", base),
+            "output": attempt(parse_location, mapping.get("output"), "output", base),
+            "engine": attempt(build, EngineChoice, parts["engine"], "engine"),
+            "input": attempt(build, InputOptions, parts["input"], "input"),
+            "release": attempt(build, ReleaseOptions, release, "release"),
+            "seed": mapping.get("seed", 0),
+        }
+        problems.refuse()
+        return cls(**built)
 
     def to_mapping(self, base: Path | None = None) -> dict[str, Any]:
         """Return the nested tables of a job file; paths relative to ``base``, nothing defaulted."""
@@ -262,6 +264,23 @@ _SET_FILES = ("row_k", "items")
 _RELEASE_FILES = ("key", "save_policy", *FILES)
 
 
+def _misplaced(mapping: Mapping[str, Any]) -> Iterator[JobError]:
+    """Yield the names that no job has, and the sections that are not tables."""
+    known = [*_TOP_LEVEL, *_SECTIONS]
+    for name, value in mapping.items():
+        if name not in known:
+            yield unknown("field", name, known, where="job")
+        elif name in _SECTIONS and not isinstance(value, Mapping):
+            yield JobError(f"job: [{name}] is not a table", remedy=f"Write [{name}] key = value.")
+
+
+def _build_schema(roles: Mapping[str, Any], person: Any) -> Schema:
+    for column, role in roles.items():
+        if not isinstance(role, str):
+            raise JobError(f"[roles] {column}: not a text", remedy='Write age = "sensitive".')
+    return Schema.from_roles(roles, person=parse_text(person, "person"))
+
+
 def implied_guarantee(mapping: Mapping[str, Any]) -> str:
     """Return the promise that a job implies where it names none.
 
@@ -286,6 +305,14 @@ def build_guarantee(name: str, mapping: Mapping[str, Any]) -> Guarantee:
         stated.setdefault("k", 2)
     promise: Guarantee = build(GUARANTEES[name], stated, "guarantee")
     return promise
+
+
+def build_method(name: str, mapping: Mapping[str, Any]) -> Method:
+    """Build a method by name."""
+    if name not in METHODS:
+        raise unknown("method", name, METHODS)
+    method: Method = build(METHODS[name], mapping, "method")
+    return method
 
 
 def _rule_files(stated: Mapping[str, Any], base: Path) -> tuple[str, ...]:

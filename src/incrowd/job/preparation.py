@@ -108,6 +108,13 @@ def replace_quasi(schema: Schema, quasi: tuple[str, ...]) -> Schema:
     return Schema(quasi, schema.sensitive, schema.insensitive, schema.identifying, schema.person)
 
 
+def required_columns(job: Job) -> list[str]:
+    """Return the columns that a job on a table names, which must be there."""
+    withheld = [job.schema.person, cast(TableGuarantee, job.guarantee).k_column]
+    named = [*job.schema.roles, *(name for name in withheld if name), *job.hierarchies]
+    return list(dict.fromkeys(named))
+
+
 def notes_on_columns(job: Job, table: Table) -> list[str]:
     """Return what is worth saying of a table's columns: which go, and what stands out in them."""
     from incrowd.tables.role_proposals import repeating_identifiers
@@ -130,7 +137,7 @@ def notes_on_columns(job: Job, table: Table) -> list[str]:
 
 
 def notes_on_removed(job: Job, columns: list[str]) -> list[str]:
-    """Return which of a table's columns are not released."""
+    """Return which of a table's columns are not released, and which hierarchies are not used."""
     schema = job.schema
     notes = []
     withheld = {schema.person, cast(TableGuarantee, job.guarantee).k_column}
@@ -140,4 +147,13 @@ def notes_on_removed(job: Job, columns: list[str]) -> list[str]:
         notes.append(f"removed as stated: {', '.join(removed)}")
     if unstated:
         notes.append(f"removed, since no role is stated: {', '.join(unstated)}")
+    for name in idle_hierarchies(job):
+        role = schema.roles.get(name, "not released")
+        notes.append(f"column {name!r} is {role}: its hierarchy is not used")
     return notes
+
+
+def idle_hierarchies(job: Job) -> list[str]:
+    """Return the columns that a hierarchy is stated for and that are never generalized."""
+    used = (*job.schema.quasi, *job.schema.sensitive)
+    return [name for name in job.hierarchies if name not in used]

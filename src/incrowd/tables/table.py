@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pyarrow as pa
 
-from incrowd.errors import DataError, unknown
+from incrowd.errors import DataError, ProblemList, unknown
 
 COMPRESSIONS = {".gz": "gz", ".zst": "zst"}
 
@@ -102,7 +103,14 @@ class Table:
         return list(self.frame.column_names)
 
     def require(self, names: list[str] | tuple[str, ...], where: str) -> None:
-        """Raise unless every name is a column, naming the near ones."""
-        for name in names:
-            if name not in self.frame.column_names:
-                raise unknown("column", name, self.columns, where=where)
+        """Raise unless every name is a column, naming the near ones of each that is not."""
+        missing_columns(names, self.columns, where).refuse()
+
+
+def missing_columns(names: Iterable[str], columns: list[str], where: str) -> ProblemList:
+    """Return a problem per name that is not among the columns, each with the near ones."""
+    problems = ProblemList()
+    problems.extend(
+        unknown("column", name, columns, where=where) for name in names if name not in columns
+    )
+    return problems
