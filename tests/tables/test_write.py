@@ -13,6 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -56,17 +57,30 @@ def secrets_of(content: bytes, stored: Format) -> bytes:
 # ── text ────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_text_is_quoted_only_where_it_must_be() -> None:
+def test_a_column_is_quoted_where_a_cell_of_it_must_be() -> None:
     frame = pa.table(
         {
             "a": ["x", "b c", ' "q"', None, "5"],
             "b;c": ["1;2", "1,2", "two\nlines", "\ufeffmark", "re\rturn"],
+            "d": ["", "d", "d-e", "{f}", "é"],
+            "e, f": [1, 2, 3, None, 5],
         }
     )
     assert written(frame, Format(delimiter=";", newline="\r\n")).decode() == (
-        'a;"b;c"\r\nx;"1;2"\r\nb c;1,2\r\n" ""q""";"two\nlines"\r\n'
-        ';"\ufeffmark"\r\n5;"re\rturn"\r\n'
+        '"a";"b;c";d;"e, f"\r\n"x";"1;2";;1\r\n"b c";"1,2";d;2\r\n" ""q""";"two\nlines";d-e;3\r\n'
+        ';"\ufeffmark";{f};\r\n"5";"re\rturn";é;5\r\n'
     )
+
+
+def test_columns_with_another_delimiter_are_quoted_where_it_could_be_taken_for_the_real_one() -> (
+    None
+):
+    frame = pa.table({"a": ["{x|y}"], "b": ["1,5"], "c": ["p;q"], "d": ["r\ts"], "e": ["t"]})
+    assert written(frame, Format()) == b'a,"b",c,d,e\n{x|y},"1,5",p;q,r\ts,t\n'
+    assert written(frame, Format(delimiter="\t")) == (
+        b'"a"\t"b"\t"c"\t"d"\te\n"{x|y}"\t"1,5"\t"p;q"\t"r\ts"\tt\n'
+    )
+    assert written(frame.select(["a"]), Format()) == b'"a"\n"{x|y}"\n'
 
 
 def test_text_without_header() -> None:
@@ -75,7 +89,7 @@ def test_text_without_header() -> None:
 
 def test_a_null_alone_on_its_line_is_still_a_row() -> None:
     content = written(pa.table({"a": ["x", None, ""]}), Format())
-    assert content == b'a\nx\n""\n""\n'
+    assert content == b'"a"\n"x"\n""\n""\n'
     assert list(csv.reader(io.StringIO(content.decode()))) == [["a"], ["x"], [""], [""]]
 
 
@@ -307,7 +321,9 @@ def test_tables_are_written_to_the_bytes_of_the_whole(
     monkeypatch.setattr("incrowd.tables.frames.BLOCK_ROWS", 16)
     monkeypatch.setattr(write, "GROUP_ROWS", 64)
     numbers = pa.array([row * 7919 % 101 for row in range(n_rows)], pa.int64())
-    whole = pa.table({"n": numbers, "text": numbers.cast(pa.string()).dictionary_encode()})
+    texts = numbers.cast(pa.string())
+    quoted = pc.replace_substring(texts, "7", ",")
+    whole = pa.table({"n": numbers, "text": texts.dictionary_encode(), "quoted": quoted})
     write_table(whole, tmp_path / name, FORMATS[name])
     expected = (tmp_path / name).read_bytes()
     for size in (1, 63, 64, 65, 1000):

@@ -236,7 +236,8 @@ class OutOfCoreFile:
 
     def write(self, data: Blocks) -> Path:
         """Write the rows in the order of their content to a file that only this run sees."""
-        self.stored = format_of_path(self.output, self.stored)
+        stored = format_of_path(self.output, self.stored)
+        self.stored = settle_quoting(self.engine, data, stored)
         self.columns = self.engine.schema(data).names
         path = self.workspace.file("release" + "".join(self.output.suffixes[-2:]))
         write_tables(self.engine.iter_sorted(data), self.engine.schema(data), path, self.stored)
@@ -289,7 +290,8 @@ class OutOfCoreFolder:
 
     def write(self, data: Blocks) -> ReleaseFolder:
         """Have the engine write part files into a folder that has no name yet."""
-        self.stored = self.target.format_like(self.stored)
+        stored = self.target.format_like(self.stored)
+        self.stored = settle_quoting(self.engine, data, stored)
         folder = self.resources.enter_context(
             self.engine.new_folder(str(self.target.output), force=self.force)
         )
@@ -347,6 +349,21 @@ class OutOfCoreFrame:
 def read_original(job: Job, target: Target, engine: OutOfCoreEngine) -> tuple[Blocks, Format]:
     """Take in what a job reads, as it is to be released: without signed zeros."""
     return engine.read(str(target.data), replace(job.input.reading, has_plain_zeros=True))
+
+
+def settle_quoting(engine: OutOfCoreEngine, blocks: Blocks, stored: Format) -> Format:
+    """Return the format with the columns that are quoted in a text file, found on the engine."""
+    if stored.kind != "csv":
+        return stored
+    position = pa.schema([("position", pa.int64())])
+
+    def quoted(block: pa.Table) -> pa.Table:
+        from incrowd.tables.write import find_quoted_columns
+
+        return pa.table([pa.array(find_quoted_columns([block], stored), pa.int64())], position)
+
+    found = engine.collect(engine.map_blocks(blocks, quoted, position))
+    return replace(stored, quoted_columns=tuple(sorted(set(found.column(0).to_pylist()))))
 
 
 def as_written(stored: Format, job: Job) -> ReadOptions:

@@ -23,10 +23,11 @@ class Format:
     kind: str = "csv"  # csv, parquet or arrow
     compression: str = ""  # "", gz or zst (csv only)
     delimiter: str = ","
-    encoding: str = "utf-8"  # how the input was decoded; releases are written in UTF-8
+    encoding: str = "utf-8"  # how the input was decoded; releases are utf-8, or utf-8-sig
     has_header: bool = True
     newline: str = "\n"
     is_stream: bool = False  # arrow only: the streaming format instead of the file format
+    quoted_columns: tuple[int, ...] | None = None  # csv only: where to quote; None: by the rows
 
 
 SUFFIXES = {

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,15 @@ import pyarrow.compute as pc
 
 from incrowd.tables.column_types import labels_of
 from incrowd.tables.frames import BLOCK_ROWS, copy_detached
+from incrowd.tables.sniff import DELIMITERS
 from incrowd.tables.table import Format, format_by_suffix
 
 GROUP_ROWS = 16 * BLOCK_ROWS
 """Rows of a row group of a Parquet file: fixed, since they show in its bytes."""
 
 _BLOCK_BYTES = 1 << 24  # of cells that are turned into text at a time
-_ALWAYS_QUOTED = ('"', "\r", "\n", "\ufeff")  # a byte order mark must not begin a file
+_BYTE_ORDER_MARK = "\ufeff"
+_ALWAYS_QUOTED = ('"', "\r", "\n", _BYTE_ORDER_MARK)  # a cell's own mark must not begin a file
 
 
 def format_of_path(path: str | os.PathLike[str], like: Format | None = None) -> Format:
@@ -41,9 +44,10 @@ def format_of_path(path: str | os.PathLike[str], like: Format | None = None) -> 
 def write_table(frame: pa.Table, path: str | os.PathLike[str], format: Format) -> None:
     """Write a table so that it reads back the same; on disk when this returns.
 
-    Text is UTF-8 and quoted only where it must be; a null is an empty cell. Parquet and Arrow
-    files are written from fresh arrays, without metadata of their origin. Raises OSError as the
-    system does (no space left, no right to write); what was written by then is the caller's.
+    Text is UTF-8; where a cell of a column must be quoted, all of that column's are (see
+    ``find_quoted_columns``), and a null is an empty cell. Parquet and Arrow files are written from
+    fresh arrays, without metadata of their origin. Raises OSError as the system does (no space
+    left, no right to write); what was written by then is the caller's.
     """
     write_tables(iter([frame]), frame.schema, path, format)
 
@@ -54,8 +58,13 @@ def write_tables(
     """Write tables with the columns of ``schema`` as one, to the bytes of ``write_table``.
 
     However the rows are cut into tables, the bytes are the same; no more of them are held than
-    the largest table has, and ``GROUP_ROWS``.
+    the largest table has, and ``GROUP_ROWS``, unless the format leaves open which columns of a
+    text file are quoted: then all of them are.
     """
+    if format.kind == "csv" and format.quoted_columns is None:
+        held = list(tables)
+        format = replace(format, quoted_columns=find_quoted_columns(held, format))
+        tables = iter(held)
     with Path(path).open("wb") as file:
         if format.kind == "csv":
             with compressed_stream(file, format.compression) as stream:
@@ -111,15 +120,61 @@ def compressed_stream(file: Any, compression: str) -> Iterator[Any]:
 # ── text ────────────────────────────────────────────────────────────────────────────────────
 
 
+def find_quoted_columns(tables: Iterable[pa.Table], stored: Format) -> tuple[int, ...]:
+    """Return the positions of the columns whose cells are quoted, all of them and the name too.
+
+    Those are columns with a cell that would not read back otherwise. Readers that detect how a
+    file is written look at its first rows only, so a quote that first occurs later is missed.
+    Where the delimiter is not a comma, or there is one column, cells with any usual delimiter count
+    as well: a reader that detects it would take ``{a|b|c}`` in every row for three columns.
+    """
+    found: set[int] = set()
+    n_columns = 0
+    for table in tables:
+        n_columns = table.num_columns
+        marks = _special_marks(stored.delimiter, n_columns)
+        for block in chain.from_iterable(map(_split_block, regroup([table], BLOCK_ROWS))):
+            for position, column in enumerate(block.columns):
+                if position in found:
+                    continue
+                content = join_bytes(pc.fill_null(labels_of(column), "")).to_pybytes()
+                if any(mark in content for mark in marks):
+                    found.add(position)
+                elif n_columns == 1 and _has_blank(column):
+                    found.add(position)  # a missing value in the only column is a quoted nothing
+    return tuple(sorted(found))
+
+
+def _special_marks(delimiter: str, n_columns: int) -> list[bytes]:
+    """Return the characters that make a cell one that has to be quoted."""
+    detected = DELIMITERS if delimiter != "," or n_columns == 1 else ()
+    return [mark.encode() for mark in dict.fromkeys((delimiter, *_ALWAYS_QUOTED, *detected))]
+
+
+def _has_blank(column: pa.ChunkedArray) -> bool:
+    labels = pc.fill_null(labels_of(column), "")
+    return bool(pc.any(pc.equal(labels, "")).as_py())
+
+
 def _text_blocks(tables: Iterator[pa.Table], schema: pa.Schema, stored: Format) -> Iterator[Any]:
+    quoted = set(stored.quoted_columns or ())
+    is_alone = len(schema) == 1
+    if stored.encoding == "utf-8-sig":
+        yield _BYTE_ORDER_MARK.encode()
     if stored.has_header:
-        names = _quote(pa.array(schema.names, pa.string()), stored.delimiter, False)
-        yield (stored.delimiter.join(names.to_pylist()) + stored.newline).encode()
+        marks = _special_marks(stored.delimiter, len(schema))
+        names = [
+            _quoted_text(name)
+            if position in quoted or any(mark in name.encode() for mark in marks)
+            else name
+            for position, name in enumerate(schema.names)
+        ]
+        yield (stored.delimiter.join(names) + stored.newline).encode()
     for rows in regroup(tables, BLOCK_ROWS):
         for block in _split_block(rows):
             cells = [
-                _quote(labels_of(column), stored.delimiter, len(schema) == 1)
-                for column in block.columns
+                _text_cells(column, position in quoted, is_alone)
+                for position, column in enumerate(block.columns)
             ]
             lines = pc.binary_join_element_wise(*cells, stored.delimiter)
             ended = pc.binary_join_element_wise(lines, stored.newline, "")
@@ -143,23 +198,21 @@ def _text_bytes(column: pa.ChunkedArray) -> int:
     return len(column) * max(lengths, default=0)
 
 
-def _quote(cells: pa.Array, delimiter: str, is_alone: bool) -> pa.Array:
-    """Quote the cells that would not read back otherwise, and write nulls as nothing.
+def _text_cells(column: pa.ChunkedArray, is_quoted: bool, is_alone: bool) -> pa.Array:
+    """Return cells as they are written: quoted or not, nulls as nothing.
 
-    Those hold the delimiter, a quote, a line end or a byte order mark. Nothing at all on a line
-    would be no row to most readers, so a null in the only column is a quoted nothing.
+    Nothing at all on a line would be no row to most readers, so a null in the only column is a
+    quoted nothing.
     """
-    cells = pc.fill_null(cells, "")
-    content = join_bytes(cells).to_pybytes()
-    special = [mark for mark in (delimiter, *_ALWAYS_QUOTED) if mark.encode() in content]
-    if special:  # rare in most columns, and expensive to search cell by cell
-        needs_quotes = pc.match_substring(cells, special[0])
-        for mark in special[1:]:
-            needs_quotes = pc.or_(needs_quotes, pc.match_substring(cells, mark))
-        doubled = pc.replace_substring(cells, '"', '""')
-        quoted = pc.binary_join_element_wise('"', doubled, '"', "")
-        cells = pc.if_else(needs_quotes, quoted, cells)
-    return pc.if_else(pc.equal(cells, ""), '""', cells) if is_alone else cells
+    cells = pc.fill_null(labels_of(column), "")
+    if not is_quoted:
+        return cells
+    quoted = pc.binary_join_element_wise('"', pc.replace_substring(cells, '"', '""'), '"', "")
+    return quoted if is_alone else pc.if_else(pc.equal(cells, ""), "", quoted)
+
+
+def _quoted_text(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
 
 
 def join_bytes(texts: pa.Array) -> pa.Buffer:
