@@ -15,6 +15,7 @@ from pyarrow import parquet
 
 from incrowd.codes import canonical_order
 from incrowd.engines.base import PartFile, ReadOptions, hash_parts
+from incrowd.engines.disk.engine import DiskEngine
 from incrowd.engines.spark import hadoop as spark_hadoop
 from incrowd.engines.spark import store as spark_store
 from incrowd.engines.spark import store as spark_write
@@ -32,6 +33,8 @@ from incrowd.engines.spark.workers import translate_error
 from incrowd.engines.transfer import to_transfer
 from incrowd.errors import DataError, EngineError, InputError
 from incrowd.tables.table import Format
+from incrowd.tables.write import write_table
+from oracles.counting import as_bag
 
 TABLE = pa.table({"zip": ["1010", None, "é", "1010"], "n": pa.array([3, 1, None, 3], pa.uint8())})
 
@@ -214,6 +217,24 @@ def test_publishing_at_an_address(spark_engine, store, tmp_path, monkeypatch, ha
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_partitions_at_an_address(spark_engine, store, tmp_path, ending):
+    stored = Format("csv" if ending == "csv" else "parquet")
+    for year in ("2020", "K%C3%B6ln"):
+        (tmp_path / f"in/year={year}").mkdir(parents=True)
+        write_table(TABLE, tmp_path / f"in/year={year}/part-0.{ending}", stored)
+    blocks, _ = spark_engine.read(f"{store}/in", ReadOptions())
+    expected = DiskEngine(tmp_path)
+    same, _ = expected.read(str(tmp_path / "in"), ReadOptions())
+    assert spark_engine.schema(blocks) == expected.schema(same)
+    assert as_bag(spark_engine.collect(blocks).to_pylist()) == as_bag(
+        expected.collect(same).to_pylist()
+    )
+    here = expected.hash_location(str(tmp_path / "in"))
+    assert spark_engine.hash_location(f"{store}/in") == here
+
+
+@pytest.mark.spark
 def test_folders_at_an_address_that_are_refused(spark_engine, store, tmp_path):
     def read(name):
         return spark_engine.read(f"{store}/{name}", ReadOptions())
@@ -224,7 +245,7 @@ def test_folders_at_an_address_that_are_refused(spark_engine, store, tmp_path):
         "cut": {"_temporary": b"", "a.csv": b"a,b\n1,2\n"},
         "none": {"_SUCCESS": b""},
         "damaged": {"a.parquet": b"PAR1" + b"x" * 40 + b"PAR1"},
-        "nested/year=2020": {"a.csv": b"a,b\n1,2\n"},
+        "nested/2020": {"a.csv": b"a,b\n1,2\n"},
     }.items():
         (tmp_path / name).mkdir(parents=True)
         for part, content in parts.items():
@@ -235,7 +256,7 @@ def test_folders_at_an_address_that_are_refused(spark_engine, store, tmp_path):
         "cut": "incomplete",
         "none": "no part file",
         "damaged": "^a.parquet: .*corrupt",
-        "nested": "contains a folder, 'year=2020'",
+        "nested": "contains a folder, '2020'",
         "nowhere": "nowhere: no such file",
     }.items():
         with pytest.raises(DataError, match=message):

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import json
 import math
+from collections import Counter
 from decimal import Decimal
 
 import pyarrow as pa
@@ -127,6 +128,123 @@ def test_a_file_that_is_not_there(spread_engine, tmp_path):
         spread_engine.read(str(tmp_path / "rows.csv"), ReadOptions())
 
 
+# ── partitioned folders ─────────────────────────────────────────────────────────────────────
+
+
+def partitioned(folder, files):
+    """Write part files, by their paths in the folder: text, or tables as Parquet."""
+    for path, content in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, bytes):
+            (folder / path).write_bytes(content)
+        else:
+            parquet.write_table(content, folder / path)
+    return folder
+
+
+def test_partitions_of_parquet_files_are_columns(spread_engine, tmp_path):
+    one = pa.table({"a": pa.array([1, 2], pa.int32())})
+    folder = partitioned(
+        tmp_path / "in",
+        {
+            "year=2020/month=01/part-0.parquet": one,
+            "year=2020/month=11/part-0.parquet": one.slice(1),
+            "year=-5/month=__HIVE_DEFAULT_PARTITION__/part-0.parquet": one,
+            "year=__HIVE_DEFAULT_PARTITION__/month=01/part-0.parquet": one.slice(1),
+            "_SUCCESS": b"",
+        },
+    )
+    blocks, stored = spread_engine.read(str(folder), ReadOptions())
+    assert stored == Format("parquet")
+    assert spread_engine.schema(blocks) == pa.schema(
+        [("a", pa.int32()), ("year", pa.int64()), ("month", pa.string())]
+    )
+    found = spread_engine.collect(blocks)
+    assert as_bag(found.to_pylist()) == Counter(
+        [
+            (1, 2020, "01"),
+            (2, 2020, "01"),
+            (2, 2020, "11"),
+            (1, -5, None),
+            (2, -5, None),
+            (2, None, "01"),
+        ]
+    )
+    paths = sorted(path.relative_to(folder) for path in folder.rglob("*.parquet"))
+    assert spread_engine.hash_location(str(folder)) == hash_parts(
+        PartFile(
+            path.as_posix(),
+            (folder / path).stat().st_size,
+            hashlib.sha256((folder / path).read_bytes()).hexdigest(),
+        )
+        for path in paths
+    )
+
+
+def test_names_of_partitions_are_decoded(spread_engine, tmp_path):
+    one = pa.table({"a": ["x"]})
+    named = {
+        "New%20York": "New York",
+        "K%C3%B6ln": "Köln",
+        "Köln-Süd": "Köln-Süd",
+        "a%2Fb": "a/b",
+        "%E9": "é",
+        "100%": "100%",
+        "p=q": "p=q",
+        "2020": "2020",
+    }
+    folder = partitioned(
+        tmp_path / "in", {f"the%20city={name}/part-0.parquet": one for name in named}
+    )
+    found = rows_read(spread_engine, folder)
+    assert as_bag(found) == as_bag({"a": "x", "the city": value} for value in named.values())
+
+
+def test_values_that_spark_reads_as_one_stay_two(spread_engine, tmp_path):
+    one = pa.table({"a": ["x"]})
+    folder = partitioned(
+        tmp_path / "in", {f"c={name}/part-0.parquet": one for name in ("%C3%A9", "Ã©")}
+    )
+    found = rows_read(spread_engine, folder)
+    assert as_bag(found) == as_bag([{"a": "x", "c": "é"}, {"a": "x", "c": "Ã©"}])
+
+
+def test_partitions_of_text_files_are_text(spread_engine, tmp_path):
+    folder = partitioned(
+        tmp_path / "in",
+        {
+            "year=2020/part-0.csv": b"a,b\n1,x\n",
+            "year=2021/part-0.csv": b"a,b\n2,y\n3,z\n",
+            "_year=2022.csv": b"hidden",
+        },
+    )
+    blocks, _ = spread_engine.read(str(folder), ReadOptions())
+    assert set(spread_engine.schema(blocks).types) == {pa.string()}
+    found = spread_engine.collect(blocks).to_pylist()
+    assert as_bag(found) == as_bag(
+        {"a": a, "b": b, "year": year}
+        for a, b, year in [("1", "x", "2020"), ("2", "y", "2021"), ("3", "z", "2021")]
+    )
+
+
+REFUSED_PARTITIONS = {
+    "no partition": (["year=2020/more/part-0.csv"], "contains a folder, 'more'"),
+    "other columns": (["year=1/p.csv", "month=1/p.csv"], r"columns \(month; year\)"),
+    "other depth": (["year=1/p.csv", "year=2/day=1/p.csv"], r"columns \(year; year, day\)"),
+    "twice": (["year=1/Year=2/p.csv"], "occurs twice"),
+    "no value": (["year=/p.csv"], "'year=' names no value"),
+    "in the files": (["B=1/p.csv"], "column 'B' is in the part files and in the names"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_PARTITIONS)
+def test_partitions_that_are_refused(spread_engine, tmp_path, name):
+    paths, message = REFUSED_PARTITIONS[name]
+    folder = partitioned(tmp_path / "in", dict.fromkeys(paths, b"a,b\n1,2\n"))
+    with pytest.raises(DataError, match=message):
+        rows_read(spread_engine, folder)
+
+
 # ── folders ─────────────────────────────────────────────────────────────────────────────────
 
 
@@ -204,10 +322,13 @@ def test_folders_that_are_refused(spread_engine, tmp_path, name):
 
 def test_folders_in_folders_are_refused(spread_engine, tmp_path):
     folder = folder_of(tmp_path, {"part-0.csv": b"a,b\n1,2\n"})
-    (folder / "year=2020").mkdir()
-    with pytest.raises(DataError, match="in: contains a folder, 'year=2020'"):
+    (folder / "2020").mkdir()
+    (folder / "2020" / "part-1.csv").write_bytes(b"a,b\n1,2\n")
+    with pytest.raises(DataError, match="in: contains a folder, '2020'"):
         spread_engine.read(str(folder), ReadOptions())
-    (folder / "year=2020").rmdir()
+    (folder / "2020").rename(folder / "year=2020")
+    with pytest.raises(DataError, match=r"different partition columns \(none; year\)"):
+        spread_engine.read(str(folder), ReadOptions())
     (folder / "_temporary").mkdir()
     with pytest.raises(DataError, match="incomplete"):
         spread_engine.read(str(folder), ReadOptions())

@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from incrowd.engines.base import PartFile, hash_parts
@@ -118,7 +119,11 @@ def part_name(number: int, stored: Format) -> str:
 def hash_location(location: Path) -> str:
     """Return the SHA-256 of a file, or of the names and hashes of a folder's part files."""
     if location.is_dir():
-        return hash_parts(_describe_part(path) for path in data_files(location))
+        paths = data_files(location, may_be_partitioned=True)
+        return hash_parts(
+            replace(_describe_part(path), name=path.relative_to(location).as_posix())
+            for path in paths
+        )
     return _sha256(location)
 
 

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from incrowd.errors import DataError
 from incrowd.tables.column_types import NUMBER
 from incrowd.tables.frames import CellChecks, normalize_block, refuse_unsupported_types
+from incrowd.tables.partitions import find_partitions, is_partition, nested_folder_error
 from incrowd.tables.table import MANIFEST, SUCCESS, Format, Table, format_by_suffix
 from incrowd.tables.text import detect_text_format, read_text_blocks
 
@@ -40,6 +41,7 @@ _FORMULA_START = r"^([=+@-].|[\t\r])"
 _SIGNED_NUMBER = rf"^({NUMBER}|[+-]?[0-9][0-9.,]*) ?%?$"
 
 _UNFINISHED = (MANIFEST, "_temporary")  # in a folder whose writer has not finished
+_MOST_LEVELS = 20  # of folders within a partitioned folder
 
 
 @dataclass(frozen=True)
@@ -290,12 +292,17 @@ def reason_of(error: OSError) -> str:
 # ── folders of part files ───────────────────────────────────────────────────────────────────
 
 
-def part_files(folder: Path, kind_of: Callable[[Path], str] | None = None) -> list[Path]:
+def part_files(
+    folder: Path,
+    kind_of: Callable[[Path], str] | None = None,
+    *,
+    may_be_partitioned: bool = False,
+) -> list[Path]:
     """Return the data files of a folder, by name; raise where they are not all of one format.
 
     ``kind_of`` returns the format of a path; by default that of a table, by its extension.
     """
-    paths = data_files(folder)
+    paths = data_files(folder, may_be_partitioned=may_be_partitioned)
     require_one_format(str(folder), paths, kind_of)
     return paths
 
@@ -314,12 +321,20 @@ def require_one_format(
         )
 
 
-def data_files(folder: Path) -> list[Path]:
+def data_files(folder: Path, *, may_be_partitioned: bool = False) -> list[Path]:
     """Return the files of a folder that are data, by name.
 
     Names that begin with ``_`` or ``.`` are not. Raises DataError for a folder that was not
-    finished (a manifest or ``_temporary`` without ``_SUCCESS``), or that holds none or folders.
+    finished (a manifest or ``_temporary`` without ``_SUCCESS``), or that holds none or folders;
+    those of partitions (``year=2020``) only if it may not be partitioned.
     """
+    paths = list(_data_files_in(folder, folder, _MOST_LEVELS if may_be_partitioned else 0))
+    if not paths:
+        raise no_part_file_error(str(folder))
+    return paths
+
+
+def _data_files_in(folder: Path, top: Path, n_levels: int) -> Iterator[Path]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
@@ -327,22 +342,16 @@ def data_files(folder: Path) -> list[Path]:
     names = {entry.name for entry in entries}
     if SUCCESS not in names and names.intersection(_UNFINISHED):
         raise incomplete_folder_error(str(folder))
-    parts = [entry for entry in entries if not entry.name.startswith(("_", "."))]
-    for entry in parts:
-        if entry.is_dir():
-            raise nested_folder_error(str(folder), entry.name)
-    if not parts:
-        raise no_part_file_error(str(folder))
-    return [folder / entry.name for entry in parts]
-
-
-def nested_folder_error(folder: str, name: str) -> DataError:
-    """Return the error for a folder within a folder of part files."""
-    return DataError(
-        f"{folder}: contains a folder, {name!r}",
-        remedy="Put all part files into one folder: partitions by value (year=2020) are "
-        "not read, since the value is in no file.",
-    )
+    for entry in entries:
+        is_folder = entry.is_dir()
+        if entry.name.startswith((".", "_")) and not (is_folder and is_partition(entry.name)):
+            continue
+        if not is_folder:
+            yield folder / entry.name
+        elif n_levels and is_partition(entry.name):
+            yield from _data_files_in(folder / entry.name, top, n_levels - 1)
+        else:
+            raise nested_folder_error(str(top), entry.name)
 
 
 def no_part_file_error(folder: str) -> DataError:
@@ -360,10 +369,16 @@ def open_location(
 ) -> RowSource:
     """Open a file, or the part files of a folder, to read rows in blocks.
 
-    Part files share one dialect and one list of columns, those of the first. A part file may be
-    empty, as long as another has rows.
+    Part files share one dialect and one list of columns, those of the first, to which the folders
+    of partitions add theirs. A part file may be empty, as long as another has rows.
     """
-    paths = part_files(location) if location.is_dir() else [location]
+    paths: list[Path] = [location]
+    folders: list[tuple[str, ...]] = [()]
+    if location.is_dir():
+        paths = part_files(location, may_be_partitioned=True)
+        folders = folders_of_parts(location, paths)
+    is_text = format_by_suffix(paths[0]).kind == "csv"
+    partitions = find_partitions(folders, str(location), is_text=is_text)
     first = open_rows(
         paths[0],
         delimiter=delimiter,
@@ -374,7 +389,6 @@ def open_location(
     stored = first.format
 
     def rest() -> Iterator[RowSource]:
-        is_text = stored.kind == "csv"
         for path in paths[1:]:
             source = open_rows(
                 path,
@@ -389,14 +403,20 @@ def open_location(
 
     def tables() -> Iterator[pa.Table]:
         n_rows = 0
-        for source in chain([first], rest()):
-            for table in source.tables:
+        for source, names in zip(chain([first], rest()), folders, strict=True):
+            for table in partitions.extend(source.tables, names):
                 n_rows += table.num_rows
                 yield table
         if not n_rows:
             raise no_rows_error(str(location), stored)
 
-    return replace(first, tables=tables())
+    schema = partitions.extend_schema(first.schema, str(location))
+    return replace(first, schema=schema, tables=tables())
+
+
+def folders_of_parts(location: Path, paths: Sequence[Path]) -> list[tuple[str, ...]]:
+    """Return the names of the folders between a location and each of its part files."""
+    return [path.relative_to(location).parts[:-1] for path in paths]
 
 
 def incomplete_folder_error(location: str) -> DataError:

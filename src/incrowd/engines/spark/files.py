@@ -24,10 +24,10 @@ from incrowd.engines.base import ReadOptions
 from incrowd.engines.spark.workers import hide_values
 from incrowd.engines.transfer import to_transfer
 from incrowd.errors import DataError
+from incrowd.tables.partitions import Partitions, decode_as_spark
 from incrowd.tables.read import (
     damaged_file_error,
     different_columns_error,
-    nested_folder_error,
     no_part_file_error,
     open_rows,
     require_one_format,
@@ -43,10 +43,11 @@ _FOOTER_BYTES = 1 << 16  # of a Parquet file that are read first
 
 @dataclass(frozen=True)
 class Part:
-    """A file by Spark's URL of it, and its size."""
+    """A file by Spark's URL of it, its size, and the folders of partitions that it lies in."""
 
     address: str
     n_bytes: int
+    folders: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -85,7 +86,7 @@ def to_address(location: str) -> str:
 def list_parts(session: Any, location: str) -> list[Part]:
     """Return the file, or the part files of a folder, at a URL; hidden files are ignored.
 
-    Raises DataError for nested folders and for files of different formats.
+    Raises DataError for files of different formats.
     """
     try:
         rows = binary_files(session, [location]).select("path", "length").collect()
@@ -99,11 +100,8 @@ def list_parts(session: Any, location: str) -> list[Part]:
         raise no_part_file_error(location)
     if len(parts) > 1 or PurePosixPath(parts[0].address).name != top.name:
         n_levels = len(_path_parts(location))
-        names = [_path_parts(part.address)[n_levels:] for part in parts]
-        inner = next((name for name in names if len(name) > 1), None)
-        if inner:
-            raise nested_folder_error(location, inner[0])
-        require_one_format(location, [Path(name) for (name,) in names])
+        parts = [replace(part, folders=_path_parts(part.address)[n_levels:-1]) for part in parts]
+        require_one_format(location, [Path(part.name) for part in parts])
     return parts
 
 
@@ -120,6 +118,34 @@ def binary_files(session: Any, locations: Sequence[str]) -> Any:
 def parquet_files(session: Any, parts: Sequence[Part]) -> Any:
     """Return the rows of Parquet files in Spark's own types."""
     return _reader(session).parquet(*[part.address for part in parts])
+
+
+def partitioned_parquet_files(
+    session: Any, parts: Sequence[Part], location: str, partitions: Partitions
+) -> Any | None:
+    """Return the rows of Parquet files in folders of partitions, in Spark's own types.
+
+    The values of partitions are the last columns, as text, in the spelling of ``partitions``.
+    None where Spark would read two of their values as one.
+    """
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    spelled: list[dict[str, str]] = [{} for _ in partitions.names]
+    for folders, values in partitions.values_of.items():
+        for place, (folder, value) in enumerate(zip(folders, values, strict=True)):
+            seen = decode_as_spark(folder.partition("=")[2])
+            if value is not None and spelled[place].setdefault(seen, value) != value:
+                return None
+    names = [decode_as_spark(folder.partition("=")[0]) for folder in parts[0].folders]
+    fields = parquet_files(session, parts).schema.fields
+    schema = StructType([*fields, *[StructField(name, StringType()) for name in names]])
+    reader = session.read.schema(schema).option("__globPaths__", "false")
+    rows = reader.option("basePath", to_address(location)).parquet(*[p.address for p in parts])
+    rows = rows.toDF(*[f"c{place}" for place in range(len(schema))])
+    for place, spellings in enumerate(spelled, len(fields)):
+        differing = {seen: value for seen, value in spellings.items() if seen != value}
+        rows = rows.replace(differing, subset=[f"c{place}"]) if differing else rows
+    return rows
 
 
 def _reader(session: Any) -> Any:
@@ -205,11 +231,11 @@ def make_inspector(
     """Return a function for ``mapInArrow`` that describes files (columns, format) as JSON."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for name, path in _files(batches):
+        for address, path in _files(batches):
             with hide_values():
                 source = open_rows(path, **reading.text_options)
                 inspection = {
-                    "name": name,
+                    "address": address,
                     "schema": base64.b64encode(source.schema.serialize()).decode(),
                     "format": asdict(source.format),
                 }
@@ -219,10 +245,10 @@ def make_inspector(
 
 
 def parse_inspection(inspection: str) -> tuple[str, pa.Schema, Format]:
-    """Return a file's name, columns and format as ``make_inspector`` described them."""
+    """Return a file's URL, columns and format as ``make_inspector`` described them."""
     fields = json.loads(inspection)
     schema = pa.ipc.read_schema(pa.BufferReader(base64.b64decode(fields["schema"])))
-    return fields["name"], schema, Format(**fields["format"])
+    return fields["address"], schema, Format(**fields["format"])
 
 
 def with_format_of_first(reading: ReadOptions, stored: Format) -> ReadOptions:
@@ -233,20 +259,26 @@ def with_format_of_first(reading: ReadOptions, stored: Format) -> ReadOptions:
 
 
 def make_part_reader(
-    reading: ReadOptions, schema: pa.Schema, first: str
+    reading: ReadOptions,
+    schema: pa.Schema,
+    first: str,
+    partitions: Partitions,
+    folders_of: dict[str, tuple[str, ...]],
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return a function for ``mapInArrow`` that reads files as rows in the transfer form.
 
-    Its input has a URL per row, to be opened, or a URL and the content.
+    Its input has a URL per row, to be opened, or a URL and the content. ``schema`` has the columns
+    of the files, ``folders_of`` the partition of each.
     """
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for _, path in _files(batches):
+        for address, path in _files(batches):
             with hide_values():
                 source = open_rows(path, **reading.text_options)
                 if source.schema != schema:
                     raise different_columns_error(str(path), source.schema, first, schema)
-            tables = iter(reading.normalize(source.tables))
+            rows = partitions.extend(source.tables, folders_of[address])
+            tables = iter(reading.normalize(rows))
             while True:
                 with hide_values():
                     table = next(tables, None)
@@ -262,13 +294,12 @@ def _files(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, Path]]:
     for batch in batches:
         addresses = batch.column(0).to_pylist()
         for row, address in enumerate(addresses):
-            name = PurePosixPath(address).name
             if batch.num_columns == 1:
-                yield name, cast("Path", local_path(address))
+                yield address, cast("Path", local_path(address))
                 continue
-            file = MemoryFile(name, batch.column(1)[row].as_py())
+            file = MemoryFile(PurePosixPath(address).name, batch.column(1)[row].as_py())
             try:
-                yield name, cast("Path", file)
+                yield address, cast("Path", file)
             finally:
                 file.close()
 

@@ -30,6 +30,7 @@ from incrowd.engines.spark.files import (
     parquet_files,
     parquet_schemas,
     parse_inspection,
+    partitioned_parquet_files,
     tail_of_path,
     to_address,
     with_format_of_first,
@@ -38,9 +39,11 @@ from incrowd.engines.spark.hadoop import Hadoop, hadoop_folder, move_parts
 from incrowd.engines.spark.workers import hide_values, spark_schema
 from incrowd.engines.transfer import from_transfer
 from incrowd.errors import DataError, EngineError
+from incrowd.tables.partitions import Partitions, find_partitions
 from incrowd.tables.read import (
     check_file,
     different_columns_error,
+    folders_of_parts,
     incomplete_folder_error,
     no_rows_error,
     part_files,
@@ -169,8 +172,12 @@ class SparkStore:
         if path is not None:
             if not path.is_dir():
                 check_file(path)
-            paths = part_files(path) if path.is_dir() else [path]
-            return [Part(f"file://{part}", part.stat().st_size) for part in paths]
+                return [Part(f"file://{path}", path.stat().st_size)]
+            paths = part_files(path, may_be_partitioned=True)
+            return [
+                Part(f"file://{part}", part.stat().st_size, folders)
+                for part, folders in zip(paths, folders_of_parts(path, paths), strict=True)
+            ]
         if self._hadoop is not None and location not in self._open_folders:
             names = self._hadoop.names(location)
             if SUCCESS not in names and (is_release or names.intersection(_INCOMPLETE)):
@@ -188,21 +195,31 @@ class SparkStore:
         What Spark reads itself is as cheap to read again as to cache.
         """
         parts = self.parts(location, is_release=reading.is_release)
-        if kind_of(parts) != "parquet":
-            return self._read_in_tasks(parts, reading)
+        kind = kind_of(parts)
+        partitions = find_partitions(
+            [part.folders for part in parts], location, is_text=kind == "csv"
+        )
+        if kind != "parquet":
+            return self._read_in_tasks(parts, reading, location, partitions)
         found = self._parquet_schemas(parts)
         if not all(is_native(kind) for kind in found[0].types):
-            return self._read_in_tasks(parts, reading)
+            return self._read_in_tasks(parts, reading, location, partitions)
         settled = [
             normalize_schema(schema, part.where) for schema, part in zip(found, parts, strict=True)
         ]
         for part, schema in zip(parts, settled, strict=True):
             if schema != settled[0]:
                 raise different_columns_error(part.where, schema, parts[0].name, settled[0])
-        rows = parquet_files(self._session, parts)
-        frame = to_transfer_frame(rows, settled[0], has_plain_zeros=reading.has_plain_zeros)
-        self._check_cells(frame, settled[0], location)
-        return frame, settled[0], Format("parquet"), False
+        schema = partitions.extend_schema(settled[0], location)
+        if partitions.names:
+            rows = partitioned_parquet_files(self._session, parts, location, partitions)
+        else:
+            rows = parquet_files(self._session, parts)
+        if rows is None:
+            return self._read_in_tasks(parts, reading, location, partitions)
+        frame = to_transfer_frame(rows, schema, has_plain_zeros=reading.has_plain_zeros)
+        self._check_cells(frame, schema, location)
+        return frame, schema, Format("parquet"), False
 
     def _parquet_schemas(self, parts: Sequence[Part]) -> list[pa.Schema]:
         if local_path(parts[0].address) is not None:
@@ -214,18 +231,23 @@ class SparkStore:
     def _inspect(
         self, parts: Sequence[Part], reading: ReadOptions
     ) -> list[tuple[str, pa.Schema, Format]]:
-        """Return the name, schema and format of files, by name, from tasks that open them."""
+        """Return the URL, schema and format of files, by URL, from tasks that open them."""
         rows = self._files(parts).mapInArrow(make_inspector(reading), INSPECTION_SCHEMA).collect()
         return sorted((parse_inspection(row.inspection) for row in rows), key=lambda file: file[0])
 
     def _read_in_tasks(
-        self, parts: Sequence[Part], reading: ReadOptions
+        self, parts: Sequence[Part], reading: ReadOptions, location: str, partitions: Partitions
     ) -> tuple[Any, pa.Schema, Format, bool]:
-        first, schema, stored = self._inspect(parts[:1], reading)[0]
-        rows = self._files(parts).mapInArrow(
-            make_part_reader(with_format_of_first(reading, stored), schema, first),
-            spark_schema(schema),
+        _, of_files, stored = self._inspect(parts[:1], reading)[0]
+        schema = partitions.extend_schema(of_files, location)
+        reader = make_part_reader(
+            with_format_of_first(reading, stored),
+            of_files,
+            parts[0].name,
+            partitions,
+            {part.address: part.folders for part in parts},
         )
+        rows = self._files(parts).mapInArrow(reader, spark_schema(schema))
         return rows, schema, stored, True
 
     def _files(self, parts: Sequence[Part]) -> Any:
@@ -340,7 +362,10 @@ class SparkStore:
             if part.address not in hashes:
                 hashes[part.address] = self._required_hadoop(location).sha256(part.address)
         return sorted(
-            (PartFile(part.name, part.n_bytes, hashes[part.address]) for part in parts),
+            (
+                PartFile("/".join((*part.folders, part.name)), part.n_bytes, hashes[part.address])
+                for part in parts
+            ),
             key=lambda part: part.name,
         )
 
