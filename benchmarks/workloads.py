@@ -61,8 +61,8 @@ def charts_of(results: Results) -> dict[str, Chart]:
 
 
 def update_docs(docs: Path, results: Results) -> None:
-    """Make the marked tables and the charts of the docs anew, where they differ."""
-    for page in sorted(docs.rglob("*.md")):
+    """Make the marked tables and the charts of the docs and the README anew, where they differ."""
+    for page in [*docs.parent.glob("README.md"), *sorted(docs.rglob("*.md"))]:
         text = page.read_text(encoding="utf-8")
         page.write_text(fill(text, results), encoding="utf-8")
     for name, chart in charts_of(results).items():

@@ -233,6 +233,29 @@ def _curve(results: list[Result]) -> str:
     return table_of(head, rows)
 
 
+def _beside_arx(results: list[Result]) -> str:
+    """Return the loss and time of ``cluster`` on Adult at two efforts, beside ARX's figures."""
+    efforts = ("2s", "10s")
+    found = {
+        (one["k"], one["settings"]["effort"]): f"{_percent(one, 'loss')} in {_seconds(one)}"
+        for one in results
+        if (one["data"]["name"], one["method"]) == ("adult", "cluster")
+    }
+    rows = [
+        " | ".join(
+            [
+                f"| {k}",
+                *(found.get((k, effort), "–") for effort in efforts),
+                f"{loss:.1f} in {seconds} s |",
+            ]
+        )
+        for k, (loss, seconds) in paper.ARX_ADULT.items()
+    ]
+    heads = " | ".join(f"incrowd, `--effort {effort}`" for effort in efforts)
+    head = f"| k | {heads} | ARX 3.9.2, local recoding (measured elsewhere) |"
+    return table_of(head, rows)
+
+
 def _curves(measured: Result, data: str) -> Chart:
     """Return loss against time on a data set: a panel per k."""
     chosen = [one for one in runs_of(measured, "curve") if one["data"]["name"] == data]
@@ -304,6 +327,7 @@ TABLES: dict[str, Callable[[Result], str]] = {
     "boundary": _table("boundary", _boundary),
     "peers": _table("peers", _peers),
     "curve": _table("curve", _curve),
+    "beside-arx": _table("curve", _beside_arx),
 }
 
 CHARTS: dict[str, Callable[[Result], Chart]] = {
