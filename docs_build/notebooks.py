@@ -7,11 +7,13 @@ be downloaded as it is. The tests execute the notebooks and hold their outputs a
 from __future__ import annotations
 
 import json
+import re
 from pathlib import PurePosixPath
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 Cell = dict[str, Any]
 
@@ -23,6 +25,13 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         page = page_of(json.loads(file.content_string), name.name)
         files.append(File.generated(config, str(name.with_suffix(".md")), content=page))
     return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Lead links from other pages to the page of a notebook, not to its download."""
+    if page.file.generated_by:
+        return markdown
+    return re.sub(r"\]\(([^)]+)\.ipynb\)", r"](\1.md)", markdown)
 
 
 def page_of(notebook: dict[str, Any], name: str) -> str:

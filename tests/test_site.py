@@ -7,11 +7,14 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
+import nbformat
 import pytest
 
 import incrowd
+from docs_build.execute import executed
 
 ROOT = Path(__file__).parent.parent
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 # attributes of a page that a browser fetches by itself
 FETCHED = {
     "script": "src",
@@ -88,6 +91,34 @@ def test_the_reference_has_parameters_and_defaults(site):
     assert "Information loss to minimize." in text
     for name in incrowd.__all__:
         assert name == "__version__" or f'id="incrowd.{name}"' in page, name
+
+
+@pytest.mark.slow
+def test_notebooks_are_pages(site):
+    for notebook in NOTEBOOKS:
+        page = site / "notebooks" / f"{notebook.stem}.html"
+        text = page.read_text("utf-8")
+        assert "<svg" in text
+        assert f'href="{notebook.name}"' in text
+        assert (site / "notebooks" / notebook.name).exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.name)
+def test_notebooks_show_what_they_do(notebook):
+    """A notebook that is out of date is made anew by ``python -m docs_build.execute``."""
+    shown = texts_of(nbformat.read(notebook, as_version=4))
+    assert shown
+    assert texts_of(executed(notebook)) == shown
+
+
+def texts_of(notebook):
+    """Return the texts that a notebook shows, cell by cell."""
+    return [
+        (cell.source, output.get("text") or output.data["text/plain"])
+        for cell in notebook.cells
+        for output in cell.get("outputs", ())
+    ]
 
 
 def test_every_public_name_is_in_the_reference():
