@@ -196,7 +196,7 @@ def check_command(
     Exit status: 0 holds, 1 does not hold (with what is exposed), 2 could not check.
     """
     from incrowd.checking.check import check_release
-    from incrowd.cli.terminal import show_check
+    from incrowd.cli.audits import show_check
 
     if other is not None and other.endswith(".toml"):
         if job is not None:

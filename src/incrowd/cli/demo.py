@@ -49,7 +49,7 @@ def demo_command(
 
         incrowd demo my-first-release
     """
-    from incrowd.cli.terminal import show_release
+    from incrowd.cli.audits import show_release
     from incrowd.flow.run import run
 
     console = results()
@@ -73,12 +73,12 @@ def demo_command(
     with progress_bar() as progress:
         release = run(job, force=force, progress=progress)
     show_release(release)
-    console.rule("4. What it looks like")
-    _show_rows(console, release)
     console.print(
+        "A range, a shortened zip or a broader word stands for the value; * is nothing at all. "
+        "Rows are sorted by their content, so that their order tells nothing.\n"
         f"All of it as a page, with what became of each column: [bold]{folder / 'report.html'}[/]"
     )
-    console.rule("5. Can the audit say no?")
+    console.rule("4. Can the audit say no?")
     _tamper(console, job, release)
     console.rule("Next")
     console.print(
@@ -141,27 +141,6 @@ def _show_exposure(console: Console, job: Job) -> None:
         f"[bold]{alone:,} of them ({100 * alone / table.n_rows:.0f}%) stand alone[/bold]: nobody "
         "else has the same age, sex, zip, education and marital status. Whoever knows these five "
         "things of a person can read the diagnosis."
-    )
-
-
-def _show_rows(console: Console, release: Release[None]) -> None:
-    from rich.table import Table as Grid
-
-    from incrowd.tables.read import read_table
-
-    assert release.path is not None
-    frame = read_table(release.path).frame
-    grid = Grid(title=f"five rows of {release.path}", title_justify="left")
-    for name in frame.column_names:
-        grid.add_column(name)
-    step = max(1, frame.num_rows // 5)
-    for row in range(step // 2, frame.num_rows, step):
-        cells = [frame.column(name)[row].as_py() for name in frame.column_names]
-        grid.add_row(*[cell or "" for cell in cells])
-    console.print(grid)
-    console.print(
-        "A range, a shortened zip or a broader word stands for the value; * is nothing at all. "
-        "Rows are sorted by their content, so that their order tells nothing."
     )
 
 

@@ -192,7 +192,7 @@ def execute(
 
     With ``publishes`` the first Ctrl-C ends the search and publishes what it has.
     """
-    from incrowd.cli.terminal import show_release
+    from incrowd.cli.audits import show_release
     from incrowd.flow.run import run
     from incrowd.progress import handle_interrupts
     from incrowd.workspace import output_exists_error

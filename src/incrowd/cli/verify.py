@@ -53,7 +53,7 @@ def verify_command(
     Exit status: 0 holds, 1 does not hold, 2 could not check.
     """
     from incrowd.checking.verification import verify
-    from incrowd.cli.terminal import show_verified
+    from incrowd.cli.audits import show_verified
     from incrowd.flow.outputs import refuse_overwriting
 
     beside = f"{certificate}.sig"

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from incrowd.audit import Audit
     from incrowd.checking.certificates import Reading
     from incrowd.checking.material import Material
+    from incrowd.flow.overview import Overview
     from incrowd.flow.publication import Publication
     from incrowd.tables.locations import Location
 
@@ -87,6 +88,7 @@ class Checked:
     n_rows: int
     losses: Mapping[str, float] = field(default_factory=dict)
     n_suppressed: int = 0
+    overview: Overview | None = None
 
 
 class Store(Protocol):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,6 +31,7 @@ from incrowd.flow.assignment import (
     generalize_blocks,
 )
 from incrowd.flow.outputs import Target
+from incrowd.flow.overview import count_fragments, overview_of_table
 from incrowd.flow.publication import Publication
 from incrowd.flow.tables import refuse_leaks
 from incrowd.guarantees.evidence import Finding
@@ -73,12 +74,16 @@ class EncodedRows:
 
 @dataclass(frozen=True, eq=False)
 class Reread:
-    """A written release on the engine that audits it; ``tables`` are its rows in the file's order,
-    where that can be followed."""
+    """A written release on the engine that audits it.
+
+    ``tables`` are its rows in the file's order, where that can be followed; ``sample`` returns
+    the first of them.
+    """
 
     engine: OutOfCoreEngine
     blocks: Blocks
     tables: Iterator[pa.Table] | None = None
+    sample: Callable[[], pa.Table | None] | None = None
 
 
 class OutOfCoreAdapter:
@@ -167,7 +172,13 @@ class OutOfCoreAdapter:
             accepted=self.job.release.accept_insensitive,
             tables=reread.tables,
         )
-        return Checked(findings, int(findings[0].figures["n_rows"]), losses)
+        expected, columns = candidate.evidence, reread.engine.schema(reread.blocks).names
+        hierarchies = expected.before.hierarchies
+        shown = count_fragments(hierarchies, expected.nodes, expected.n_of_group)
+        sample = None if reread.sample is None else reread.sample()
+        overview = overview_of_table(self.job.schema, hierarchies, shown, columns, sample)
+        n_rows = int(findings[0].figures["n_rows"])
+        return Checked(findings, n_rows, losses, overview=overview)
 
     def reading(self, candidate: Candidate[Blocks, Expected]) -> CertificateReading:
         """Return how a stranger reads the release, for its certificate."""
@@ -253,7 +264,12 @@ class OutOfCoreFile:
         blocks, _ = auditor.read(str(written), as_written(self.stored, self.job))
         if not self.stored.has_header:
             blocks = auditor.rename_columns(blocks, self.columns)
-        return Reread(auditor, blocks, auditor.tables(blocks))
+        return Reread(
+            auditor,
+            blocks,
+            auditor.tables(blocks),
+            lambda: next(iter(auditor.tables(blocks)), None),
+        )
 
     def hashes(self, written: Path, reread: Reread, n_rows: int) -> tuple[str, str]:
         """Return the SHA-256 of both."""

@@ -15,6 +15,7 @@ from incrowd.summaries import Summarized, verdict
 from incrowd.tables.locations import Location
 
 if TYPE_CHECKING:
+    from incrowd.flow.overview import Overview
     from incrowd.report.plot import Plot
 
 
@@ -25,7 +26,8 @@ Data = TypeVar("Data")
 class Release(Summarized, Generic[Data]):
     """Data that passed its audit, and the audit. ``path`` is set where it was written to a file.
 
-    ``job`` makes this very release again: what the stated job left open is settled in it. What
+    ``job`` makes this very release again: what the stated job left open is settled in it.
+    ``overview`` says what each column became and has a few released rows. What
     documents are made of, the original among it, is not pickled with a release.
     """
 
@@ -34,6 +36,7 @@ class Release(Summarized, Generic[Data]):
     path: Location | None = None
     job: Job | None = None
     source: DocumentSource | None = field(default=None, compare=False)
+    overview: Overview | None = field(default=None, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "source": None}

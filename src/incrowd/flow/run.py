@@ -120,7 +120,8 @@ def _anonymize(
             publication.write(save_job, text)
         data, path = adapter.store.publish(written, publication)
     log.info("released: %s holds, %s", audit.guarantee["name"], audit.crowds)
-    return Release(data, source.audit, path, candidate.job, source if path is None else None)
+    kept = source if path is None else None
+    return Release(data, source.audit, path, candidate.job, kept, checked.overview)
 
 
 @contextmanager

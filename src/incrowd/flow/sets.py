@@ -19,6 +19,7 @@ from incrowd.engines.folders import hash_location
 from incrowd.errors import InputError
 from incrowd.flow.adapter import Candidate, Checked
 from incrowd.flow.outputs import Target
+from incrowd.flow.overview import overview_of_sets
 from incrowd.flow.publication import Publication
 from incrowd.guarantees.evidence import Finding
 from incrowd.guarantees.sets.differential_privacy import (
@@ -225,7 +226,9 @@ class SetAdapter:
             original_row=candidate.original_row,
             original_item=own.original_item,
         )
-        return Checked(findings, reread.n_rows, losses.as_dict())
+        known = losses.as_dict()
+        overview = overview_of_sets(reread, known)
+        return Checked(findings, reread.n_rows, known, overview=overview)
 
     def reading(self, candidate: Candidate[Sets, OwnersSets]) -> Reading:
         """Return how a stranger reads the release, for its certificate."""

@@ -28,6 +28,7 @@ from incrowd.flow.adapter import Candidate, Checked
 from incrowd.flow.assignment import assign_by_content
 from incrowd.flow.conditions import derive_conditions, refuse_infeasible, sensitive_hierarchies_of
 from incrowd.flow.outputs import Target
+from incrowd.flow.overview import Overview, overview_of_table
 from incrowd.flow.policies import place_policy
 from incrowd.flow.publication import Publication
 from incrowd.flow.suppression import SettledRows, settle, suppression_finding
@@ -45,7 +46,13 @@ from incrowd.job.preparation import (
     required_columns,
     without_unshown_bits,
 )
-from incrowd.measures.losses.tables import measure_losses, measure_mean_loss, stated_cost_share
+from incrowd.measures.losses.tables import (
+    Tally,
+    count_tables,
+    measure_mean_loss,
+    measure_tally,
+    stated_cost_share,
+)
 from incrowd.measures.risk.finding import risk_finding
 from incrowd.methods.base import TableMethod
 from incrowd.methods.shared.conditions import Conditions
@@ -60,6 +67,7 @@ from incrowd.tables.frames import (
 )
 from incrowd.tables.locations import Location, is_folder, location_name
 from incrowd.tables.read import reread_table
+from incrowd.tables.schema import Schema
 from incrowd.tables.table import Format, Table
 from incrowd.tables.write import format_of_path, write_table
 from incrowd.workspace import Workspace, file_hash
@@ -203,14 +211,28 @@ class TableAdapter:
         )
         findings += suppression_finding(evidence.settled, evidence.conditions, reread.n_rows)
         losses: dict[str, float] = {}
+        overview = None
         if all(finding.holds is not False for finding in findings):
             after = encode_release(before, reread, original_row)
-            losses = measure_losses(before, after, self.guarantee.k)
+            counted = count_tables(before, after, self.guarantee.k)
+            losses = measure_tally(counted)
+            overview = self._overview(evidence.prepared.schema, counted, reread)
             losses |= measure_mean_loss(before, reread, original_row)
             if self.method.stated_costs:
                 metric = str(job.method_parameters["metric"])
                 losses["costs"] = stated_cost_share(before, after, metric)
-        return Checked(findings, reread.n_rows, losses, evidence.settled.n_suppressed)
+        n_suppressed = evidence.settled.n_suppressed
+        return Checked(findings, reread.n_rows, losses, n_suppressed, overview)
+
+    @staticmethod
+    def _overview(schema: Schema, counted: Tally, reread: Table) -> Overview:
+        """Return what each column became, of the rows that are released."""
+        released = [counts.copy() for counts in counted.after]
+        for counts, hierarchy in zip(released, counted.hierarchies, strict=True):
+            counts[hierarchy.root] -= counted.n_suppressed
+        return overview_of_table(
+            schema, counted.hierarchies, released, reread.columns, reread.frame
+        )
 
     def reading(self, candidate: Candidate[pa.Table, TableEvidence]) -> Reading:
         """Return how a stranger reads the release, for its certificate."""

@@ -19,6 +19,7 @@ from incrowd.engines.base import Engine
 from incrowd.errors import JobError
 from incrowd.figures.trees import split_data
 from incrowd.flow.adapter import Candidate, Checked
+from incrowd.flow.overview import overview_of_transactions
 from incrowd.flow.publication import Publication
 from incrowd.flow.sets import SetFile, SetFrame
 from incrowd.guarantees.evidence import Finding
@@ -164,7 +165,8 @@ class TransactionAdapter:
             own.original, reread, own.is_sensitive, weight=own.weight
         ).as_dict()
         known = {name: value for name, value in losses.items() if value is not None}
-        return Checked(findings, reread.n_rows, known)
+        overview = overview_of_transactions(reread, known)
+        return Checked(findings, reread.n_rows, known, overview=overview)
 
     def reading(self, candidate: Candidate[Sets, OwnersTransactions]) -> Reading:
         """Return how a stranger reads the release, for its certificate."""
