@@ -29,9 +29,13 @@ def lines(desk, name):
 def test_a_policy_is_private_and_of_the_released_lines(desk, policy):
     assert stat.S_IMODE(policy.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in policy.iterdir()} == {0o600}
-    assert set(lines(desk, "policy/lines.csv")) == set(lines(desk, "census.release.csv"))
+    assert set(lines(desk, "policy/combinations.csv")) == set(lines(desk, "census.release.csv"))
     mapping = tomllib.loads((policy / "policy.toml").read_text())
-    assert mapping["method"] == {"name": "policy", "lines": "lines.csv", "unfit": "refuse"}
+    assert mapping["method"] == {
+        "name": "policy",
+        "combinations": "combinations.csv",
+        "unfit": "refuse",
+    }
     assert not {"data", "output"} & set(mapping)
     assert str(desk.folder) not in (policy / "policy.toml").read_text()
 
@@ -48,7 +52,7 @@ def test_the_same_batch_shows_the_same(desk, policy):
 def test_another_batch_by_recount(desk, policy):
     refused = desk.call("run", "next/census.csv", "--policy", policy, "-o", "next.csv")
     assert refused.status == 3
-    assert "fit none of its lines" in refused.err
+    assert "fit none of its combinations" in refused.err
     assert not (desk / "next.csv").exists()
     search = ["--policy-unfit", "search", "--json"]
     ran = desk.call("run", "next/census.csv", "--policy", policy, "-o", "next.csv", *search)
@@ -104,23 +108,23 @@ def test_few_rows_are_searched_with_some_that_fit(desk, policy):
 def test_what_is_no_policy_is_refused(desk, policy):
     assert desk.call("run", "census.csv", "--policy", "hierarchies").status == 2
     assert desk.call("run", "policy/policy.toml", "--policy", policy).status == 2
-    lines_of = (policy / "lines.csv").read_text()
-    (policy / "lines.csv").write_text(lines_of.replace("zip", "postcode", 1))
+    lines_of = (policy / "combinations.csv").read_text()
+    (policy / "combinations.csv").write_text(lines_of.replace("zip", "postcode", 1))
     other = desk.call("run", "census.csv", "--policy", policy, "-o", "o.csv")
     assert other.status == 2
     assert "of other columns" in other.err
-    (policy / "lines.csv").unlink()
+    (policy / "combinations.csv").unlink()
     assert desk.call("run", "census.csv", "--policy", policy, "-o", "o.csv").status == 2
     assert desk.call("run", "census.csv", "--k", 5, *FLAGS[:4], "--method", "policy").status == 2
 
 
 def test_an_existing_policy_is_replaced_by_force_alone(desk, policy):
-    before = (policy / "lines.csv").read_bytes()
+    before = (policy / "combinations.csv").read_bytes()
     words = ["run", "census.csv", "--k", 20, *FLAGS, "-o", "o.csv", "--save-policy", "policy"]
     assert desk.call(*words).status == 2
-    assert (policy / "lines.csv").read_bytes() == before
+    assert (policy / "combinations.csv").read_bytes() == before
     assert desk.call(*words, "--force").status == 0
-    assert (policy / "lines.csv").read_bytes() != before
+    assert (policy / "combinations.csv").read_bytes() != before
     assert desk.call(*words[:-1], "hierarchies", "--force").status == 2
     assert (desk / "hierarchies/education.csv").exists()
 

@@ -16,6 +16,7 @@ from incrowd.figures.blocks import Bars, Steps, Tree
 from incrowd.figures.columns import (
     column_sections,
     count_changes,
+    histogram,
     loss_section,
     released_section,
     unchanged_section,
@@ -171,3 +172,9 @@ def test_flat_columns_share_a_section():
     }
     assert bars.series["after"] == (2, 1, 1, 0)  # the row that is left out is nowhere
     assert bars.note == "50.0 % as they were, 50.0 % *."
+
+
+def test_values_that_nobody_has_lie_beyond_a_histogram():
+    """A hierarchy may know values below the least of the data; they have no bar."""
+    steps = histogram("age", (10.0, 20.0, 30.0), {"before": (np.array([5.0, 12.0, 40.0]), None)})
+    assert steps.series == {"before": (1.0, 0.0)}

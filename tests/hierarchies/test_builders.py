@@ -530,3 +530,22 @@ def test_a_hundred_thousand_values_are_quick(kind):
     assert int(tree.leaf_count[tree.root]) == 100_000
     assert len(tree.leaf_order) == len(tree.width[: tree.n_leaves]) == 100_000
     assert time.process_time() - started < 2.0
+
+
+@pytest.mark.parametrize(
+    ("spec", "values", "known", "label"),
+    [
+        ("ranges:5,from=20,to=60", ["21", "22", "38", "58"], ["44"], "20-44"),
+        ("prefix", ["1011", "1012"], ["20095"], "2009*"),
+        ("dates:month,year", ["2026-11-03"], ["2026-10-01"], "2026-10"),
+        ("intervals:5,10", ["21", "22"], ["38"], "30-39"),
+        ("ranges:5,from=20,to=60", ["21", "22", "38", "58"], ["44.5"], "20 to <45"),
+    ],
+)
+def test_known_values_have_a_place_though_no_cell_holds_them(spec, values, known, label):
+    table = Table(pa.table({"c": values}))
+    without, _ = hierarchy_for("c", table, HierarchySpec.parse(spec))
+    tree, _ = hierarchy_for("c", table, HierarchySpec.parse(spec), known)
+    assert set(tree.labels[: tree.n_leaves]) == {*values, *known}
+    assert label in tree.all_labels
+    assert label not in without.all_labels

@@ -10,11 +10,15 @@ from hypothesis import strategies as st
 from incrowd.encoding.rows import Rows
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InfeasibleError
+from incrowd.hierarchies.builders import build_hierarchy
+from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.hierarchies.tree import Hierarchy
+from incrowd.methods.policy.dates import rebase_dates
 from incrowd.methods.policy.method import Policy
-from incrowd.methods.policy.search import first_lines
+from incrowd.methods.policy.search import first_covering
 from incrowd.methods.shared.conditions import Conditions
 from incrowd.progress import silent
+from incrowd.tables.column_types import ColumnKind
 
 TREE = Hierarchy.from_ladder("a", [["0", "1", "2", "3"], ["0-1", "0-1", "2-3", "2-3"]])
 """Four leaves, two pairs of them, and the root."""
@@ -26,7 +30,7 @@ def test_the_first_line_that_holds_a_row(seed):
     places = random.integers(0, 6, (3, 20)).astype(np.int32)
     low = random.integers(0, 6, (3, 8)).astype(np.int32)
     high = (low + random.integers(0, 6, (3, 8))).astype(np.int32)
-    found = first_lines(places, low, high)
+    found = first_covering(places, low, high)
     for row in range(20):
         holding = [
             line
@@ -37,7 +41,7 @@ def test_the_first_line_that_holds_a_row(seed):
 
 
 def policy_of(folder, lines, **settings):
-    path = folder / "lines.csv"
+    path = folder / "combinations.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, lineterminator="\n").writerows([["a", "b"], *lines])
     return Policy(str(path), **settings)
@@ -56,7 +60,12 @@ def test_the_cheapest_valid_line(tmp_path):
     rows = [(0, 0), (0, 1), (1, 0), (2, 2), (3, 3), (3, 2)]
     labels, found = shown(method, rows, 3)
     assert labels == [("0-1", "0-1")] * 3 + [("*", "*")] * 3
-    assert found.trace.figures == {"policy_lines": 4, "policy_lines_used": 2, "unfit_rows": 0}
+    assert found.trace.figures == {
+        "policy_combinations": 4,
+        "policy_combinations_unknown": 1,
+        "policy_combinations_used": 2,
+        "unfit_rows": 0,
+    }
 
 
 def test_groups_give_what_they_can_spare(tmp_path):
@@ -79,6 +88,18 @@ def test_what_fits_nowhere_is_refused_or_searched(tmp_path):
     assert found.trace.figures["searched_rows"] == 2
 
 
+@pytest.mark.parametrize("lines", [[], [["8", "9"]], [["3", "3"]]])
+def test_a_batch_that_no_line_holds(tmp_path, lines):
+    """The policy has no lines, none in these hierarchies, or none with enough rows."""
+    rows = [(0, 0), (0, 1), (1, 0), (1, 1)]
+    with pytest.raises(InfeasibleError, match="4 of 4 rows"):
+        shown(policy_of(tmp_path, lines), rows, 2)
+    labels, found = shown(policy_of(tmp_path, lines, unfit="search"), rows, 2)
+    assert min(map(labels.count, labels)) >= 2
+    assert found.trace.figures["searched_rows"] == 4
+    assert found.trace.figures["policy_combinations_used"] == 0
+
+
 @given(st.integers(0, 2**32 - 1), st.integers(2, 4))
 def test_whatever_is_shown_is_valid_and_true(tmp_path_factory, seed, k):
     random = np.random.default_rng(seed)
@@ -95,3 +116,72 @@ def test_whatever_is_shown_is_valid_and_true(tmp_path_factory, seed, k):
         assert line in lines
         for label, leaf in zip(line, row, strict=True):
             assert TREE.node_of_label[label] in TREE.ancestors(leaf)
+
+
+# ── dates that move ─────────────────────────────────────────────────────────────────────────
+
+DAYS = ["2026-10-05", "2026-10-09", "2026-11-01", "2026-11-30", "2027-01-02"]
+DATES = build_hierarchy(
+    HierarchySpec("dates", units=("month", "year")), "b", DAYS, ColumnKind("date")
+).with_leaves([""])
+
+
+def rebased(combinations, pairs):
+    """Return combinations re-based to rows, both as labels."""
+    trees = (TREE, DATES)
+    nodes, cells = (
+        np.asarray(
+            [
+                [tree.node_of_label[line[place]] for line in lines]
+                for place, tree in enumerate(trees)
+            ],
+            dtype=np.int32,
+        ).reshape(2, len(lines))
+        for lines in (combinations, pairs)
+    )
+    found = rebase_dates(nodes, Rows(("a", "b"), cells, trees), ("b",))
+    return sorted(
+        tuple(tree.all_labels[node] for tree, node in zip(trees, line, strict=True))
+        for line in found.T.tolist()
+    )
+
+
+def test_periods_keep_their_unit():
+    november = [("0", "2026-11-01"), ("1", "2026-11-30"), ("2", "")]
+    assert rebased([("0-1", "2026-10")], november) == [("0-1", ""), ("0-1", "2026-11")]
+    assert rebased([("0", "2026-10-05"), ("0", "2026-10-09")], november) == [
+        ("0", ""),
+        ("0", "2026-11-01"),
+        ("0", "2026-11-30"),
+    ]
+    assert rebased([("0", "2026")], [("0", "2027-01-02")]) == [("0", "2027")]
+    assert rebased([("0", "*"), ("1", "")], november) == [("0", "*"), ("1", "")]
+    assert rebased([], november) == []
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(TREE.all_labels), st.sampled_from(DATES.all_labels)),
+        max_size=6,
+        unique=True,
+    ),
+    st.lists(
+        st.tuples(st.sampled_from(TREE.labels[:4]), st.sampled_from(DATES.labels[: len(DAYS)])),
+        min_size=1,
+        max_size=6,
+    ),
+)
+def test_rebased_combinations_by_hand(combinations, rows):
+    """Every unit of a combination with every period of that unit that a row lies in."""
+
+    def unit(label):
+        return 0 if label in ("*", "") else len(label)
+
+    expected = set()
+    for first, period in combinations:
+        if not unit(period):
+            expected.add((first, period))
+            continue
+        for _, day in rows:
+            expected.add((first, day[: unit(period)]))
+    assert rebased(combinations, rows) == sorted(expected)

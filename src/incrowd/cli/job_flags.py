@@ -28,7 +28,8 @@ FLAGS = {
 FILE_FLAGS = (
     "key",
     "save_policy",
-    "policy_lines",
+    "former",
+    "policy_combinations",
     *FILES,
     "rules",
     "save_rules",

@@ -116,7 +116,7 @@ def run_command(
     4 the audit refused it, 130 interrupted.
     """
     from incrowd.flow.outputs import files_read, files_written, refuse_overwriting
-    from incrowd.flow.policies import POLICY
+    from incrowd.methods.policy.files import POLICY
 
     mapping, base = read_job_source(source, policy)
     if output is not None:
@@ -138,7 +138,12 @@ def run_command(
     stated["costs"] = stated_files(stated["costs"], "--costs", base)
     for flag in FILE_FLAGS:
         if stated[flag] is not None:
-            stated[flag] = resolve_from_here(stated[flag], base)
+            paths = stated[flag]
+            stated[flag] = (
+                [resolve_from_here(path, base) for path in paths]
+                if isinstance(paths, list)
+                else resolve_from_here(paths, base)
+            )
     apply_flags(mapping, FLAGS, stated)
     problems.attempt(apply_settings, mapping, settings or [])
     if on_interrupt not in ON_INTERRUPT:

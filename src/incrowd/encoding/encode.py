@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -32,19 +32,23 @@ def encode(
     quasi: tuple[str, ...],
     specs: Mapping[str, HierarchySpec],
     codings: Mapping[str, Coding] | None = None,
+    known: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[Rows, list[str]]:
     """Return the quasi-identifiers as leaves, and notes on how hierarchies were built.
 
-    A column without a spec gets an automatic hierarchy. A missing cell is a leaf of its own. The
-    hierarchies of coded columns have a node above the values beyond each limit.
+    A column without a spec gets an automatic hierarchy. A missing cell is a leaf of its own, and
+    so is every ``known`` value of a column, whether a cell holds it or not. The hierarchies of
+    coded columns have a node above the values beyond each limit.
     """
-    codings = codings or {}
+    codings, known = codings or {}, known or {}
     refuse_uncodable(table, codings)
     notes: list[str] = []
     nodes = np.empty((len(quasi), table.n_rows), dtype=np.int32)
     hierarchies = []
     for position, name in enumerate(quasi):
-        hierarchy, hierarchy_notes = hierarchy_for(name, table, specs.get(name))
+        hierarchy, hierarchy_notes = hierarchy_for(
+            name, table, specs.get(name), known.get(name, ())
+        )
         if name in codings:
             _refuse_coded_means(hierarchy)
             hierarchy = add_coded_nodes(hierarchy, codings[name])

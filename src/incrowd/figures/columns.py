@@ -112,7 +112,7 @@ def histogram(
     """Return a histogram of (numbers, weights or None) per series; numbers beyond the edges no."""
     counted = {}
     for name, (numbers, weights) in series.items():
-        finite = np.isfinite(numbers)
+        finite = np.isfinite(numbers) & (numbers >= edges[0])
         places = np.searchsorted(np.asarray(edges), numbers[finite], side="right") - 1
         heavy = None if weights is None else weights[finite]
         counts = np.bincount(places, weights=heavy, minlength=len(edges) - 1)

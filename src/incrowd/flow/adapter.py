@@ -147,7 +147,11 @@ class Adapter(Protocol):
         """Return what a report is computed from; None where the rows are not in this process."""
 
     def private_files(
-        self, candidate: Candidate[Any, Any], reread: Any, publication: Publication
+        self,
+        candidate: Candidate[Any, Any],
+        reread: Any,
+        publication: Publication,
+        audit: Audit,
     ) -> None:
         """Write what the job asks to keep for the owner besides the key."""
 

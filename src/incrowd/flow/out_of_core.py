@@ -198,10 +198,14 @@ class OutOfCoreAdapter:
         del candidate, reread
 
     def private_files(
-        self, candidate: Candidate[Blocks, Expected], reread: Reread, publication: Publication
+        self,
+        candidate: Candidate[Blocks, Expected],
+        reread: Reread,
+        publication: Publication,
+        audit: Audit,
     ) -> None:
         """What is kept for the owner needs rows in this process: there is none."""
-        del candidate, reread, publication
+        del candidate, reread, publication, audit
 
 
 def _refuse_lost(distinct: DistinctRows, fragments: Fragments) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from incrowd.errors import InputError, JobError, ProblemList
+from incrowd.flow.former_releases import recorded_files
 from incrowd.guarantees.evidence import TABLES
 from incrowd.job.job import Job
 from incrowd.tables.locations import (
@@ -102,6 +103,7 @@ def _unusable_places(
 def files_read(job: Job) -> list[Location]:
     """Return every file or folder that a run of the job reads; those beside sets if they exist."""
     named: list[Location | None] = [job.data, job.release.sign_key]
+    named += [*job.release.former, *recorded_files(job)]
     named += [*job.method.files, *(spec.path for spec in job.hierarchy_specs.values())]
     if job.shape != TABLES:
         rules = job.rules

@@ -99,6 +99,7 @@ def why_not_out_of_core(job: Job) -> str:
         "a key numbers the rows": release.key is not None,
         "a report shows all rows together": release.report is not None,
         "a policy is saved with its release": release.save_policy is not None,
+        "a former release is compared with it": bool(release.former),
         "rows keep their order": release.keep_order,
         "rows may be suppressed": release.suppression_limit > 0,
         "values are coded or binned": bool(job.coding or job.bins) or means,

@@ -1,35 +1,46 @@
 """Policies: what a release generalized how, saved for other batches of the same kind.
 
-A folder with ``policy.toml``, a job without data whose method shows the lines of ``lines.csv``,
-and with the hierarchies that were grown from the data. It is the owner's: those hold values that
-the release may not show.
+A folder with ``policy.toml``, a job without data whose method shows the released combinations of
+``combinations.csv``; with the hierarchies that were read or grown from the data, or the values
+that those built by rule need (``values.json``); and with what is known of the releases it comes
+from (``former.json``). It is the owner's: it holds values that the release may not show.
 """
 
 from __future__ import annotations
 
 import csv
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from incrowd.errors import InputError, JobError
+import numpy as np
+
+from incrowd.errors import HierarchyError, InputError, JobError
+from incrowd.flow.former_releases import FormerRelease, write_former
+from incrowd.hierarchies.builders import ColumnValues, hierarchy_of_values
 from incrowd.hierarchies.files import write_hierarchy
 from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.job.build import read_mapping
 from incrowd.job.job import Job
 from incrowd.methods.base import TableMethod
+from incrowd.methods.policy.files import COMBINATIONS, KNOWN_VALUES, POLICY
 from incrowd.methods.policy.method import Policy
+from incrowd.tables.column_types import ColumnKind
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from incrowd.encoding.rows import Rows
     from incrowd.flow.publication import Publication
+    from incrowd.hierarchies.tree import Hierarchy
+    from incrowd.tables.locations import Location
     from incrowd.tables.table import Table
 
 
-POLICY, LINES = "policy.toml", "lines.csv"
-REBUILT = ("flat", "intervals", "ranges", "prefix", "dates")
-"""Hierarchies that the same words build again over other values."""
+NOT_REBUILT = ("file", "auto", "mean")
+"""Hierarchies that the same words do not build again over other values."""
 
 
 def read_policy(folder: Path) -> dict[str, Any]:
@@ -41,20 +52,45 @@ def read_policy(folder: Path) -> dict[str, Any]:
     return read_mapping(folder / POLICY)
 
 
-def place_policy(publication: Publication, job: Job, before: Rows, released: Table) -> None:
-    """Save the policy of a release where the job asks for it."""
+def place_policy(
+    publication: Publication,
+    job: Job,
+    before: Rows,
+    released: Table,
+    identifiers: pa.Table | None,
+    release_sha256: str,
+    location: Location | None,
+) -> None:
+    """Save the policy of a release where the job asks for it.
+
+    ``identifiers`` are the columns that tell people apart, a row per released row.
+    """
     if job.release.save_policy is None:
         return
     _refuse_unsaved(job)
+    final = Path(job.release.save_policy)
+    new = FormerRelease(
+        Path(location).name if location else "a frame",
+        path=str(Path(location).absolute()) if location else "",
+        sha256=release_sha256,
+        quasi=job.schema.quasi,
+        sensitive=job.schema.sensitive,
+        missing_values=job.input.missing_values,
+        delimiter=released.format.delimiter if released.format.kind == "csv" else None,
+        header=released.format.has_header,
+    )
+
+    def write(folder: Path) -> None:
+        _write(folder, final.absolute(), job, before, released)
+        write_former(folder, final.absolute(), job, new, identifiers)
+
     publication.place_folder(
-        lambda folder: _write(folder, job, before, released),
-        Path(job.release.save_policy),
-        is_replaceable=lambda folder: (folder / POLICY).is_file(),
+        write, final, is_replaceable=lambda folder: (folder / POLICY).is_file()
     )
 
 
 def _refuse_unsaved(job: Job) -> None:
-    """Raise where cells are not nodes of hierarchies, which lines are made of."""
+    """Raise where cells are not nodes of hierarchies, which combinations are made of."""
     kinds = {spec.kind for spec in job.hierarchy_specs.values()}
     if job.bins or cast(TableMethod, job.method).masks_bits or "mean" in kinds:
         raise JobError(
@@ -63,40 +99,90 @@ def _refuse_unsaved(job: Job) -> None:
         )
 
 
-def _write(folder: Path, job: Job, before: Rows, released: Table) -> None:
+def _write(folder: Path, final: Path, job: Job, before: Rows, released: Table) -> None:
     names = list(before.names)
     distinct = released.frame.select(names).group_by(names).aggregate([]).to_pylist()
     shown = sorted(
-        tuple("" if line[name] is None else str(line[name]) for name in names) for line in distinct
+        tuple("" if cells[name] is None else str(cells[name]) for name in names)
+        for cells in distinct
     )
-    with os.fdopen(_new(folder / LINES), "w", encoding="utf-8", newline="") as file:
+    with os.fdopen(_new(folder / COMBINATIONS), "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(names)
         writer.writerows(shown)
-    hierarchies = {}
+    hierarchies, known = {}, {}
     for number, (name, tree) in enumerate(zip(names, before.hierarchies, strict=True)):
         stated = job.hierarchy_specs.get(name, HierarchySpec())
-        built = tree.origin.split(":")[0]
-        if stated.kind != "file" and built in REBUILT:
-            hierarchies[name] = replace(HierarchySpec.parse(tree.origin), missing=stated.missing)
+        spec = _rebuilding(stated, tree)
+        if spec is not None:
+            hierarchies[name] = spec
+            labels = {cells[number] for cells in shown}
+            known[name] = _needed_values(spec, tree, labels)
         else:
-            path = folder / f"hierarchy-{number}.json"
-            write_hierarchy(tree, path)
-            path.chmod(0o600)
-            hierarchies[name] = HierarchySpec("file", path=path, missing=stated.missing)
+            write_hierarchy(tree, folder / f"hierarchy-{number}.json")
+            (folder / f"hierarchy-{number}.json").chmod(0o600)
+            # a tree that was grown from values has no rule for new ones: they go under its root
+            missing = stated.missing if stated.kind == "file" else "suppress"
+            path = final / f"hierarchy-{number}.json"
+            hierarchies[name] = HierarchySpec("file", path=path, missing=missing)
+    with os.fdopen(_new(folder / KNOWN_VALUES), "w", encoding="utf-8") as file:
+        file.write(json.dumps(known, indent=1, ensure_ascii=False) + "\n")
+    settings: dict[str, Any] = {}
+    if isinstance(job.method, Policy):
+        settings = {"unfit": job.method.unfit, "rebase": job.method.rebase}
+    kept = ("accept_insensitive", "suppression_limit", "keep_suppressed", "repeated_people")
     saved = replace(
         job,
         data=None,
         output=None,
         hierarchies={**job.hierarchy_specs, **hierarchies},
-        method=Policy(str(folder / LINES)),
-        release=replace(
-            type(job.release)(),
-            accept_insensitive=job.release.accept_insensitive,
-        ),
+        method=Policy(str(final / COMBINATIONS), **settings),
+        release=type(job.release)(**{name: getattr(job.release, name) for name in kept}),
     )
     with os.fdopen(_new(folder / POLICY), "w", encoding="utf-8") as file:
-        file.write(saved.to_toml(base=folder))
+        file.write(saved.to_toml(base=final))
+
+
+def _rebuilding(stated: HierarchySpec, tree: Hierarchy) -> HierarchySpec | None:
+    """Return the words that build a hierarchy again over other values; None where none do."""
+    if stated.kind == "file":
+        return None
+    try:
+        built = HierarchySpec.parse(tree.origin)
+    except JobError:
+        return None
+    return None if built.kind in NOT_REBUILT else replace(built, missing=stated.missing)
+
+
+def _needed_values(spec: HierarchySpec, tree: Hierarchy, labels: set[str]) -> list[str]:
+    """Return values over which a hierarchy has the labels that a release shows.
+
+    Ranges, prefixes and periods exist as far as there are values in them: those of the next batch
+    may be others. The outermost values of every label do, and the longest; where they do not,
+    all values are kept.
+    """
+    leaves = [leaf for leaf in tree.labels[: tree.n_leaves] if leaf]
+    if not leaves:
+        return []
+    needed = {max(leaves, key=len)}
+    places = np.argsort(tree.leaf_order)
+    every = np.arange(tree.n_leaves, dtype=np.int32)
+    for label in labels - {""}:
+        node = np.full(tree.n_leaves, tree.node_of_label[label], dtype=np.int32)
+        covered = places[tree.is_ancestor(node, every)[places]]
+        needed |= {tree.labels[leaf] for leaf in covered[[0, -1]].tolist()} - {""}
+    if _has_labels(spec, tree.name, sorted(needed), labels):
+        return sorted(needed)
+    return sorted(leaves)
+
+
+def _has_labels(spec: HierarchySpec, name: str, values: list[str], labels: set[str]) -> bool:
+    nothing = ColumnValues([], np.zeros(0, dtype=np.int64), ColumnKind("empty"), [], 0)
+    try:
+        tree, _ = hierarchy_of_values(name, nothing.with_known(values), spec)
+    except HierarchyError:
+        return False
+    return labels - {""} <= set(tree.all_labels)
 
 
 def _new(path: Path) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from incrowd.audit import Audit
 from incrowd.errors import AuditError, InputError
+from incrowd.flow.former_releases import NAME as FORMER_RELEASE
 from incrowd.flow.publication import DocumentSource, Publication, place_documents
 from incrowd.job.documents import Documents
 from incrowd.job.job import Job
@@ -98,13 +99,14 @@ def refuse_broken(audit: Audit) -> None:
     """Raise AuditError unless the audit holds."""
     if not audit.holds:
         reasons = "; ".join(f"{finding.name}: {finding.summary}" for finding in audit.broken)
-        raise AuditError(
-            f"the audit refused the release: {reasons}",
-            audit=audit,
-            remedy="Nothing was published."
-            + (
+        remedy, names = "Nothing was published.", [finding.name for finding in audit.broken]
+        if {"unique rows", "stand-in"} & set(names):
+            remedy += (
                 " Leave such columns out, or release them all the same with --accept-insensitive."
-                if {"unique rows", "stand-in"} & {finding.name for finding in audit.broken}
-                else ""
-            ),
-        )
+            )
+        if any(name.startswith(FORMER_RELEASE) for name in names):
+            remedy += (
+                " Leave those people's rows out with --repeated-people exclude, or publish it if "
+                "both releases together expose nobody, with --repeated-people compare."
+            )
+        raise AuditError(f"the audit refused the release: {reasons}", audit=audit, remedy=remedy)

@@ -114,7 +114,7 @@ def _anonymize(
     with Publication(force=force) as publication:
         place_documents(publication, job.release, source)
         place_key(publication, job.release.key, candidate.original_row)
-        adapter.private_files(candidate, reread, publication)
+        adapter.private_files(candidate, reread, publication, audit)
         if save_job is not None:
             text = candidate.job.to_toml(base=save_job.absolute().parent)
             publication.write(save_job, text)

@@ -256,10 +256,14 @@ class SetAdapter:
         return lambda: SetMaterial(reread, owned)
 
     def private_files(
-        self, candidate: Candidate[Sets, OwnersSets], reread: Sets, publication: Publication
+        self,
+        candidate: Candidate[Sets, OwnersSets],
+        reread: Sets,
+        publication: Publication,
+        audit: Audit,
     ) -> None:
         """Nothing is kept for the owner besides the key."""
-        del candidate, reread, publication
+        del candidate, reread, publication, audit
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,6 +27,7 @@ from incrowd.errors import InputError
 from incrowd.flow.adapter import Candidate, Checked
 from incrowd.flow.assignment import assign_by_content
 from incrowd.flow.conditions import derive_conditions, refuse_infeasible, sensitive_hierarchies_of
+from incrowd.flow.former_releases import exclude_repeated, former_findings, identifiers_of
 from incrowd.flow.outputs import Target
 from incrowd.flow.overview import Overview, overview_of_table
 from incrowd.flow.policies import place_policy
@@ -84,6 +85,7 @@ class EncodedTable:
     sensitive_hierarchies: dict[str, Hierarchy]
     notes_on_columns: list[str]
     notes_on_hierarchies: list[str]
+    identifiers: pa.Table | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +97,7 @@ class TableEvidence:
     settled: SettledRows
     conditions: Conditions
     sensitive_hierarchies: dict[str, Hierarchy]
+    identifiers: pa.Table | None = None
 
 
 class TableAdapter:
@@ -109,12 +112,13 @@ class TableAdapter:
         """Prepare the columns, build hierarchies, and refuse what no release could satisfy."""
         del progress
         original = replace(original, frame=drop_signed_zeros(original.frame))
-        job, table = self.job, original
-        stated = job.schema
-        table.require(required_columns(job), table.name)
+        job, stated = self.job, self.job.schema
+        original.require(required_columns(job), original.name)
+        original, notes_on_people = exclude_repeated(job, original)
+        table = original
         refuse_stars(table, (*stated.quasi, *stated.sensitive))
         prepared = prepare(job, table)
-        notes = notes_on_columns(job, table)
+        notes = [*notes_on_people, *notes_on_columns(job, table)]
         table, schema = prepared.table, prepared.schema
         refuse_leaks(
             insensitive_leaks(
@@ -125,7 +129,9 @@ class TableAdapter:
             ),
             table.name,
         )
-        before, notes_on_hierarchies = encode(table, schema.quasi, prepared.hierarchies, job.coding)
+        before, notes_on_hierarchies = encode(
+            table, schema.quasi, prepared.hierarchies, job.coding, self.method.known_values()
+        )
         before = replace(before, attribute_of_column=prepared.attribute_of_column)
         before = add_costs(before, self.method.stated_costs)
         hierarchies = sensitive_hierarchies_of(job, table)
@@ -133,7 +139,14 @@ class TableAdapter:
         refuse_infeasible(job, conditions, table.n_rows)
         view = CodedView.of(before, job.coding)
         return EncodedTable(
-            prepared, before, view, conditions, hierarchies, notes, notes_on_hierarchies
+            prepared,
+            before,
+            view,
+            conditions,
+            hierarchies,
+            notes,
+            notes_on_hierarchies,
+            identifiers_of(job, original),
         )
 
     def search(self, encoded: EncodedTable, progress: Progress) -> Rows:
@@ -170,6 +183,9 @@ class TableAdapter:
                 settled,
                 encoded.conditions,
                 encoded.sensitive_hierarchies,
+                None
+                if encoded.identifiers is None
+                else encoded.identifiers.take(pa.array(original_row)),
             ),
             original_row,
             after.trace.figures,
@@ -193,6 +209,7 @@ class TableAdapter:
         """Check the guarantee, leaks and truth of the release as it was read back."""
         job, evidence = self.job, candidate.evidence
         before, original_row = evidence.before, _key_of(candidate)
+        hierarchies = dict(zip(before.names, before.hierarchies, strict=True))
         findings = examine(
             reread,
             evidence.prepared.schema,
@@ -201,7 +218,7 @@ class TableAdapter:
             owner=Owner(
                 evidence.prepared.table,
                 original_row,
-                dict(zip(before.names, before.hierarchies, strict=True)),
+                hierarchies,
                 keeps_order=job.release.keep_order,
                 k_of_row=evidence.conditions.k_of_row,
             ),
@@ -209,6 +226,7 @@ class TableAdapter:
             accepted=job.release.accept_insensitive,
             codings=job.coding,
         )
+        findings += former_findings(job, reread, evidence.identifiers, hierarchies)
         findings += suppression_finding(evidence.settled, evidence.conditions, reread.n_rows)
         losses: dict[str, float] = {}
         overview = None
@@ -280,9 +298,19 @@ class TableAdapter:
         candidate: Candidate[pa.Table, TableEvidence],
         reread: Table,
         publication: Publication,
+        audit: Audit,
     ) -> None:
         """Save what was generalized how, as a policy for other batches, where that is asked for."""
-        place_policy(publication, self.job, candidate.evidence.before, reread)
+        evidence = candidate.evidence
+        place_policy(
+            publication,
+            self.job,
+            evidence.before,
+            reread,
+            evidence.identifiers,
+            audit.release_sha256,
+            self.store.location,
+        )
 
 
 def refuse_leaks(leaks: list[Finding], where: str) -> None:
@@ -315,7 +343,7 @@ class TableFile:
 
     def __init__(self, job: Job, target: Target, engine: Engine, workspace: Workspace) -> None:
         self.job, self.target, self.engine, self.workspace = job, target, engine, workspace
-        self.output = Path(target.output)
+        self.output = self.location = Path(target.output)
         self.input_hash = ""
         self.format = Format()
 
@@ -364,6 +392,7 @@ class TableFrame:
         self.job, self.frame, self.engine = job, frame, engine
         self.kind = ""
         self.input_hash = ""
+        self.location: Path | None = None
 
     def read(self) -> Table:
         """Take the frame's columns in."""

@@ -202,9 +202,10 @@ class TransactionAdapter:
         candidate: Candidate[Sets, OwnersTransactions],
         reread: Sets,
         publication: Publication,
+        audit: Audit,
     ) -> None:
         """Write the protected rules where the job asks for it: mined ones tell what is rare."""
-        del reread
+        del reread, audit
         rules, path = candidate.evidence.rules, self.job.rules.save
         if path is not None and rules is not None:
             publication.write(Path(path), "".join(format_rules(rules)), private=True)

@@ -59,16 +59,18 @@ WHOLE_KINDS = ("integer", "code")  # kinds of columns whose numbers are all whol
 
 
 def hierarchy_for(
-    column: str, table: Table, spec: HierarchySpec | None = None
+    column: str, table: Table, spec: HierarchySpec | None = None, known: Sequence[str] = ()
 ) -> tuple[Hierarchy, list[str]]:
     """Return the column's hierarchy, with a leaf for every cell, and notes on how it was built.
+
+    It also has a leaf for every ``known`` value, whether a cell holds it or not.
 
     Without a spec one is built (``auto``). A missing cell is a leaf of its own directly under the
     root, unless a file says otherwise: the empty cell's label is ``""``, a token's is the token.
     Raises where a value has no leaf, is literally ``*``, or has the label of a group.
     """
     table.require([column], "hierarchies")
-    return hierarchy_of_values(column, ColumnValues.of(column, table), spec)
+    return hierarchy_of_values(column, ColumnValues.of(column, table).with_known(known), spec)
 
 
 def hierarchy_of_values(
@@ -155,6 +157,21 @@ class ColumnValues:
             kind or kind_of_values(cells, n_of_cell, missing_values),
             values.filter(pa.array(is_missing)).to_pylist(),
             int(counts[is_missing].sum()),
+        )
+
+    def with_known(self, known: Sequence[str]) -> ColumnValues:
+        """Return the values with others that are known and that no cell holds."""
+        held = {*self.labels, *self.missing}
+        labels = [*self.labels, *(label for label in dict.fromkeys(known) if label not in held)]
+        if len(labels) == len(self.labels):
+            return self
+        counts = np.append(self.counts, np.zeros(len(labels) - len(self.labels), np.int64))
+        kind = self.kind
+        if not kind.dominant_kind:
+            kind = kind_of_values(pa.array(labels, pa.string()), np.maximum(counts, 1))
+        order = sorted(range(len(labels)), key=labels.__getitem__)
+        return replace(
+            self, labels=[labels[place] for place in order], counts=counts[order], kind=kind
         )
 
 

@@ -102,8 +102,11 @@ def resolve_paths(section: Mapping[str, Any], base: Path, files: tuple[str, ...]
     """Return a section with the files it names found from the job's folder."""
     found = dict(section)
     for name in files:
-        if isinstance(found.get(name), str):
-            found[name] = str(base / found[name])
+        stated = found.get(name)
+        if isinstance(stated, str):
+            found[name] = str(base / stated)
+        elif isinstance(stated, list) and all(isinstance(path, str) for path in stated):
+            found[name] = [str(base / path) for path in stated]
     return found
 
 

@@ -10,6 +10,7 @@ from incrowd.guarantees.evidence import SETS, TABLES
 from incrowd.options import documented, option
 
 SYMMETRIES = ("none", "either", "both")
+REPEATED = ("refuse", "compare", "exclude")
 EDITIONS = ("owner", "public")
 FILES = ("report", "certificate", "commitment_key", "sign_key")
 """The fields that name files; all but the last are written."""
@@ -110,6 +111,23 @@ class ReleaseOptions(Documents):
         "on another batch.",
         about=TABLES,
     )
+    former: tuple[str, ...] = option(
+        (),
+        help="Former release of the same table: its people are not to be exposed by both "
+        "together. Repeatable; a policy knows its own.",
+        repeats=True,
+        about=TABLES,
+    )
+    check_former: bool = option(
+        True, help="Compare with the former releases that a policy knows.", about=TABLES
+    )
+    repeated_people: str = option(
+        "refuse",
+        help="People who are in a former release too: refuse the release; compare both and "
+        "publish it if they expose nobody together; or exclude these people's rows.",
+        choices=REPEATED,
+        about=TABLES,
+    )
     keep_suppressed: bool = option(
         False,
         help="Write suppressed rows with '*' in every quasi-identifier, if they meet the "
@@ -129,6 +147,18 @@ class ReleaseOptions(Documents):
         self.refuse_contradictions()
         if self.symmetrize not in SYMMETRIES:
             raise unknown("symmetry", self.symmetrize, SYMMETRIES, where="[release] symmetrize")
+        if self.repeated_people not in REPEATED:
+            raise unknown(
+                "answer to repeated people",
+                str(self.repeated_people),
+                REPEATED,
+                where="[release] repeated_people",
+            )
+        if self.repeated_people == "exclude" and (self.key or self.keep_order):
+            raise JobError(
+                "a key, or the order of rows, numbers all rows, and repeated people are excluded",
+                remedy="Leave --key and --keep-order out, or use --repeated-people compare.",
+            )
         limit = self.suppression_limit
         is_number = isinstance(limit, (int, float)) and not isinstance(limit, bool)
         if not is_number or not 0 <= limit <= 1:

@@ -217,8 +217,9 @@ class Job:
             mapping["bins"] = dict(self.bins)
         mapping["guarantee"] = {"name": self.guarantee.name, **parameters(self.guarantee)}
         mapping["method"] = {"name": self.method.name, **self.method_parameters}
-        if mapping["method"].get("lines"):
-            mapping["method"]["lines"] = relative_path(Path(mapping["method"]["lines"]), base)
+        if mapping["method"].get("combinations"):
+            path = Path(mapping["method"]["combinations"])
+            mapping["method"]["combinations"] = relative_path(path, base)
         costs = mapping["method"].pop("costs", None)
         if costs:
             mapping["method"]["costs"] = {
@@ -233,7 +234,9 @@ class Job:
                 "release": _RELEASE_FILES,
             }
             for file in files.get(section, ()):
-                if file in stated:
+                if isinstance(stated.get(file), list):
+                    stated[file] = [relative_path(Path(path), base) for path in stated[file]]
+                elif file in stated:
                     stated[file] = relative_path(Path(stated[file]), base)
             if stated:
                 mapping[section] = stated
@@ -261,7 +264,7 @@ _SECTIONS = (
     "release",
 )
 _SET_FILES = ("row_k", "items")
-_RELEASE_FILES = ("key", "save_policy", *FILES)
+_RELEASE_FILES = ("key", "save_policy", "former", *FILES)
 
 
 def _misplaced(mapping: Mapping[str, Any]) -> Iterator[JobError]:
@@ -323,10 +326,10 @@ def _rule_files(stated: Mapping[str, Any], base: Path) -> tuple[str, ...]:
 
 
 def _with_paths(method: Mapping[str, Any], base: Path) -> dict[str, Any]:
-    """Return a method's settings with its files of costs and lines found from the job's folder."""
+    """Return a method's settings with the files that they name found from the job's folder."""
     found = dict(method)
-    if isinstance(found.get("lines"), str):
-        found["lines"] = str(base / found["lines"])
+    if isinstance(found.get("combinations"), str):
+        found["combinations"] = str(base / found["combinations"])
     costs = found.get("costs")
     if isinstance(costs, Mapping):
         found["costs"] = {

@@ -6,7 +6,7 @@ here, with the default of a plain method, and the method that differs says so.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -68,6 +68,10 @@ class TableMethod(Method):
     @property
     def stated_costs(self) -> Mapping[str, str]:
         """The files with a user's own costs, by column."""
+        return {}
+
+    def known_values(self) -> Mapping[str, Sequence[str]]:
+        """Return values that hierarchies need a place for besides those of the data, by column."""
         return {}
 
     @property

@@ -332,6 +332,8 @@ def _compare_files(
 
 
 def _summarize_files(figures: dict[str, Any]) -> str:
+    if not figures["n_overlapping_pairs"]:
+        return "no groups of the two releases overlap, so that nobody can be in both"
     told = f"{figures['n_overlapping_pairs']:,} pairs of groups overlap: "
     if figures["n_exposed_pairs"]:
         told += (

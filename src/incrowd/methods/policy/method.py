@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import JobError, unknown
@@ -23,22 +25,21 @@ UNFIT = ("refuse", "search")
 @documented
 @dataclass(frozen=True)
 class Policy(TableMethod):
-    """Show every row as the cheapest line of an earlier release that it fits.
+    """Generalize every row to the cheapest combination of an earlier release that covers it.
 
     Beyond the papers. Groups that would not be valid among the new rows alone are not shown; their
-    rows go to another line that is valid, as far as they fit one, and groups give rows they can
-    spare to lines that lack some. What is left is suppressed where
-    the job allows so many rows, else refused, or searched by ``cluster`` together with as few
-    groups as make it valid. O(distinct rows · lines) in the worst case, and the cheapest lines
-    come first.
+    rows go to another combination that is valid, as far as one covers them, and groups give rows
+    they can spare to combinations that lack some. What is left is suppressed where the job allows
+    so many rows, else refused, or searched by ``cluster`` together with as few groups as make it
+    valid. O(distinct rows · combinations) in the worst case, and the cheapest come first.
     """
 
     name: ClassVar[str] = "policy"
     keeps: ClassVar[frozenset[str]] = KEEPS
 
-    lines: str = option(
+    combinations: str = option(
         "",
-        flag="--policy-lines",
+        flag="--policy-combinations",
         help="File with the released combinations of a policy; set by run --policy.",
     )
     unfit: str = option(
@@ -48,20 +49,32 @@ class Policy(TableMethod):
         "them anew.",
         choices=UNFIT,
     )
+    rebase: tuple[str, ...] = option(
+        (),
+        help="Date columns that move with every batch: a combination of the policy stands for "
+        "the same unit (day, month, year) of any period, not for the period it names.",
+    )
 
     def __post_init__(self) -> None:
         if self.unfit not in UNFIT:
             raise unknown("answer to unfit rows", str(self.unfit), UNFIT, where="[method] unfit")
-        if not isinstance(self.lines, str) or not self.lines:
+        if not isinstance(self.combinations, str) or not self.combinations:
             raise JobError(
                 "a policy is a folder that an earlier run saved",
                 remedy="Name it with --policy FOLDER; run --save-policy FOLDER makes one.",
             )
+        object.__setattr__(self, "rebase", tuple(self.rebase))
 
     @property
     def files(self) -> list[str]:
         """The files that the settings name and a run reads."""
-        return [self.lines]
+        return [self.combinations]
+
+    def known_values(self) -> Mapping[str, Sequence[str]]:
+        """Return values of the earlier release that hierarchies must have a place for."""
+        from incrowd.methods.policy.files import read_known_values
+
+        return read_known_values(Path(self.combinations).parent)
 
     def run(
         self, rows: Rows, conditions: Conditions, engine: Engine, seed: int, progress: Progress

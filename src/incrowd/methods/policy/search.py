@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,9 @@ from numpy.typing import NDArray
 
 from incrowd.compiling import compiled
 from incrowd.encoding.rows import Rows, Trace
-from incrowd.errors import InfeasibleError, InputError, JobError
+from incrowd.errors import InfeasibleError, JobError
+from incrowd.methods.policy.dates import rebase_dates
+from incrowd.methods.policy.files import read_combinations
 from incrowd.methods.shared.conditions import LEFT_OUT, Validity, n_suppressible_of, put_back
 from incrowd.methods.shared.fragments import search_rows, sort_into_runs, sort_key
 from incrowd.methods.shared.recreate.table import search_table
@@ -30,55 +31,57 @@ NONE = -1
 
 
 @compiled
-def first_lines(
+def first_covering(
     places: NDArray[np.int32], low: NDArray[np.int32], high: NDArray[np.int32]
 ) -> NDArray[np.int64]:
-    """Return each row's first line whose every cell holds the row's; −1 where there is none.
+    """Return each row's first combination whose cells all cover the row's; −1 where there is none.
 
     ``places[column, row]`` is where a row's leaf lies among the column's leaves in their order;
-    a line's cell holds the places from ``low[column, line]`` to before ``high[column, line]``.
-    O(rows · lines) in the worst case; most lines fail at their first cell.
+    a cell covers the places from ``low[column, combination]`` to before ``high``.
+    O(rows · combinations) in the worst case; most combinations fail at their first cell.
     """
     n_columns, n_rows = places.shape
-    n_lines = low.shape[1]
+    n_combinations = low.shape[1]
     found = np.full(n_rows, NONE, dtype=np.int64)
     for row in range(n_rows):
-        for line in range(n_lines):
+        for combination in range(n_combinations):
             column = 0
             while (
                 column < n_columns
-                and low[column, line] <= places[column, row]
-                and places[column, row] < high[column, line]
+                and low[column, combination] <= places[column, row]
+                and places[column, row] < high[column, combination]
             ):
                 column += 1
             if column == n_columns:
-                found[row] = line
+                found[row] = combination
                 break
     return found
 
 
-# Rows put on the lines of a policy, and what becomes of those that fit none.
+# Rows put on the combinations of a policy, and what becomes of those that fit none.
 
 
 @dataclass(frozen=True, eq=False)
-class Lines:
-    """The lines of a policy among these rows' hierarchies, the cheapest first.
+class Combinations:
+    """A policy's combinations as nodes of these rows' hierarchies, the cheapest first.
 
-    ``low`` and ``high`` say which of a column's leaves, in their order, a line's cell holds.
+    ``low`` and ``high`` say which of a column's leaves, in their order, a cell covers. ``n_read``
+    counts the combinations that the policy has, ``n_unknown`` those of them without nodes here.
     """
 
     nodes: NDArray[np.int32]
     low: NDArray[np.int32]
     high: NDArray[np.int32]
+    n_read: int
     n_unknown: int
 
     @property
-    def n_lines(self) -> int:
-        """How many lines there are."""
+    def n_combinations(self) -> int:
+        """How many combinations there are."""
         return int(self.nodes.shape[1])
 
-    def only(self, kept: NDArray[np.bool_]) -> Lines:
-        """Return the lines that are kept."""
+    def only(self, kept: NDArray[np.bool_]) -> Combinations:
+        """Return the combinations that are kept."""
         return replace(
             self, nodes=self.nodes[:, kept], low=self.low[:, kept], high=self.high[:, kept]
         )
@@ -92,14 +95,16 @@ def apply_policy(
     seed: int,
     progress: Progress,
 ) -> Rows:
-    """Show every row as the first line it fits whose rows are a valid group."""
-    lines = _lines_of(Path(method.lines), rows)
-    line_of_row, is_valid = _fit_rows(rows, lines, conditions)
-    nodes = np.where(line_of_row >= 0, lines.nodes[:, line_of_row], rows.nodes)
-    unfit = np.flatnonzero(line_of_row == NONE)
+    """Show every row as the first combination it fits whose rows are a valid group."""
+    combinations = _read_combinations(Path(method.combinations), rows, method.rebase)
+    combination_of_row, is_valid = _fit_rows(rows, combinations, conditions)
+    nodes = rows.nodes.copy()
+    fit, unfit = np.flatnonzero(combination_of_row >= 0), np.flatnonzero(combination_of_row == NONE)
+    nodes[:, fit] = combinations.nodes[:, combination_of_row[fit]]
     figures: dict[str, int | float | str] = {
-        "policy_lines": lines.n_lines + lines.n_unknown,
-        "policy_lines_used": int(is_valid.sum()),
+        "policy_combinations": combinations.n_read,
+        "policy_combinations_unknown": combinations.n_unknown,
+        "policy_combinations_used": int(is_valid.sum()),
         "unfit_rows": len(unfit),
     }
     if not len(unfit):
@@ -110,11 +115,13 @@ def apply_policy(
     if method.unfit == "refuse":
         raise InfeasibleError(
             f"the policy does not fit: {len(unfit):,} of {rows.n_rows:,} rows fit none of its "
-            "lines that would be a valid group here",
-            remedy="Have those rows searched anew with --policy-unfit search, or left out with "
-            "--suppression-limit.",
+            "combinations that would be a valid group in this batch"
+            + _name_uncovered(rows, combinations),
+            remedy="Search those rows anew with --policy-unfit search, leave them out with "
+            "--suppression-limit, or name date columns that move with every batch: --rebase "
+            "COLUMN.",
         )
-    searched = _enough(unfit, line_of_row, is_valid, conditions)
+    searched = _enough(unfit, combination_of_row, is_valid, conditions)
     figures["searched_rows"] = len(searched)
     progress(f"searching {len(searched):,} rows anew", 0, 0)
     part = Rows(rows.names, np.ascontiguousarray(rows.nodes[:, searched]), rows.hierarchies)
@@ -126,67 +133,104 @@ def apply_policy(
 
 
 def _fit_rows(
-    rows: Rows, lines: Lines, conditions: Conditions
+    rows: Rows, combinations: Combinations, conditions: Conditions
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return each row's line, −1 for none, and which lines have a valid group of rows."""
-    places = np.stack(
-        [
-            hierarchy.leaf_order[rows.nodes[column]]
-            for column, hierarchy in enumerate(rows.hierarchies)
-        ]
-    ).astype(np.int32)
-    line_of_row = _first_lines(places, lines)
-    is_valid = _valid_lines(line_of_row, lines.n_lines, conditions)
-    first_of_row = line_of_row.copy()
-    line_of_row[(line_of_row >= 0) & ~is_valid[line_of_row]] = NONE
-    if conditions.is_size_only:
-        # more rows make no group too small: rows of groups that were go where they fit besides
-        again = np.flatnonzero((first_of_row >= 0) & (line_of_row == NONE))
+    """Return each row's combination, −1 for none, and which ones have a valid group of rows."""
+    places = _places(rows)
+    combination_of_row = _first_covering(places, combinations)
+    is_valid = _valid_combinations(combination_of_row, combinations.n_combinations, conditions)
+    first_of_row = combination_of_row.copy()
+    # the flag after the last combination's is that of rows without a combination
+    combination_of_row[~np.append(is_valid, False)[combination_of_row]] = NONE
+    if _stays_valid_with_more_rows(conditions):
+        # rows of groups that were not valid go where they fit besides
+        again = np.flatnonzero((first_of_row >= 0) & (combination_of_row == NONE))
         kept = np.append(np.flatnonzero(is_valid), NONE)
-        line_of_row[again] = kept[_first_lines(places[:, again], lines.only(is_valid))]
-        _fill_up(line_of_row, first_of_row, places, lines, conditions.k)
-        is_valid = np.bincount(line_of_row[line_of_row >= 0], minlength=lines.n_lines) > 0
-    return line_of_row, is_valid
+        combination_of_row[again] = kept[
+            _first_covering(places[:, again], combinations.only(is_valid))
+        ]
+    if conditions.is_size_only:
+        _fill_up(combination_of_row, first_of_row, places, combinations, conditions.k)
+        is_valid = (
+            np.bincount(
+                combination_of_row[combination_of_row >= 0], minlength=combinations.n_combinations
+            )
+            > 0
+        )
+    return combination_of_row, is_valid
+
+
+def _stays_valid_with_more_rows(conditions: Conditions) -> bool:
+    """Whether a valid group stays one whatever rows join it: rows, people or values are counted."""
+    return conditions.k_of_row is None and all(
+        column.t < 0 and (column.l <= 0 or column.l_kind == "distinct")
+        for column in conditions.sensitive
+    )
+
+
+def _places(rows: Rows) -> NDArray[np.int32]:
+    """Return where each row's leaves lie among the leaves of their columns, in their order."""
+    every = [tree.leaf_order[rows.nodes[column]] for column, tree in enumerate(rows.hierarchies)]
+    return np.asarray(np.stack(every), dtype=np.int32)
+
+
+def _name_uncovered(rows: Rows, combinations: Combinations) -> str:
+    """Return the columns with values that no combination covers, and in how many rows."""
+    named = []
+    for column, (name, places) in enumerate(zip(rows.names, _places(rows), strict=True)):
+        steps = np.zeros(rows.hierarchies[column].n_leaves + 1, dtype=np.int64)
+        np.add.at(steps, combinations.low[column], 1)
+        np.add.at(steps, combinations.high[column], -1)
+        n_rows = int((np.cumsum(steps)[places] <= 0).sum())
+        if n_rows:
+            named.append(f"{name!r} in {n_rows:,} rows")
+    return f"; no combination covers the values of {', '.join(named)}" if named else ""
 
 
 def _fill_up(
-    line_of_row: NDArray[np.int64],
+    combination_of_row: NDArray[np.int64],
     first_of_row: NDArray[np.int64],
     places: NDArray[np.int32],
-    lines: Lines,
+    combinations: Combinations,
     k: int,
 ) -> None:
-    """Make lines valid that unfit rows fit, by rows that fit them and that their groups can spare.
+    """Make combinations valid that unfit rows fit, by further rows that their groups can spare.
 
-    The line that most unfit rows fit first comes first. O(lines of unfit rows · rows).
+    The one that most unfit rows fit first comes first. O(combinations of unfit rows · rows).
     """
-    sizes = np.bincount(line_of_row[line_of_row >= 0], minlength=lines.n_lines)
-    lacking = np.bincount(
-        first_of_row[(line_of_row == NONE) & (first_of_row >= 0)], minlength=lines.n_lines
+    sizes = np.bincount(
+        combination_of_row[combination_of_row >= 0], minlength=combinations.n_combinations
     )
-    for line in np.argsort(-lacking, kind="stable")[: int((lacking > 0).sum())].tolist():
-        is_held = ((lines.low[:, line, None] <= places) & (places < lines.high[:, line, None])).all(
-            axis=0
-        )
-        moved = np.flatnonzero(is_held & (line_of_row == NONE))
+    lacking = np.bincount(
+        first_of_row[(combination_of_row == NONE) & (first_of_row >= 0)],
+        minlength=combinations.n_combinations,
+    )
+    for combination in np.argsort(-lacking, kind="stable")[: int((lacking > 0).sum())].tolist():
+        is_held = (
+            (combinations.low[:, combination, None] <= places)
+            & (places < combinations.high[:, combination, None])
+        ).all(axis=0)
+        moved = np.flatnonzero(is_held & (combination_of_row == NONE))
         if not len(moved):
             continue
-        spare = _spared(np.flatnonzero(is_held & (line_of_row >= 0)), line_of_row, sizes, k)
+        spare = _spared(
+            np.flatnonzero(is_held & (combination_of_row >= 0)), combination_of_row, sizes, k
+        )
         n_needed = k - len(moved)
         if n_needed > len(spare):
             continue
         moved = np.concatenate([moved, spare[: max(0, n_needed)]])
-        left = line_of_row[moved]
+        left = combination_of_row[moved]
         np.subtract.at(sizes, left[left >= 0], 1)
-        line_of_row[moved] = line
-        sizes[line] += len(moved)
+        combination_of_row[moved] = combination
+        sizes[combination] += len(moved)
 
 
 def _spared(
-    rows: NDArray[np.int64], line_of_row: NDArray[np.int64], sizes: NDArray[np.int64], k: int
+    rows: NDArray[np.int64], combination_of_row: NDArray[np.int64], sizes: NDArray[np.int64], k: int
 ) -> NDArray[np.int64]:
     """Return the rows that their groups can spare, those of the largest groups first."""
-    of_row = line_of_row[rows]
+    of_row = combination_of_row[rows]
     order = np.lexsort((rows, of_row, -sizes[of_row]))
     rows, of_row = rows[order], of_row[order]
     starts = np.flatnonzero(np.append(True, of_row[1:] != of_row[:-1])) if len(rows) else rows
@@ -195,38 +239,38 @@ def _spared(
     return rows[can_go]
 
 
-def _first_lines(places: NDArray[np.int32], lines: Lines) -> NDArray[np.int64]:
-    """Return each row's first line; equal rows are looked up once."""
+def _first_covering(places: NDArray[np.int32], combinations: Combinations) -> NDArray[np.int64]:
+    """Return each row's first combination; equal rows are looked up once."""
     n_values = [int(column.max(initial=0)) + 1 for column in places]
     order, starts = sort_into_runs(sort_key(list(places), n_values, places.shape[1]))
     sizes = np.diff(starts)
-    found = first_lines(
+    found = first_covering(
         np.ascontiguousarray(places[:, order[starts[:-1]]]),
-        np.ascontiguousarray(lines.low),
-        np.ascontiguousarray(lines.high),
+        np.ascontiguousarray(combinations.low),
+        np.ascontiguousarray(combinations.high),
     )
     of_row = np.empty(places.shape[1], dtype=np.int64)
     of_row[order] = np.repeat(found, sizes)
     return of_row
 
 
-def _valid_lines(
-    line_of_row: NDArray[np.int64], n_lines: int, conditions: Conditions
+def _valid_combinations(
+    combination_of_row: NDArray[np.int64], n_combinations: int, conditions: Conditions
 ) -> NDArray[np.bool_]:
-    """Return which lines' rows meet the conditions as a group."""
-    order, starts = sort_into_runs(line_of_row)
-    test = Validity(order, conditions.packed(len(line_of_row)))
-    is_valid = np.zeros(n_lines, dtype=np.bool_)
+    """Return which combinations' rows meet the conditions as a group."""
+    order, starts = sort_into_runs(combination_of_row)
+    test = Validity(order, conditions.packed(len(combination_of_row)))
+    is_valid = np.zeros(n_combinations, dtype=np.bool_)
     for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-        line = int(line_of_row[order[start]])
-        if line != NONE:
-            is_valid[line] = test.of_span(start, end)
+        combination = int(combination_of_row[order[start]])
+        if combination != NONE:
+            is_valid[combination] = test.of_span(start, end)
     return is_valid
 
 
 def _enough(
     unfit: NDArray[np.int64],
-    line_of_row: NDArray[np.int64],
+    combination_of_row: NDArray[np.int64],
     is_valid: NDArray[np.bool_],
     conditions: Conditions,
 ) -> NDArray[np.int64]:
@@ -234,16 +278,16 @@ def _enough(
 
     All rows where groups are held against the values of the whole: a part has another whole.
     """
-    n_rows = len(line_of_row)
+    n_rows = len(combination_of_row)
     if any(column.t >= 0 for column in conditions.sensitive):
         return np.arange(n_rows)
-    sizes = np.bincount(line_of_row[line_of_row >= 0], minlength=len(is_valid))
+    sizes = np.bincount(combination_of_row[combination_of_row >= 0], minlength=len(is_valid))
+    smallest_first = np.argsort(sizes, kind="stable")
     taken = unfit
-    for line in np.argsort(sizes, kind="stable"):
+    for combination in smallest_first[sizes[smallest_first] > 0]:
         if _is_valid_together(taken, conditions):
             break
-        if sizes[line]:
-            taken = np.sort(np.concatenate([taken, np.flatnonzero(line_of_row == line)]))
+        taken = np.sort(np.concatenate([taken, np.flatnonzero(combination_of_row == combination)]))
     return taken
 
 
@@ -252,22 +296,15 @@ def _is_valid_together(rows: NDArray[np.int64], conditions: Conditions) -> bool:
     return Validity(np.arange(len(rows)), part.packed(len(rows))).of_span(0, len(rows))
 
 
-def _lines_of(path: Path, rows: Rows) -> Lines:
-    """Read a policy's lines; those with a cell that these hierarchies do not have are left out."""
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            head, *read = list(csv.reader(file))
-    except (OSError, ValueError, csv.Error) as error:
-        raise InputError(
-            f"{path}: the policy's lines cannot be read ({type(error).__name__})",
-            remedy="Name a folder that run --save-policy made.",
-        ) from None
-    if set(head) != set(rows.names) or any(len(line) != len(head) for line in read):
+def _read_combinations(path: Path, rows: Rows, rebase: tuple[str, ...]) -> Combinations:
+    """Read a policy's combinations; those that these hierarchies have no nodes for are left out."""
+    head, read = read_combinations(path)
+    if set(head) != set(rows.names) or any(len(cells) != len(head) for cells in read):
         raise JobError(
             f"the policy is of other columns: {', '.join(head)}",
             remedy="State the same quasi-identifying columns, or leave --quasi out.",
         )
-    labels = [[line[head.index(name)] for line in read] for name in rows.names]
+    labels = [[cells[head.index(name)] for cells in read] for name in rows.names]
     nodes = np.asarray(
         [
             [hierarchy.node_of_label.get(label, NONE) for label in column]
@@ -276,7 +313,7 @@ def _lines_of(path: Path, rows: Rows) -> Lines:
         dtype=np.int32,
     ).reshape(rows.n_columns, len(read))
     is_known = (nodes != NONE).all(axis=0)
-    nodes = nodes[:, is_known]
+    nodes = rebase_dates(nodes[:, is_known], rows, rebase)
     spans = [_spans(tree, nodes[place]) for place, tree in enumerate(rows.hierarchies)]
     low = np.stack([first for first, _ in spans])
     high = np.stack([end for _, end in spans])
@@ -284,7 +321,9 @@ def _lines_of(path: Path, rows: Rows) -> Lines:
     for place, tree in enumerate(rows.hierarchies):
         price += (high[place] - low[place] - 1) / max(1, tree.n_leaves - 1)
     order = np.argsort(price, kind="stable")
-    return Lines(nodes[:, order], low[:, order], high[:, order], int((~is_known).sum()))
+    return Combinations(
+        nodes[:, order], low[:, order], high[:, order], len(read), int((~is_known).sum())
+    )
 
 
 def _spans(tree: Hierarchy, nodes: NDArray[np.int32]) -> tuple[NDArray[np.int32], ...]:
