@@ -8,6 +8,7 @@ from typing import Protocol
 from incrowd.audit import Audit
 from incrowd.checking.material import Material
 from incrowd.checking.request import Request
+from incrowd.forks import refuse_lost_threads
 from incrowd.guarantees.evidence import TABLES
 from incrowd.progress import log
 from incrowd.summaries import verdict
@@ -32,6 +33,7 @@ def check_release(request: Request) -> CheckedRelease:
     Raises InputError where it cannot be checked. A folder of part files and a Spark frame are
     audited where their rows lie.
     """
+    refuse_lost_threads()
     checked = _check(request)
     audit = checked.audit
     log.info("checked: %s %s, %s", audit.guarantee["name"], verdict(audit.holds), audit.crowds)

@@ -10,6 +10,7 @@ from incrowd.audit import Audit
 from incrowd.errors import AuditError, InputError
 from incrowd.flow.former_releases import NAME as FORMER_RELEASE
 from incrowd.flow.publication import DocumentSource, Publication, place_documents
+from incrowd.forks import refuse_lost_threads
 from incrowd.job.documents import Documents
 from incrowd.job.job import Job
 from incrowd.summaries import Summarized, verdict
@@ -92,6 +93,7 @@ class Release(Summarized, Generic[Data]):
                 remedy="Ask for a report in the job: release=ic.ReleaseOptions(report=...), or "
                 "anonymize a frame, and make charts before pickling.",
             )
+        refuse_lost_threads()
         return self.source
 
 

@@ -20,6 +20,7 @@ from incrowd.flow.outputs import Target, resolve_target
 from incrowd.flow.placement import engine_for_file, engine_for_frame
 from incrowd.flow.publication import DocumentSource, Publication, place_documents, place_key
 from incrowd.flow.release import Release, refuse_broken
+from incrowd.forks import refuse_lost_threads
 from incrowd.job.job import Job
 from incrowd.progress import Progress, log, silent
 from incrowd.workspace import Workspace
@@ -37,6 +38,7 @@ def run(
     ``save_job`` is where the job that reproduces this release is written. Raises InputError
     (exit 2), InfeasibleError (3) or AuditError (4); then nothing was published.
     """
+    refuse_lost_threads()
     target = resolve_target(job, force, save_job)
     with (
         _explain_write_failures(target),
@@ -56,6 +58,7 @@ def anonymize(data: Any, job: Job, *, progress: Progress = silent) -> Release[An
     its own session, whatever engine the job names; its rows stay there where the job allows it.
     Raises as ``run`` does.
     """
+    refuse_lost_threads()
     with closing(engine_for_frame(data, job)) as engine:
         adapter = adapter_for_frame(job, data, engine)
         return _anonymize(job, adapter, Stages(progress), force=False)
