@@ -6,13 +6,14 @@ import json
 import resource
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from incrowd.guarantees.evidence import Finding
 from incrowd.options import parameters
 from incrowd.summaries import Summarized, verdict
 from incrowd.version import __version__
+from incrowd.wording import phrase
 
 if TYPE_CHECKING:
     from incrowd.guarantees.table import Guarantee
@@ -195,7 +196,8 @@ def assemble(
 
     ``about`` are further fields of the audit. The time is that of the stages, unless stated.
     """
-    found = tuple(findings)
+    found = tuple(_phrased(finding) for finding in findings)
+    about["notes"] = tuple(phrase(note) for note in about.get("notes", ()))
     first = found[0].figures
     return Audit(
         holds=all(finding.holds is not False for finding in found),
@@ -213,6 +215,11 @@ def assemble(
         peak_memory_bytes=_peak_memory(),
         **{"seconds": round(sum((stages or {}).values()), 4), **about},
     )
+
+
+def _phrased(finding: Finding) -> Finding:
+    summary = phrase(finding.summary)
+    return finding if summary == finding.summary else replace(finding, summary=summary)
 
 
 def _peak_memory() -> int:

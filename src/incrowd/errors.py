@@ -10,8 +10,10 @@
     ├── InfeasibleError          exit 3    no release can satisfy it; the remedy names one that can
     └── AuditError               exit 4    the audit refused a release; nothing was published
 
-A message says where and what, ``remedy`` how to fix it. Values of personal data never appear in
-the message itself: they go into ``examples``, which are shown only to users who may see them.
+A message says where and what, ``remedy`` how to fix it. Both are written with flags; in Python
+``str(error)`` speaks of keywords instead (``incrowd.wording``). Values of personal data never
+appear in the message itself: they go into ``examples``, which are shown only to users who may see
+them.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from incrowd.wording import phrase
 
 if TYPE_CHECKING:
     from incrowd.audit import Audit
@@ -43,11 +47,11 @@ class IncrowdError(Exception):
 
     def text(self, show_values: bool) -> str:
         """Return the whole message; with ``show_values`` also up to three example values."""
-        first_line = self.what.rstrip(".")
+        first_line, remedy = phrase(self.what).rstrip("."), phrase(self.remedy)
         if show_values and self.examples:
             shown = ", ".join(repr(example[:80]) for example in self.examples[:3])
             first_line += f", for example {shown}"
-        return f"{first_line}.\n{self.remedy}" if self.remedy else f"{first_line}."
+        return f"{first_line}.\n{remedy}" if remedy else f"{first_line}."
 
     def __str__(self) -> str:
         return self.text(show_values=False)

@@ -12,6 +12,9 @@ Part = TypeVar("Part", bound=type)
 
 HELP_WIDTH = 88
 
+DOCUMENTED: list[type[Any]] = []
+"""Every class of options that is loaded."""
+
 
 def option(
     default: Any = MISSING,
@@ -49,6 +52,7 @@ def documented(part: Part) -> Part:
     for item in fields(part):
         lines += [_heading(item), _explanation(item)]
     part.__doc__ = "\n".join(lines)
+    DOCUMENTED.append(part)
     return part
 
 

@@ -80,5 +80,5 @@ def test_a_spark_frame_comes_back_as_one(frames, guarantee):
     schema = job_of().schema
     assert ic.check(released.data, ic.KAnonymity(4), schema).holds
     assert not ic.check(released.data, ic.KAnonymity(400), schema).holds
-    with pytest.raises(ic.InputError, match="not checked with --measure"):
+    with pytest.raises(ic.InputError, match="not checked with measure=True"):
         ic.check(released.data, ic.KAnonymity(4), schema, measure=True)

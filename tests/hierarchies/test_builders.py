@@ -140,9 +140,9 @@ def test_what_is_no_number_is_refused_with_rows_and_remedies():
         hierarchy(cells)
     message = str(refused.value)
     assert "column 'c': 2 rows hold no number (row 41, 42)" in message
-    assert "--missing-values" in message
-    assert "--hierarchy c=flat" in message
-    assert "--hierarchy c=auto,missing=suppress" in message
+    assert "missing_values" in message
+    assert 'hierarchies={"c": "flat"}' in message
+    assert 'hierarchies={"c": "auto,missing=suppress"}' in message
     assert "n/a" not in message
     assert "'n/a'" in refused.value.text(show_values=True)
     with pytest.raises(DataError, match="2 rows hold no number"):
@@ -160,7 +160,7 @@ def test_codes_with_other_texts_among_them_need_a_statement():
     cells = [f"{n:05d}" for n in range(40)] + ["unknown"]
     with pytest.raises(DataError, match=r"1 row holds no code \(row 41\)") as refused:
         hierarchy(cells)
-    assert "--hierarchy c=prefix" in str(refused.value)
+    assert 'hierarchies={"c": "prefix"}' in str(refused.value)
     assert way(hierarchy(cells, "prefix"), "00012")[1:3] == ["0001***", "000****"]
 
 

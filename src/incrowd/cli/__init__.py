@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from incrowd.errors import IncrowdError
 from incrowd.progress import TERMINATED
+from incrowd.wording import speak_flags
 
 USAGE_ERROR, INTERNAL_ERROR, INTERRUPTED = 2, 70, 130
 STOPPED = "interrupted, nothing was published"
@@ -26,6 +27,11 @@ def run_with_status(arguments: list[str]) -> int:
 
     With ``--json`` the error is printed to standard output as JSON too.
     """
+    with speak_flags():
+        return _run_with_status(arguments)
+
+
+def _run_with_status(arguments: list[str]) -> int:
     import typer
 
     from incrowd.cli.app import app

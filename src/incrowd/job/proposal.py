@@ -14,6 +14,7 @@ from incrowd.job.inputs import InputOptions, read_input
 from incrowd.job.job import Job
 from incrowd.tables.role_proposals import Proposal, propose_roles, summarize_proposals
 from incrowd.tables.schema import ROLES, Schema
+from incrowd.wording import phrase
 
 if TYPE_CHECKING:
     from incrowd.tables.locations import Location
@@ -150,13 +151,16 @@ def propose_job(data: Any, *, k: int = PROPOSED_K, input: InputOptions) -> JobPr
 
         table, _ = from_frame(data, missing_values=input.missing_values)
     KAnonymity(k)  # refused here, with its reason, rather than when the job is asked for
-    proposals = propose_roles(table)
+    proposals = [
+        replace(each, reasons=tuple(phrase(reason) for reason in each.reasons))
+        for each in propose_roles(table)
+    ]
     summary = summarize_proposals(table, proposals)
     return JobProposal(
         tuple(proposals),
         summary.person,
         summary.k_column,
-        summary.warnings,
+        tuple(phrase(warning) for warning in summary.warnings),
         table.n_rows,
         k,
         Path(data) if isinstance(data, (str, Path)) else None,
