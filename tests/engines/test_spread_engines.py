@@ -28,6 +28,8 @@ TEXTS = {
     "quotes and line ends": (b'a,b\n"x, ""y""","1\n2"\n"",\n z ,"w"\r\n', {}),
     "byte order mark": (b"\xef\xbb\xbfa;b\n\xc3\xa4;1\n\xef\xbb\xbfx;2\n", {}),
     "windows-1252": (b"a,b\n\xe4,1\n\x80,2\n", {"encoding": "windows-1252"}),
+    "windows-1252, detected": (b"a,b\n\xe4,1\n\x80,2\n", {}),
+    "utf-16, detected": ("a,b\nä,1\n".encode("utf-16-le"), {}),
     "utf-16": ("a,b\nä,1\n".encode("utf-16"), {}),
     "no header": (b"x|1\nx|2\ny|2\n", {"header": False, "delimiter": "|"}),
     "one column": (b"a\nx\n\ny\n", {"delimiter": ","}),
@@ -101,7 +103,7 @@ def test_typed_files(spread_engine, tmp_path, name):
 DAMAGED = {
     "ragged.csv": b"a,b\n1,2\n1,2,3\n",
     "unclosed.csv": b'a,b\n1,2\n"1,2\n',
-    "latin.csv": b"a,b\nx,1\n\xe4,2\n",
+    "latin.csv": b"a,b\nx,1\n\xe4\xe5\xe6,2\n",
     "nul.csv": b"a,b\nx,1\ny\0,2\n",
     "header.csv": b"a,b\n",
     "empty.csv": b"",

@@ -44,6 +44,7 @@ from incrowd.methods.base import TableMethod
 from incrowd.methods.shared.fragments import Fragments
 from incrowd.progress import Progress
 from incrowd.tables.locations import Location, location_name
+from incrowd.tables.read import notes_on_encoding
 from incrowd.tables.table import Format, missing_columns
 from incrowd.tables.write import format_of_path, write_tables
 from incrowd.version import __version__
@@ -55,10 +56,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Original:
-    """The rows of a table on an engine, and what messages call it."""
+    """The rows of a table on an engine, what messages call it, and what was found on reading."""
 
     blocks: Blocks
     where: str
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +121,7 @@ class OutOfCoreAdapter:
         )
         distinct = count_distinct_rows(engine, original.blocks, job, original.where)
         self.guarantee.refuse_infeasible(distinct.n_all)
-        notes = (*notes_on_removed(job, columns), *distinct.notes)
+        notes = (*original.notes, *notes_on_removed(job, columns), *distinct.notes)
         return EncodedRows(original.blocks, distinct, published, others, notes)
 
     def search(self, encoded: EncodedRows, progress: Progress) -> Fragments:
@@ -247,7 +249,8 @@ class OutOfCoreFile:
     def read(self) -> Original:
         """Leave the rows where they are."""
         blocks, self.stored = read_original(self.job, self.target, self.engine)
-        return Original(blocks, location_name(self.target.data))
+        notes = notes_on_encoding(self.stored, self.job.input.encoding)
+        return Original(blocks, location_name(self.target.data), notes)
 
     def write(self, data: Blocks) -> Path:
         """Write the rows in the order of their content to a file that only this run sees."""
@@ -306,7 +309,8 @@ class OutOfCoreFolder:
     def read(self) -> Original:
         """Leave the rows where they are."""
         blocks, self.stored = read_original(self.job, self.target, self.engine)
-        return Original(blocks, location_name(self.target.data))
+        notes = notes_on_encoding(self.stored, self.job.input.encoding)
+        return Original(blocks, location_name(self.target.data), notes)
 
     def write(self, data: Blocks) -> ReleaseFolder:
         """Have the engine write part files into a folder that has no name yet."""

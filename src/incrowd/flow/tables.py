@@ -67,7 +67,7 @@ from incrowd.tables.frames import (
     to_frame,
 )
 from incrowd.tables.locations import Location, is_folder, location_name
-from incrowd.tables.read import reread_table
+from incrowd.tables.read import notes_on_encoding, reread_table
 from incrowd.tables.schema import Schema
 from incrowd.tables.table import Format, Table
 from incrowd.tables.write import format_of_path, write_table
@@ -356,7 +356,9 @@ class TableFile:
                 blocks, self.format = engine.read(str(location), reading)
                 self.input_hash = engine.hash_location(str(location))
                 frame = engine.collect(blocks)
-            return Table(frame, self.format, options.missing_values, location_name(location))
+            notes = notes_on_encoding(self.format, options.encoding)
+            name = location_name(location)
+            return Table(frame, self.format, options.missing_values, name, notes)
         table = read_input(Path(location), options)
         self.input_hash, self.format = file_hash(Path(location)), table.format
         return table

@@ -120,7 +120,7 @@ def notes_on_columns(job: Job, table: Table) -> list[str]:
     from incrowd.tables.role_proposals import repeating_identifiers
 
     schema = job.schema
-    notes = notes_on_removed(job, table.columns)
+    notes = [*table.notes, *notes_on_removed(job, table.columns)]
     if not schema.person:
         for name in repeating_identifiers(table):
             notes.append(

@@ -24,6 +24,7 @@ from incrowd.tables.frames import CellChecks, normalize_block, refuse_unsupporte
 from incrowd.tables.partitions import find_partitions, is_partition, nested_folder_error
 from incrowd.tables.table import MANIFEST, SUCCESS, Format, Table, format_by_suffix
 from incrowd.tables.text import detect_text_format, read_text_blocks
+from incrowd.tables.text_encodings import WINDOWS_1252
 
 BATCH_ROWS = 1 << 16
 """Rows of a Parquet file that are decoded at a time."""
@@ -69,8 +70,9 @@ def read_table(
 
     Cells of text files come exactly as they stand, as strings, and an empty one is null. What is
     not stated of a text file is detected: the delimiter among ``, ; tab |``, the encoding by its
-    byte order mark or else UTF-8, the header unless the first line may be data. Without a header
-    the columns are ``column_1`` and so on. Parquet and Arrow columns keep their types.
+    byte order mark or else by its bytes (UTF-8; UTF-16 or windows-1252 where that is clear), the
+    header unless the first line may be data. Without a header the columns are ``column_1`` and so
+    on. Parquet and Arrow columns keep their types.
 
     Raises DataError, also where the delimiter or the header is ambiguous.
     """
@@ -82,7 +84,8 @@ def read_table(
     tables = list(source.tables)
     if not tables:
         raise no_rows_error(str(path), source.format)
-    return Table(pa.concat_tables(tables), source.format, tokens, path.name)
+    notes = notes_on_encoding(source.format, encoding)
+    return Table(pa.concat_tables(tables), source.format, tokens, path.name, notes)
 
 
 def open_rows(
@@ -113,9 +116,17 @@ def open_rows(
 
     def tables() -> Iterator[pa.Table]:
         with system_errors_as_data_errors(path):
-            yield from read_text_blocks(path, encoding, dialect)
+            yield from read_text_blocks(path, stored.encoding, dialect)
 
     return RowSource(schema, stored, tables())
+
+
+def notes_on_encoding(stored: Format, stated: str | None) -> tuple[str, ...]:
+    """Return what to tell of the encoding that a text file was found to have."""
+    if stated is not None or stored.kind != "csv" or stored.encoding == "utf-8":
+        return ()
+    name = {"cp1252": WINDOWS_1252}.get(stored.encoding, stored.encoding)
+    return (f"read as {name}, detected; another encoding can be stated with --encoding",)
 
 
 def no_rows_error(where: str, stored: Format) -> DataError:

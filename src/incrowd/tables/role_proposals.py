@@ -204,7 +204,7 @@ def summarize_proposals(table: Table, proposals: list[Proposal]) -> TableSummary
     }
     person = next(iter(having[PERSON_COLUMN]), None)
     k_column = next(iter(having[K_COLUMN]), None)
-    warnings = []
+    warnings = list(table.notes)
     if person:
         warnings.append(
             f"column {person!r} repeats: one person may have several rows, so groups should count "

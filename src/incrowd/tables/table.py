@@ -85,13 +85,15 @@ class Table:
 
     Columns of text files are strings exactly as they stand in the file (an empty cell is null);
     columns of Parquet and Arrow files and of frames keep their types. ``missing_values`` are
-    tokens that also mean missing; they stay in the columns as they were read.
+    tokens that also mean missing; they stay in the columns as they were read. ``notes`` tell what
+    was detected or changed on reading.
     """
 
     frame: pa.Table
     format: Format = field(default_factory=Format)
     missing_values: tuple[str, ...] = ()
     name: str = "the table"
+    notes: tuple[str, ...] = ()
 
     @property
     def n_rows(self) -> int:

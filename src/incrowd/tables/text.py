@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 import io
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from incrowd.errors import DataError
 from incrowd.tables.sniff import Dialect, parse_delimiter, records, sniff, unclosed_quote_error
 from incrowd.tables.table import Format
+from incrowd.tables.text_encodings import detect_encoding
 
 MAX_CELL_BYTES = 1 << 20
 """The longest cell, in bytes of UTF-8."""
@@ -35,7 +36,6 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_NOT_IN_WINDOWS_1252 = b"\x81\x8d\x8f\x90\x9d"
 _COMPRESSION_OF_MAGIC = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst"}
 _CODEC_OF_COMPRESSION = {"gz": "gzip", "zst": "zstd"}
 
@@ -49,7 +49,12 @@ def detect_text_format(
     missing_values: tuple[str, ...],
     expects_tabs: bool,
 ) -> tuple[Dialect, Format]:
-    """Detect how a text file is written, from its beginning."""
+    """Detect how a text file is written: its encoding from all of it, the rest from its beginning.
+
+    An encoding that is not clear is UTF-8 until a line does not decode.
+    """
+    if encoding is None:
+        encoding = _detect_unmarked(path)
     stated = parse_delimiter(delimiter) if delimiter is not None else None
     with open_stream(path, encoding) as stream:
         dialect = _detect_dialect(stream, str(path), stated, header, missing_values, expects_tabs)
@@ -311,15 +316,11 @@ class TextStream(io.RawIOBase):
             return self._not_text(error.object)
         before = error.object[: error.start].decode(self.encoding).encode()
         line = self._n_lines + _count_line_ends(before) + 1
-        remedy = "State its encoding with --encoding."
-        rest = error.object
-        could_be_western = True
-        while rest and could_be_western and self.encoding == "utf-8":
-            could_be_western = not any(byte in _NOT_IN_WINDOWS_1252 for byte in set(rest))
-            rest = self._read_source(1 << 20)
-        if self.encoding == "utf-8" and could_be_western:
-            remedy = "It decodes as windows-1252 (Western European): --encoding windows-1252."
-        return DataError(f"{self.where}: line {line:,} is not {self.encoding}", remedy=remedy)
+        return DataError(
+            f"{self.where}: line {line:,} is not {self.encoding}",
+            remedy="State its encoding with --encoding: windows-1252 (Western European), "
+            "windows-1250 (Central European) and utf-16 are common.",
+        )
 
     def _not_text(self, text: bytes) -> DataError:
         line = self._n_lines + _count_line_ends(text[: text.index(b"\0")]) + 1
@@ -363,9 +364,35 @@ def _resolve_encoding(head: bytes, stated: str | None, where: str) -> tuple[str,
     return marked or name, n_marks
 
 
+def _detect_unmarked(path: Path) -> str | None:
+    """Return the encoding of a file without a byte order mark; None if it has one or is unclear.
+
+    A file that cannot be read is left to the stream, which says what is wrong with it.
+    """
+    with suppress(OSError, pa.ArrowException), _open_source(path) as (source, _):
+        head = bytes(source.read(1 << 16))
+        if any(head.startswith(mark) for mark, _ in _BYTE_ORDER_MARKS):
+            return None
+
+        def read(size: int) -> bytes:
+            nonlocal head
+            piece, head = head or bytes(source.read(size)), b""
+            return piece
+
+        return detect_encoding(read)
+    return None
+
+
 @contextmanager
 def open_stream(path: Path, encoding: str | None) -> Iterator[TextStream]:
     """Open a text file, compressed or not, as a stream of UTF-8."""
+    with _open_source(path) as (source, compression):
+        yield TextStream(source, str(path), compression, encoding)
+
+
+@contextmanager
+def _open_source(path: Path) -> Iterator[tuple[Any, str]]:
+    """Open a file to read its bytes, decompressed; also yields the name of the compression."""
     with path.open("rb") as file:
         head = file.read(4)
         file.seek(0)
@@ -375,7 +402,7 @@ def open_stream(path: Path, encoding: str | None) -> Iterator[TextStream]:
         source: Any = file
         if compression:
             source = pa.CompressedInputStream(file, _CODEC_OF_COMPRESSION[compression])
-        yield TextStream(source, str(path), compression, encoding)
+        yield source, compression
 
 
 # ── explaining what is wrong ───────────────────────────────────────────────────────────────────
