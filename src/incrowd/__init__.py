@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from incrowd.job.documents import ReleaseOptions
     from incrowd.job.inputs import InputOptions, RuleInput, SetInput
     from incrowd.job.job import Job
-    from incrowd.job.proposal import JobProposal
     from incrowd.measures.options import (
         AttackOptions,
         CompositionOptions,
@@ -67,6 +66,7 @@ if TYPE_CHECKING:
     from incrowd.methods.randomized_response.method import RandomizedResponse
     from incrowd.methods.rbat.method import Rbat
     from incrowd.progress import Progress
+    from incrowd.proposing.job import JobProposal
     from incrowd.report.plot import Plot
     from incrowd.samples import census as sample_census
     from incrowd.tables.schema import Schema
@@ -95,7 +95,7 @@ _HOME = {
     "InputError": "incrowd.errors",
     "InputOptions": "incrowd.job.inputs",
     "Job": "incrowd.job.job",
-    "JobProposal": "incrowd.job.proposal",
+    "JobProposal": "incrowd.proposing.job",
     "KAnonymity": "incrowd.guarantees.tables.k_anonymity",
     "KmAnonymity": "incrowd.guarantees.transactions.promises",
     "Losses": "incrowd.audit",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from incrowd.engines.choice import EngineChoice
     from incrowd.flow.release import Release
     from incrowd.guarantees.table import Guarantee
-    from incrowd.job.proposal import JobProposal
+    from incrowd.proposing.job import JobProposal
 
 
 __all__ = ["anonymize", "check", "compare", "init", "midpoints", "run", "verify_certificate"]
@@ -340,7 +340,7 @@ def init(data: Any, *, k: int = 5, missing_values: Iterable[str] = ()) -> JobPro
     missing_values : iterable of str
         Tokens that mean missing, besides the empty cell.
     """
-    from incrowd.job.proposal import propose_job
+    from incrowd.proposing.job import propose_job
 
     return propose_job(data, k=k, input=InputOptions(missing_values=tuple(missing_values)))
 

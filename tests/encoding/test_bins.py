@@ -125,3 +125,9 @@ def test_what_is_proposed():
         propose_bins(table, quasi, {"other": 5})
     with pytest.raises(JobError, match="'absent'"):
         propose_bins(table, quasi, {"absent": 5})
+
+
+def test_codes_are_not_binned():
+    zips = pa.array([10_000 + number for number in range(100)])
+    table = Table(pa.table({"zip": zips, "income": zips}))
+    assert propose_bins(table, ["zip", "income"]) == {"income": 10}

@@ -314,9 +314,9 @@ def test_categories_by_frequency():
 
 
 def test_large_groups_name_two_members_and_a_number():
-    cells = [f"v{n:02d}" for n in range(40)]
+    cells = [f"v-{n:02d}" for n in range(40)]
     tree = hierarchy(cells)
-    assert way(tree, "v00") == ["v00", "{v00|v01|v02|v03}", "{v00|v01|… +14}", "*"]
+    assert way(tree, "v-00") == ["v-00", "{v-00|v-01|v-02|v-03}", "{v-00|v-01|… +14}", "*"]
 
 
 def test_members_that_could_be_misread_are_percent_encoded():

@@ -118,8 +118,8 @@ def hierarchy_command(
     build: Annotated[
         str | None,
         typer.Option(
-            help="Build one: ranges | intervals:5,10,20 | prefix | dates:month,year | flat | auto "
-            "[dim](default: auto)[/dim]"
+            help="Build one: ranges | intervals:5,10,20 | prefix | dates:month,year | icd10 | "
+            "postcode:DE | country | ages | isco | flat | auto [dim](default: auto)[/dim]"
         ),
     ] = None,
     repair: Annotated[

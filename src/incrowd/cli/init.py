@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,14 +14,12 @@ from incrowd.cli.flags import AsJson, Debug, Force, apply_flags, flags_of, with_
 from incrowd.cli.terminal import results, say
 from incrowd.job.build import build
 from incrowd.job.inputs import InputOptions
-from incrowd.options import parameters
 
 if TYPE_CHECKING:
-    from incrowd.tables.role_proposals import Proposal, TableSummary
+    from incrowd.proposing.roles import Proposal
 
 
 FLAGS = flags_of("input", [InputOptions], "Input")
-PROPOSED_K = 5
 
 
 @with_flags(FLAGS)
@@ -46,25 +45,24 @@ def init_command(
     """
     from incrowd.flow.outputs import refuse_overwriting
     from incrowd.job.inputs import read_input
-    from incrowd.tables.role_proposals import propose_roles, summarize_proposals
+    from incrowd.proposing.job import propose_for_table
 
     refuse_overwriting([output], [data])
     mapping: dict[str, Any] = {}
     apply_flags(mapping, FLAGS, stated)
     reading = build(InputOptions, mapping.get("input", {}), "input")
     table = read_input(data, reading)
-    proposals = propose_roles(table)
-    notes = summarize_proposals(table, proposals)
+    proposal = propose_for_table(table, data=data, input=reading)
     if as_json:
-        print(json.dumps([asdict(proposal) for proposal in proposals], indent=2))
+        print(json.dumps([asdict(part) for part in proposal.proposals], indent=2))
     else:
-        _show(data, table.n_rows, proposals)
-    for warning in notes.warnings:
+        _show(data, table.n_rows, proposal.proposals)
+    for warning in proposal.warnings:
         say(f"note: {warning}")
     if output is not None:
         from incrowd.workspace import write_atomically
 
-        text = job_text(data, output, proposals, notes, parameters(reading))
+        text = proposal.to_toml(output.absolute().parent)
         write_atomically(output, text, force=force)
         say(f"job written: {output}. Read it, change what is wrong, then: incrowd run {output}")
     elif not as_json:
@@ -72,7 +70,7 @@ def init_command(
     return 0
 
 
-def _show(data: Path, n_rows: int, proposals: list[Proposal]) -> None:
+def _show(data: Path, n_rows: int, proposals: Sequence[Proposal]) -> None:
     from rich.markup import escape
     from rich.table import Table as Grid
 
@@ -89,62 +87,3 @@ def _show(data: Path, n_rows: int, proposals: list[Proposal]) -> None:
             escape("; ".join(proposal.reasons)),
         )
     results().print(grid)
-
-
-def job_text(
-    data: Path,
-    output: Path,
-    proposals: list[Proposal],
-    notes: TableSummary,
-    reading: dict[str, Any],
-) -> str:
-    """Return a job file with every reason as a comment beside its column."""
-    import os
-
-    from incrowd.tables.schema import ROLES
-
-    lines = [
-        "# A proposal: confirm every role before you run it.",
-        "# Roles: identifying (removed), quasi-identifying (generalized), sensitive (kept,",
-        "# protected by l and t), insensitive (kept as it is). Without a role: removed.",
-        f"data = {_toml(os.path.relpath(data, output.absolute().parent))}",
-    ]
-    if notes.person:
-        lines.append(f"person = {_toml(notes.person)}  # groups count people, not rows")
-    lines += ["", "[roles]"]
-    for proposal in proposals:
-        reason = "; ".join(proposal.reasons)
-        if proposal.role in ROLES:
-            stated = f"{_key(proposal.column)} = {_toml(proposal.role)}"
-        else:
-            stated = f"# {proposal.column}: the {proposal.role}, never released"
-        lines.append(f"{stated}  # {proposal.confidence}: {reason}")
-    hierarchies = [
-        f"{_key(proposal.column)} = {_toml(proposal.hierarchy_spec_text)}"
-        for proposal in proposals
-        if proposal.role == "quasi-identifying" and proposal.hierarchy_spec_text
-    ]
-    if hierarchies:
-        lines += ["", "[hierarchies]", *hierarchies]
-    lines += ["", "[guarantee]", 'name = "k-anonymity"', f"k = {PROPOSED_K}"]
-    if notes.k_column:
-        lines.append(f"# k_column = {_toml(notes.k_column)}  # everybody their own k")
-    if any(proposal.role == "sensitive" for proposal in proposals):
-        lines.append("# l = 2  # at least two different sensitive values in every group")
-    known = {name: value for name, value in reading.items() if value != []}
-    if known:
-        lines += ["", "[input]"]
-        lines += [f"{name} = {_toml(value)}" for name, value in known.items()]
-    return "\n".join(lines) + "\n"
-
-
-def _toml(value: Any) -> str:
-    import tomli_w
-
-    return tomli_w.dumps({"v": value}).removeprefix("v = ").rstrip("\n")
-
-
-def _key(name: str) -> str:
-    import tomli_w
-
-    return tomli_w.dumps({name: 0}).rpartition(" = ")[0]

@@ -35,9 +35,10 @@ def propose_bins(
     """Return the columns to bin and the number of groups of each.
 
     Stated numbers are kept, 0 for a column to leave as it is; other columns of numbers with more
-    than ``MOST_VALUES`` distinct values get ``DECILES``.
+    than ``MOST_VALUES`` distinct values get ``DECILES``, unless the numbers are codes.
     """
-    from incrowd.tables.column_types import kind_of
+    from incrowd.hierarchies.proposals import is_code
+    from incrowd.tables.column_types import kind_of, labels_of
 
     stated = stated or {}
     table.require(list(stated), "bins")
@@ -52,8 +53,13 @@ def propose_bins(
         if name in stated:
             found[name] = stated[name]
             continue
-        kind = kind_of(table.frame.column(name), table.missing_values)
-        if kind.kind in ("integer", "decimal") and kind.n_values > MOST_VALUES:
+        column = table.frame.column(name)
+        kind = kind_of(column, table.missing_values)
+        if kind.kind not in ("integer", "decimal") or kind.n_values <= MOST_VALUES:
+            continue
+        labels = labels_of(column.unique()).drop_null().to_pylist()
+        known = {"", *table.missing_values}
+        if not is_code(name, [label for label in labels if label not in known], kind):
             found[name] = DECILES
     return {name: n_bins for name, n_bins in found.items() if n_bins != 0}
 

@@ -23,7 +23,6 @@ from incrowd.errors import DataError, HierarchyError
 from incrowd.hierarchies.doctor import examine, pluralize, refuse_errors
 from incrowd.hierarchies.files import hierarchy_from_paths, read_paths
 from incrowd.hierarchies.groupings import (
-    EXACT_INTEGERS,
     Levels,
     build_ranges,
     find_grid,
@@ -33,7 +32,10 @@ from incrowd.hierarchies.groupings import (
     group_by_prefix,
 )
 from incrowd.hierarchies.means import choose_mean_unit
+from incrowd.hierarchies.proposals import choose_hierarchy
 from incrowd.hierarchies.specs import DEFAULT_DATE_UNITS, GRID_KINDS, MEAN, HierarchySpec
+from incrowd.hierarchies.templates.build import build_from_template, settle_variant
+from incrowd.hierarchies.templates.table import TEMPLATES
 from incrowd.hierarchies.tree import STAR, Hierarchy
 from incrowd.tables.column_types import (
     ColumnKind,
@@ -44,8 +46,6 @@ from incrowd.tables.column_types import (
 )
 from incrowd.tables.table import Table
 
-MOST_UNGROUPED = 4  # up to so many values are not grouped further
-SHORT_CODE_LENGTH = 8  # characters up to which automatic prefixes have a level for each
 MOST_CODE_LEVELS = 64
 NUMERIC_BUILDERS = (
     "intervals",
@@ -219,7 +219,19 @@ def build_hierarchy(
     order = sorted(range(len(labels)), key=labels.__getitem__)
     labels, counts = [labels[place] for place in order], counts[order]
     numbers = _parse_numbers_or_days(spec, labels, kind)
-    plan = _choose_automatic(spec, column, labels, numbers, kind)
+    plan = _settle_plan(spec, column, labels, kind)
+    if plan.kind in TEMPLATES:
+        tree = build_from_template(
+            plan.kind,
+            plan.variant,
+            column,
+            labels,
+            counts,
+            is_lenient=plan.missing == "suppress",
+            origin=plan.text(),
+        )
+        _refuse_shared_labels(tree)
+        return tree
     outside: list[str] = []
     noun = "date" if plan.kind == "dates" else "number"
     if plan.kind not in NUMERIC_BUILDERS:
@@ -263,31 +275,23 @@ def _parse_numbers_or_days(
     return None
 
 
-def _choose_automatic(
-    spec: HierarchySpec,
-    column: str,
-    labels: list[str],
-    numbers: NDArray[np.float64] | None,
-    kind: ColumnKind,
+def _settle_plan(
+    spec: HierarchySpec, column: str, labels: list[str], kind: ColumnKind
 ) -> HierarchySpec:
-    """Return what ``auto`` means for a column's kind; ``auto`` again is groups by frequency."""
-    what, kept = kind.dominant_kind or kind.kind, spec.missing
-    if spec.kind != "auto":
-        return spec
-    if len(labels) <= MOST_UNGROUPED or what == "boolean":
-        return HierarchySpec("flat", missing=kept)
-    if kind.dominant_kind and kept == "refuse":
-        raise _odd_values_error(what if what in ("date", "code") else "number", column, 0, kind)
-    if what == "date":
-        return HierarchySpec("dates", units=DEFAULT_DATE_UNITS, missing=kept)
-    if numbers is not None and np.nanmax(np.abs(numbers)) < EXACT_INTEGERS:
-        is_constant = np.nanmin(numbers) == np.nanmax(numbers)
-        return HierarchySpec("flat" if is_constant else "ranges", missing=kept)
-    if what == "code" or numbers is not None:
-        longest = max(len(label) for label in labels)
-        step = math.ceil(longest / SHORT_CODE_LENGTH)
-        drops = () if step == 1 else tuple(range(step, longest, step))
-        return HierarchySpec("prefix", drops=drops, missing=kept)
+    """Return what is built: ``auto`` by what suits the column, a template with its variant.
+
+    ``auto`` again is groups by frequency.
+    """
+    if spec.kind == "auto":
+        plan = choose_hierarchy(column, labels, kind, spec.missing)
+        may_be_odd = spec.missing == "suppress" or plan.kind in ("flat", *TEMPLATES)
+        if kind.dominant_kind and not may_be_odd:
+            is_named = kind.dominant_kind in ("date", "code")
+            noun = kind.dominant_kind if is_named else "number"
+            raise _odd_values_error(noun, column, 0, kind)
+        return plan
+    if spec.kind in TEMPLATES:
+        return replace(spec, variant=settle_variant(spec.kind, spec.variant, column, labels))
     return spec
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.errors import JobError, unknown
+from incrowd.hierarchies.templates.table import TEMPLATES
 
 MEAN = "mean"
-KINDS = ("auto", "flat", "intervals", "ranges", "prefix", "dates", MEAN, "file")
+KINDS = ("auto", "flat", "intervals", "ranges", "prefix", "dates", *TEMPLATES, MEAN, "file")
 GRID_KINDS = ("intervals", "ranges")  # which take numbers, from and to
 DATE_UNITS = ("day", "month", "quarter", "year", "decade")
 DEFAULT_DATE_UNITS = ("month", "year", "decade")
@@ -31,7 +32,8 @@ class HierarchySpec:
     their grid and ``upper`` ends it, with open bins beyond; those of ``ranges`` are at most one,
     the step of the grid, and so are those of ``mean``, what means are rounded to. ``drops`` says
     how many characters of the longest code each level of ``prefix`` masks, ``units`` the levels
-    of ``dates``. With ``missing = "suppress"`` a value that has no place goes directly under the
+    of ``dates``. A template (``icd10``, ``postcode``, …) may have a ``variant``, the country of
+    postcodes. With ``missing = "suppress"`` a value that has no place goes directly under the
     root.
 
     >>> HierarchySpec.parse("intervals:5,10,20").widths
@@ -46,6 +48,7 @@ class HierarchySpec:
     upper: Number | None = None
     drops: tuple[int, ...] = ()
     units: tuple[str, ...] = ()
+    variant: str = ""
     path: Path | None = None
     missing: str = "refuse"
 
@@ -73,6 +76,10 @@ class HierarchySpec:
                 "dates: the levels must go from fine to coarse, each once",
                 remedy=f"Their order is {', '.join(DATE_UNITS)}.",
             )
+        if self.variant:
+            variants = TEMPLATES[self.kind].variants if self.kind in TEMPLATES else ()
+            if self.variant not in variants:
+                raise unknown(f"variant of {self.kind}", str(self.variant), variants)
         if (self.kind == "file") != (self.path is not None):
             raise JobError("a hierarchy from a file needs the file's path, and no other has one")
 
@@ -131,8 +138,8 @@ class HierarchySpec:
 
         ``auto``, ``flat``, ``prefix``, ``prefix:1,3``, ``dates:month,year``, ``intervals:5,10,20``,
         ``intervals:5,10,from=20,to=80``, ``ranges``, ``ranges:5,from=20,to=80``, ``mean``,
-        ``mean:10``, or a file;
-        each may end in ``,missing=suppress``.
+        ``mean:10``, a template (``icd10``, ``postcode:DE``, ``country``, ``ages``, ``isco``), or a
+        file; each may end in ``,missing=suppress``.
         """
         stated = text.strip()
         missing = "refuse"
@@ -165,6 +172,8 @@ class HierarchySpec:
             )
         if kind == "dates":
             return cls(kind, units=tuple(plain), missing=missing)
+        if kind in TEMPLATES and TEMPLATES[kind].variants and len(plain) <= 1:
+            return cls(kind, variant="".join(plain).upper(), missing=missing)
         if colon:
             raise JobError(f"hierarchy {text!r}: {kind} takes no numbers", remedy=f"State  {kind}.")
         return cls(kind, missing=missing)
@@ -177,6 +186,7 @@ class HierarchySpec:
             words = [_format_number(width) for width in (*self.widths, *self.drops)] + list(
                 self.units
             )
+            words += [self.variant] if self.variant else []
             if self.lower is not None:
                 words.append(f"from={_format_number(self.lower)}")
             if self.upper is not None:
@@ -192,6 +202,7 @@ class HierarchySpec:
 
         ``{ intervals = [5, 10], from = 20, to = 80 }``, ``{ ranges = 5 }``, ``{ mean = 10 }``,
         ``{ prefix = true }``, ``{ prefix = [1, 3] }``, ``{ dates = ["month", "year"] }``,
+        ``{ postcode = "DE" }``,
         ``{ file = "x.csv", missing = "suppress" }``.
         """
         try:
@@ -235,6 +246,8 @@ class HierarchySpec:
             return cls(kind, drops=listed, missing=missing)
         if kind == "dates" and all(isinstance(unit, str) for unit in listed):
             return cls(kind, units=listed, missing=missing)
+        if kind in TEMPLATES and len(listed) == 1 and isinstance(listed[0], str):
+            return cls(kind, variant=listed[0].upper(), missing=missing)
         if listed:
             raise JobError(f"{kind} cannot be {stated!r}", remedy=f"Write  {{ {kind} = true }}.")
         return cls(kind, missing=missing)
@@ -246,13 +259,15 @@ class HierarchySpec:
             table["file"] = os.path.relpath(self.path, base) if base else str(self.path)
         elif self.widths or self.drops or self.units:
             table[self.kind] = list(self.widths or self.drops or self.units)
+        elif self.variant:
+            table[self.kind] = self.variant
         if self.lower is not None:
             table["from"] = self.lower
         if self.upper is not None:
             table["to"] = self.upper
         if self.missing != "refuse":
             table["missing"] = self.missing
-        if table == {self.kind: True} and self.kind in ("auto", "flat", "ranges", MEAN):
+        if table == {self.kind: True} and self.kind in ("auto", "flat", "ranges", *TEMPLATES, MEAN):
             return self.kind
         if len(table) == 1 and self.path is not None and _reads_as_file(table["file"]):
             return str(table["file"])

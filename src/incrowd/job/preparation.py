@@ -117,7 +117,7 @@ def required_columns(job: Job) -> list[str]:
 
 def notes_on_columns(job: Job, table: Table) -> list[str]:
     """Return what is worth saying of a table's columns: which go, and what stands out in them."""
-    from incrowd.tables.role_proposals import repeating_identifiers
+    from incrowd.tables.identifiers import repeating_identifiers
 
     schema = job.schema
     notes = [*table.notes, *notes_on_removed(job, table.columns)]

@@ -1,1 +1,1 @@
-"""Tables: schema, reading, writing, frames, role proposals."""
+"""Tables: schema, reading, writing, frames, what names say."""

@@ -1,4 +1,6 @@
-"""A job that is proposed from a look at the data, for a person to confirm."""
+"""A job that is proposed from a look at the data, for a person to confirm: as an object, and as a
+job file with every reason as a comment.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +10,21 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import tomli_w
+
 from incrowd.errors import JobError, unknown
 from incrowd.guarantees.tables.k_anonymity import KAnonymity
+from incrowd.job.build import relative_path
 from incrowd.job.inputs import InputOptions, read_input
 from incrowd.job.job import Job
-from incrowd.tables.role_proposals import Proposal, propose_roles, summarize_proposals
+from incrowd.options import changed_parameters
+from incrowd.proposing.roles import Proposal, propose_roles, summarize_proposals
 from incrowd.tables.schema import ROLES, Schema
 from incrowd.wording import phrase
 
 if TYPE_CHECKING:
     from incrowd.tables.locations import Location
+    from incrowd.tables.table import Table
 
 PROPOSED_K = 5
 
@@ -69,6 +76,44 @@ class JobProposal:
             data=self.data,
             input=self.input,
         )
+
+    def to_toml(self, base: Path | None = None, remarks: Iterable[str] = ()) -> str:
+        """Return a job file in folder ``base`` with every reason as a comment beside its column.
+
+        ``remarks`` are comments at its head.
+        """
+        lines = [
+            "# A proposal: confirm every role before you run it.",
+            "# Roles: identifying (removed), quasi-identifying (generalized), sensitive (kept,",
+            "# protected by l and t), insensitive (kept as it is). Without a role: removed.",
+            *(f"# {remark}" for remark in remarks),
+        ]
+        if self.data is not None:
+            lines.append(f"data = {_toml(relative_path(self.data, base))}")
+        if self.person:
+            lines.append(f"person = {_toml(self.person)}  # groups count people, not rows")
+        lines += ["", "[roles]"]
+        for each in self.proposals:
+            stated = f"{_key(each.column)} = {_toml(each.role)}"
+            if each.role not in ROLES:
+                stated = f"# {_key(each.column)}: the {each.role}, never released"
+            lines.append(f"{stated}  # {each.confidence}: {'; '.join(each.reasons)}")
+        hierarchies = [
+            f"{_key(each.column)} = {_toml(each.hierarchy_spec_text)}"
+            for each in self.proposals
+            if each.role == "quasi-identifying" and each.hierarchy_spec_text
+        ]
+        if hierarchies:
+            lines += ["", "[hierarchies]", *hierarchies]
+        lines += ["", "[guarantee]", 'name = "k-anonymity"', f"k = {self.k}"]
+        if self.k_column:
+            lines.append(f"# k_column = {_toml(self.k_column)}  # everybody their own k")
+        if any(each.role == "sensitive" for each in self.proposals):
+            lines.append("# l = 2  # at least two different sensitive values in every group")
+        known = changed_parameters(self.input)
+        if known:
+            lines += ["", "[input]", tomli_w.dumps(known).rstrip()]
+        return "\n".join(lines) + "\n"
 
     def with_roles(
         self,
@@ -142,6 +187,14 @@ class JobProposal:
         )
 
 
+def _toml(value: Any) -> str:
+    return tomli_w.dumps({"v": value}).removeprefix("v = ").rstrip("\n")
+
+
+def _key(name: str) -> str:
+    return tomli_w.dumps({name: 0}).rpartition(" = ")[0]
+
+
 def propose_job(data: Any, *, k: int = PROPOSED_K, input: InputOptions) -> JobProposal:
     """Look at a frame or a file and propose the role of every column."""
     if isinstance(data, (str, Path)):
@@ -150,6 +203,14 @@ def propose_job(data: Any, *, k: int = PROPOSED_K, input: InputOptions) -> JobPr
         from incrowd.tables.frames import from_frame
 
         table, _ = from_frame(data, missing_values=input.missing_values)
+    location = Path(data) if isinstance(data, (str, Path)) else None
+    return propose_for_table(table, k=k, data=location, input=input)
+
+
+def propose_for_table(
+    table: Table, *, k: int = PROPOSED_K, data: Location | None = None, input: InputOptions
+) -> JobProposal:
+    """Propose the role of every column of a table that was read from ``data``, if from a file."""
     KAnonymity(k)  # refused here, with its reason, rather than when the job is asked for
     proposals = [
         replace(each, reasons=tuple(phrase(reason) for reason in each.reasons))
@@ -163,6 +224,6 @@ def propose_job(data: Any, *, k: int = PROPOSED_K, input: InputOptions) -> JobPr
         tuple(phrase(warning) for warning in summary.warnings),
         table.n_rows,
         k,
-        Path(data) if isinstance(data, (str, Path)) else None,
+        data,
         input,
     )

@@ -13,18 +13,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from incrowd.hierarchies.builders import hierarchy_for
 from incrowd.hierarchies.specs import HierarchySpec
-from incrowd.samples import census
-from incrowd.tables.role_proposals import (
+from incrowd.proposing.roles import (
     K_COLUMN,
     PERSON_COLUMN,
     Proposal,
-    meaning_of,
+    propose_hierarchy,
     propose_roles,
-    repeating_identifiers,
     summarize_proposals,
-    words_of,
 )
+from incrowd.samples import census
+from incrowd.tables.identifiers import repeating_identifiers
+from incrowd.tables.names import meaning_of, words_of
 from incrowd.tables.schema import ROLES
 from incrowd.tables.table import Table
 
@@ -80,7 +81,7 @@ def test_the_sample_gets_the_roles_it_was_made_for() -> None:
         "diagnosis": "sensitive",
         "k": K_COLUMN,
     }
-    assert found["age"].hierarchy_spec_text == "intervals:5,10,20"
+    assert found["age"].hierarchy_spec_text == "ranges"
     assert found["zip"].hierarchy_spec_text == "prefix"
     assert found["sex"].hierarchy_spec_text == "flat"
     assert found["occupation"].hierarchy_spec_text == "auto"
@@ -95,7 +96,7 @@ def test_adult() -> None:
     sensitive = {column for column, proposal in found.items() if proposal.role == "sensitive"}
     assert sensitive == {"capital-gain", "capital-loss", "salary-class"}
     assert {proposal.role for proposal in found.values()} == {"sensitive", "quasi-identifying"}
-    assert found["age"].hierarchy_spec_text == "intervals:5,10,20"
+    assert found["age"].hierarchy_spec_text == "ranges"
     assert found["sex"].hierarchy_spec_text == "flat"
     assert found["fnlwgt"].confidence == "low"
     assert "in doubt" in found["fnlwgt"].reasons[0]
@@ -334,26 +335,122 @@ def test_an_empty_column_is_removed_and_odd_cells_are_told() -> None:
 @pytest.mark.parametrize(
     ("name", "cells", "expected"),
     [
-        ("age", numbers(1, 0, 99), "intervals:5,10,20"),
-        ("age", numbers(1, 1, 7), "auto"),  # coded groups of ages
-        ("birth_year", numbers(2, 1930, 2010), "intervals:5,10,20"),
-        ("distance", numbers(3, 0, 40), "intervals:2,4,8"),
-        ("distance", numbers(3, 0, 90_000) * 2, "intervals:5000,10000,20000"),
-        ("distance", [*[0] * 390, *range(10)], "auto"),
-        ("distance", [*numbers(3, 0, 40), 5_000, 9_000], "auto"),  # a long tail
-        ("distance", [number / 1000 for number in range(0, 999, 3)] * 2, "intervals:0.05,0.1,0.2"),
+        ("age", numbers(1, 0, 99), "ranges"),
+        ("birth_year", numbers(2, 1930, 2010), "ranges"),
+        ("distance", [number / 1000 for number in range(0, 999, 3)] * 2, "ranges"),
+        ("distance", [*numbers(3, 0, 40), *["far"] * 4], "ranges,missing=suppress"),
         ("zip", numbers(4, 10_000, 10_300), "prefix"),
+        ("ZIP", [*numbers(4, 10_000, 10_300), 2_139, 2_140], "postcode:US"),
+        ("PLZ", numbers(4, 10_000, 10_300), "postcode:DE"),
+        ("Postleitzahl", [*numbers(4, 10_000, 10_300), 1_067], "postcode:DE"),
+        ("PLZ", numbers(4, 1_000, 9_700), "prefix"),  # of Austria or Switzerland
+        ("code_postal", numbers(4, 10_000, 10_300), "postcode:FR"),
+        ("postcode", [f"SW1A {n}AA" for n in range(10)] * 9, "postcode:GB"),
+        ("postcode", [f"{n} AB" for n in range(1_000, 1_300)] * 2, "postcode:NL"),
+        ("income_2", numbers(4, 10_000, 10_300), "ranges"),
+        ("region_code", numbers(4, 10_000, 10_300), "prefix"),
+        ("Gemeindeschlüssel", numbers(4, 10_000, 10_300), "prefix"),
+        ("education_code", numbers(4, 1, 16), "ranges"),
+        ("isco", [2_211, 2_221, 5_120, 9_112, 4_110, 3_112] * 8, "isco"),
+        ("country", ["DE", "FR", "US", "JP", "BR", "NA"] * 8, "country"),
+        ("native-country", ["Germany", "Mexico", "Cuba", "India", "Peru"] * 8, "country"),
+        ("state", ["DE", "CA", "IN", "AL", "GA"] * 8, "auto"),  # of the US, not countries
         ("value", [f"{number:05d}" for number in range(300)] * 2, "prefix"),
         ("value", [f"E{number}.1" for number in range(10, 60)] * 2, "prefix"),
+        ("value", [f"{day}.03.1999" for day in range(1, 31)] * 2, "auto"),
         ("value", ["red", "green", "blue", "black", "white"] * 9, "auto"),
         ("value", ["red", "green"] * 20, "flat"),
         ("value", ["yes", "no"] * 20, "flat"),
-        ("value", [f"2020-01-{day:02d}" for day in range(1, 31)] * 2, "dates:month,year"),
+        ("value", [f"2020-01-{day:02d}" for day in range(1, 31)] * 2, "dates:month,year,decade"),
         ("birth", [f"19{y}-01-01" for y in range(20, 60)] * 2, "dates:month,year,decade"),
     ],
 )
 def test_hierarchies(name: str, cells: list[object], expected: str) -> None:
-    proposal = only(name, cells)
-    assert proposal.role == "quasi-identifying"
-    assert proposal.hierarchy_spec_text == expected
-    HierarchySpec.parse(expected)
+    table = Table(pa.table({name: pa.array([str(cell) for cell in cells])}))
+    assert propose_hierarchy(table, name) == expected
+    # what is proposed is what a run builds where nothing is stated
+    if "missing" not in expected:
+        built, _ = hierarchy_for(name, table)
+        stated, _ = hierarchy_for(name, table, HierarchySpec.parse(expected))
+        assert built.origin == stated.origin
+        assert built.labels == stated.labels
+        assert list(built.parent) == list(stated.parent)
+
+
+def test_a_quasi_identifier_gets_a_hierarchy_and_no_other_column_does() -> None:
+    table = table_of(zip=numbers(4, 10_000, 10_300), diagnosis=[f"E{n % 9}0" for n in range(400)])
+    found = proposed(table)
+    assert found["zip"].hierarchy_spec_text == "prefix"
+    assert found["diagnosis"].hierarchy_spec_text == ""
+    assert propose_hierarchy(table, "diagnosis") == "icd10"
+
+
+# ── compounds and surveys ────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("name", "role", "about"),
+    [
+        ("Hauptdiagnose", "sensitive", "health"),
+        ("Nebendiagnose1", "sensitive", "health"),
+        ("Diagnosecode", "sensitive", "health"),
+        ("Diagnosedatum", "quasi-identifying", "a date that others may know"),
+        ("Aufnahmedatum", "quasi-identifying", "a date that others may know"),
+        ("Aufnahmenummer", "identifying", "a number that stands for one person"),
+        ("codice_fiscale", "identifying", "a number that stands for one person"),
+        ("Versichertennummer", "identifying", "a number that stands for one person"),
+        ("date_naissance", "quasi-identifying", "birth"),
+        ("fecha_nacimiento", "quasi-identifying", "birth"),
+        ("Geburtsdatum", "quasi-identifying", "birth"),
+        ("Blutdruck", "sensitive", "a measurement of health"),
+        ("systolischer Blutdruck", "sensitive", "a measurement of health"),
+        ("HbA1c", "sensitive", "a measurement of health"),
+        ("HbA1c_Wert", "sensitive", "a measurement of health"),
+        ("CD4", "sensitive", "a measurement of health"),
+        ("Monatsgehalt", "sensitive", "money"),
+        ("Familieneinkommen", "sensitive", "money"),
+        ("Wohnbundesland", "quasi-identifying", "place"),
+    ],
+)
+def test_compounds_and_further_languages(name: str, role: str, about: str) -> None:
+    meaning = meaning_of(name)
+    assert meaning is not None
+    assert (meaning.role, meaning.about) == (role, about)
+
+
+def test_a_part_of_a_word_is_no_compound() -> None:
+    for name in ("visitor", "placebo", "average", "percentage", "cardholder", "dated"):
+        assert meaning_of(name) is None, name
+
+
+def survey(n_items: int, **more: list[object]) -> Table:
+    items = {f"Q{item:02d}": numbers(item, 1, 5) for item in range(1, n_items + 1)}
+    return table_of(**more, **items)
+
+
+def test_survey_items_are_separated_from_quasi_identifiers() -> None:
+    table = survey(55, age=numbers(99, 18, 80), education=numbers(98, 1, 5))
+    found = proposed(table)
+    assert found["age"].role == found["education"].role == "quasi-identifying"
+    items = [part for name, part in found.items() if name.startswith("Q")]
+    assert {part.role for part in items} == {"sensitive"}
+    assert {part.group for part in items} == {"Q01 … Q55 (55 columns)"}
+    assert "others seldom know" in items[0].reasons[0]
+    assert found["age"].group == ""
+
+
+def test_few_columns_with_few_values_are_still_protected() -> None:
+    found = proposed(survey(4))
+    assert {part.role for part in found.values()} == {"quasi-identifying"}
+    assert {part.group for part in found.values()} == {"Q01 … Q04 (4 columns)"}
+    flags = {f"{word}_flag": [0, 1] * 30 for word in ("a", "b", "c", "d", "e", "f", "g", "h", "i")}
+    assert {part.role for part in proposed(table_of(**flags)).values()} == {"quasi-identifying"}
+
+
+def test_items_with_names_of_their_own_share_their_answers() -> None:
+    words = ["trust", "fear", "hope", "calm", "stress", "sleep", "energy", "focus", "mood"]
+    answers = ["never", "sometimes", "often", "always"]
+    table = table_of(**dict.fromkeys(words, answers * 20), shift=["early", "late"] * 40)
+    found = proposed(table)
+    assert {found[word].role for word in words} == {"sensitive"}
+    assert found["shift"].role == "quasi-identifying"

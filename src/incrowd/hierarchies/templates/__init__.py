@@ -1,0 +1,1 @@
+"""Templates of hierarchies: public classifications and code systems that many columns follow."""
