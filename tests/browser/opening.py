@@ -32,6 +32,24 @@ SMALLEST = """() => Math.min(...[...document.querySelectorAll('svg text')]
     return parseFloat(getComputedStyle(t).fontSize) * scale;
   }))"""
 
+CARDS = """() => {
+  const right = document.querySelector('main').getBoundingClientRect().right;
+  const rows = [], cards = [];
+  for (const box of document.querySelectorAll('.cards')) {
+    const ends = new Map();
+    for (const card of box.children) {
+      const outer = card.getBoundingClientRect();
+      const ended = ends.get(Math.round(outer.top)) || 0;
+      ends.set(Math.round(outer.top), Math.max(ended, outer.right));
+      const inner = Math.max(...[...card.children].map(c => c.getBoundingClientRect().bottom));
+      const empty = (outer.bottom - inner) / outer.height;
+      cards.push({said: card.innerText.slice(0, 40), empty});
+    }
+    for (const [top, end] of ends) rows.push({top, right: end});
+  }
+  return {right, rows, cards};
+}"""
+
 
 @contextmanager
 def opened(browser, path, width=1400, scheme="light"):

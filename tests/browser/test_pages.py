@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from browser.opening import OVERLAPS, assert_quiet_and_readable, opened
+from browser.opening import CARDS, OVERLAPS, assert_quiet_and_readable, opened
 from figures.materials import KINDS, owner_page_of, public_page_of, releases
 from incrowd.figures.blocks import Bars, Heat, Lines, Node, Page, Section, Steps, Tree
 from incrowd.report.render import render
@@ -67,13 +67,13 @@ def test_the_figures_are_the_audits(browser, file_of, kind):
         if "smallest group" in facts:
             assert facts["smallest group"] == f"{audit.smallest_group:,}"
         if "loss" in facts:
-            assert facts["loss"] == f"{100 * audit.losses['loss']:.1f} %"
+            assert facts["loss"] == f"{100 * audit.losses['loss']:.1f}%"
         if "Jaccard similarity" in facts:
             assert float(facts["Jaccard similarity"]) == pytest.approx(
                 audit.losses["jaccard"], abs=1e-3
             )
         findings = page.evaluate(
-            "[...document.querySelectorAll('#findings tbody tr')].map(r => "
+            "[...document.querySelectorAll('#findings tbody tr, #technical tbody tr')].map(r => "
             "[...r.children].map(c => c.innerText))"
         )
         assert sorted(row[0] for row in findings) == sorted(f.name for f in audit.findings)
@@ -110,6 +110,27 @@ def test_labels_of_any_shape_are_apart(browser, tmp_path, width):
         assert said == []
         assert page.evaluate(OVERLAPS) == []
         assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("width", [700, 1400])
+@pytest.mark.parametrize("kind", KINDS)
+def test_cards_fill_their_rows(browser, file_of, kind, width):
+    """No card is mostly empty, and no row of cards ends before the page does."""
+    with opened(browser, file_of(kind, "owner"), width) as (page, _, _):
+        shown = page.evaluate(CARDS)
+        assert shown["rows"]
+        assert [row for row in shown["rows"] if row["right"] < shown["right"] - 3] == []
+        assert [card for card in shown["cards"] if card["empty"] > 0.45] == []
+
+
+def test_verdicts_have_a_sign_besides_their_colour(browser, file_of):
+    with opened(browser, file_of("table", "owner")) as (page, _, _):
+        cells = page.locator("#findings .verdict-cell")
+        assert cells.count() > 0
+        for place in range(cells.count()):
+            assert cells.nth(place).locator("svg.sign.good").count() == 1
+            assert cells.nth(place).inner_text() == "holds"
+        assert page.locator(".answer svg.sign.good").count() == 1
 
 
 def test_dark_and_light_differ_and_print_is_light(browser, file_of):

@@ -121,7 +121,7 @@ def test_the_public_page_is_made_again_without_the_original(full_desk, name, tmp
     output = "out.csv" if words[0].endswith(".csv") else "out.dat"
     documents = ["--report", "page.html", "--report-for", "public"]
     documents += ["--certificate", "public.json", "--certificate-for", "public"]
-    documents += ["--sign-key", "sign.pem"]
+    documents += ["--sign-key", "sign.pem", *WORDS]
     for call in (
         ["genpkey", "-algorithm", "ed25519", "-out", "sign.pem"],
         ["pkey", "-in", "sign.pem", "-pubout", "-out", "sign.pub"],
@@ -169,6 +169,67 @@ def test_values_that_were_generalized_away_are_not_told(full_desk):
     assert "zq-00017" not in (desk / "public.json").read_text()
 
 
+WORDS = ["--report-title", "Teaching <sample>", "--report-note", "Ask us."]
+
+
+def test_the_owners_words_are_in_the_page_and_the_certificate(full_desk):
+    desk = full_desk
+    words = [*TABLE, "--method", "mondrian", "-o", "out.csv", *WORDS]
+    assert desk.call("run", *words, "--report", "own.html").status == 0
+    own = (desk / "own.html").read_text()
+    assert "<h1>Teaching &lt;sample&gt;</h1>" in own
+    assert "<span>original: census.csv</span><span>release: out.csv</span>" in own
+    assert re.search(r"<span>\d+ \w+ 20\d\d</span></p>\n<p class=.words.>Ask us.</p>", own)
+    public = ["--report", "page.html", "--report-for", "public", "--report-date", "2026-11-18"]
+    public += ["--certificate", "public.json", "--certificate-for", "public", "--force"]
+    assert desk.call("run", *words, *public).status == 0
+    page = (desk / "page.html").read_text()
+    assert "<h1>Teaching &lt;sample&gt;</h1>" in page
+    assert "18 November 2026" in page
+    assert "census.csv" not in page
+    told = json.loads((desk / "public.json").read_text())
+    assert told["report"] == {
+        **{"title": "Teaching <sample>", "note": "Ask us."},
+        "date": "2026-11-18",
+    }
+    (desk / "census.csv").unlink()
+    verify = ["verify-certificate", "out.csv", "public.json", "--report", "again.html"]
+    assert desk.call(*verify).status == 0
+    assert (desk / "again.html").read_text() == page
+    told["report"]["title"] = ["odd"]
+    (desk / "public.json").write_text(json.dumps(told))
+    refused = desk.call(*verify, "--force")
+    assert refused.status == 2
+    assert "lacks report" in refused.err
+
+
+def test_a_public_page_that_nobody_dated_has_no_date(full_desk):
+    desk = full_desk
+    words = [*TABLE, "--method", "mondrian", "-o", "out.csv", "--certificate", "public.json"]
+    words += ["--certificate-for", "public", "--report", "page.html", "--report-for", "public"]
+    assert desk.call("run", *words).status == 0
+    assert "report" not in json.loads((desk / "public.json").read_text())
+    assert (
+        '<p class="about"><span>k-anonymity, k = 5</span></p>' in (desk / "page.html").read_text()
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--report-date", "18.11.2026"], "report_date: not a date"),
+        (["--report-title", "a" * 121], "at most 120 characters"),
+        (["--report-title", "two\nlines"], "more than one line"),
+        (["--report-note", "a" * 3_001], "at most 3,000 characters"),
+    ],
+)
+def test_words_that_do_not_fit_are_refused(desk, words, told):
+    refused = desk.call("run", *TABLE, "-o", "out.csv", *words)
+    assert refused.status == 2
+    assert told in refused.err
+    assert not (desk / "out.csv").exists()
+
+
 def test_a_check_draws_a_page(full_desk):
     desk = full_desk
     (desk / "private").mkdir()
@@ -185,7 +246,8 @@ def test_a_check_draws_a_page(full_desk):
     assert figures_of((desk / "page.html").read_text())["audit"] == owned.json
     broken = desk.call(*check, "--k", 400, "--force")
     assert broken.status == 1
-    assert '<p class="answer">does not hold' in (desk / "page.html").read_text()
+    assert "<span>does not hold</span>" in (desk / "page.html").read_text()
+    assert "<h1>Check of out.csv</h1>" in (desk / "page.html").read_text()
     assert desk.call("check", "out.csv", *TABLE[1:], "--report", "page.txt").status == 2
 
 

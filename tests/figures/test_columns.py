@@ -171,7 +171,7 @@ def test_flat_columns_share_a_section():
         "d": 1,
     }
     assert bars.series["after"] == (2, 1, 1, 0)  # the row that is left out is nowhere
-    assert bars.note == "50.0 % as they were, 50.0 % *."
+    assert bars.note == "50.0% unchanged, 50.0% suppressed."
 
 
 def test_values_that_nobody_has_lie_beyond_a_histogram():

@@ -49,10 +49,8 @@ def test_sizes_are_recounted(people, k):
     assert facts["smallest group"] == min(sizes.values())
     assert facts["largest group"] == max(sizes.values())
     middle = sorted(sizes[person] for person in people)[len(people) // 2]
-    assert facts["group of the person in the middle"] == middle
-    assert facts["rows in groups of less than 2 k"] == sum(
-        size for size in sizes.values() if size < 2 * k
-    )
+    assert facts["median group, by row"] == middle
+    assert facts["rows in groups below 2k"] == sum(size for size in sizes.values() if size < 2 * k)
     steps = block(section, Steps)
     assert sum(steps.series["rows"]) == len(people)
     assert steps.mark == (k, f"promised: {k}")

@@ -39,8 +39,8 @@ def test_risk_before_and_after():
     section = finding_section("risk", "a known row is found", figures)
     assert section.name == "risk"
     assert section.text == ("A known row is found.",)
-    assert kinds(section) == [Listing, Bars, Listing, Listing]
-    bars = section.blocks[1]
+    assert kinds(section) == [Bars, Listing, Listing]
+    bars = section.blocks[0]
     assert set(bars.series) == {"before", "after"}
     assert bars.series["after"][0] == 0.1
 

@@ -6,10 +6,23 @@ import pyarrow as pa
 import pytest
 
 import incrowd as ic
-from figures.materials import KINDS, certificate_of, owner_page_of, public_page_of, releases
+from figures.materials import (
+    KINDS,
+    OneLevel,
+    certificate_of,
+    owner_page_of,
+    public_page_of,
+    release_of,
+    releases,
+)
 from incrowd.checking.material import TableMaterial
-from incrowd.figures.pages import owner_page, public_page
-from incrowd.figures.record import describe_promise
+from incrowd.figures.pages import Heading, owner_page, public_page
+from incrowd.figures.record import (
+    TECHNICAL,
+    describe_promise,
+    findings_section,
+    technical_section,
+)
 from incrowd.guarantees.table import GUARANTEES, SET_GUARANTEES
 from incrowd.report.render import render
 from incrowd.tables.table import Table
@@ -17,6 +30,14 @@ from incrowd.tables.table import Table
 
 def names(page):
     return [section.name for section in page.sections]
+
+
+def section_of(page, name):
+    return next(section for section in page.sections if section.name == name)
+
+
+def listing(page, name):
+    return next(iter(section_of(page, name).blocks), None) if name in names(page) else None
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -30,16 +51,110 @@ def test_the_owner_sees_the_audit(kind):
     assert names(page)[0] == "promise"
     assert "no audit can check" in page.sections[0].text[0]
     assert len(set(names(page))) == len(page.sections)
-    findings = page.sections[1].blocks[0]
-    assert sorted(row[0] for row in findings.rows) == sorted(f.name for f in audit.findings)
+    listed = [*listing(page, "findings").rows, *listing(page, "technical").rows]
+    assert sorted(listed, key=str) == sorted(
+        ((f.name, f.holds, f.summary) for f in audit.findings), key=str
+    )
     assert {"findings", "times", "repeat"} <= set(names(page))
+
+
+@pytest.mark.parametrize("make", [owner_page_of, public_page_of])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_appendix_comes_last_and_holds_what_is_technical(kind, make):
+    page = make(kind)
+    is_appendix = [section.is_appendix for section in page.sections]
+    assert is_appendix == sorted(is_appendix)
+    kept_apart = {"technical", "all-losses", "times", "notes", "repeat", "record"}
+    for section in page.sections:
+        assert section.is_appendix is (section.name in kept_apart), section.name
+    main = listing(page, "findings")
+    assert main is None or not set(TECHNICAL) & {row[0] for row in main.rows}
+
+
+def test_what_is_broken_is_never_in_the_appendix():
+    findings = [{"name": "key", "holds": False, "summary": "two rows are swapped"}]
+    assert findings_section(findings).blocks[0].rows == (("key", False, "two rows are swapped"),)
+    assert technical_section(findings) is None
+
+
+def test_roles_removed_columns_and_five_rows_are_shown():
+    _, _, material = releases()["table"]
+    page = owner_page_of("table")
+    columns, sample = section_of(page, "data").blocks
+    told = {name: (role, words) for name, role, words in columns.rows}
+    assert list(told)[: len(material.released.columns)] == material.released.columns
+    assert told["diagnosis"] == ("sensitive", "unchanged")
+    assert told["occupation"] == ("insensitive", "unchanged")
+    assert told["age"][0] == "quasi-identifying"
+    assert "ranges of 20" in told["age"][1]
+    for name in ("id", "name", "zip", "marital_status", "k"):
+        assert told[name] == ("no role stated", "removed")
+    rows = [tuple(row.values()) for row in material.released.frame.to_pylist()]
+    places = [len(rows) * number // 10 for number in (1, 3, 5, 7, 9)]
+    assert sample.rows == tuple(rows[place] for place in places)
+    public = section_of(public_page_of("table"), "data")
+    assert [row[0] for row in public.blocks[0].rows] == material.released.columns
+    assert public.blocks[1] == sample
+
+
+def test_five_lists_are_shown():
+    for kind in ("lists", "transactions"):
+        _, _, material = releases()[kind]
+        sets = material.released
+        (sample,) = section_of(owner_page_of(kind), "data").blocks
+        assert len(sample.rows) == 5
+        for row, n_items, items in sample.rows:
+            assert n_items == sets.sizes[int(row.replace(",", "")) - 1]
+            assert n_items > 15 or items.count(", ") >= n_items - 1
+
+
+def test_wishes_are_told_only_where_they_differ():
+    frame = ic.sample_census(120, 4)
+    schema = ic.Schema(quasi=["sex", "marital_status"], sensitive=["diagnosis"])
+
+    def sections(wishes):
+        wished = frame.append_column("wish", pa.array(wishes))
+        guarantee = ic.KAnonymity(2, k_column="wish")
+        job = ic.Job(schema=schema, guarantee=guarantee, method=OneLevel())
+        job = replace(job, release=ic.ReleaseOptions(suppression_limit=1.0))
+        return names(owner_page(*release_of(wished, job)))
+
+    assert "wishes" in sections([2 + row % 2 for row in range(120)])
+    assert "wishes" not in sections([3] * 120)
+    assert "wishes" not in names(owner_page_of("table"))
+
+
+def test_the_heading_has_files_date_and_the_owners_words():
+    audit, text, material = releases()["table"]
+    heading = Heading("A title", "First line.\nSecond <b>line</b>.", "2026-02-03", "a.csv", "b.csv")
+    page = owner_page(audit, text, material, heading)
+    assert page.title == "A title"
+    assert page.about == (
+        *("k-anonymity, k = 4", "original: a.csv", "release: b.csv"),
+        "3 February 2026",
+    )
+    html = render(page)
+    assert '<p class="words">First line.</p>' in html
+    assert "Second &lt;b&gt;line&lt;/b&gt;." in html
+    assert owner_page(audit, text, material, Heading(data="a.csv")).title == "Release of a.csv"
+
+
+def test_public_words_come_from_the_certificate():
+    plain = public_page_of("table")
+    assert (plain.note, len(plain.about)) == ("", 1)
+    words = {"title": "Teaching sample", "note": "Ask us.", "date": "2026-11-18"}
+    certificate = plain.data["certificate"] | {"report": words}
+    _, _, material = releases()["table"]
+    page = public_page(certificate, replace(material, own=None))
+    assert (page.title, page.note) == ("Teaching sample", "Ask us.")
+    assert page.about == ("k-anonymity, k = 4", "18 November 2026")
 
 
 def test_each_kind_has_its_own_sections():
     wanted = {
-        "table": {"groups", "wishes", "losses", "column-1", "flat-columns", "kept", "risk"},
+        "table": {"data", "groups", "losses", "column-1", "flat-columns", "kept", "risk"},
         "adaptive": {"groups", "wishes", "losses", "flat-columns"},
-        "lists": {"groups", "wishes", "entries", "sizes", "items", "utility-statistics"},
+        "lists": {"data", "groups", "entries", "sizes", "items", "utility-statistics"},
         "transactions": {"sizes", "parts", "rules"},
     }
     for kind, some in wanted.items():
@@ -96,7 +211,8 @@ def test_a_broken_audit_says_why():
     )
     assert page.verdict is False
     assert "3 rows stand alone" in page.lead
-    assert page.sections[1].blocks[0].rows[0][1] == "does not hold"
+    assert page.sections[1].blocks[0].rows[0][1] is False
+    assert '<td class="verdict-cell bad"><svg' in render(page)
     assert "(rows 1)" in page.sections[1].blocks[0].rows[0][2]
 
 

@@ -57,7 +57,7 @@ ZIPS = ["20095", "20097", "20144", "10115", "10117"]
             [str(age) for age in range(100)],
             "ranges:5,from=10,to=90",
             ["20-24"] * 6 + ["30-49"] * 3 + ["<10"],
-            "ranges of 5 to 20, half of them 5 or narrower",
+            "ranges of 5 to 20, median 5",
         ),
         ([str(age) for age in range(100)], "ranges:5,from=10,to=90", ["<10"], "open ranges"),
     ],

@@ -143,9 +143,16 @@ def owner_certificate(audit: Audit, reading: Reading, job_text: str) -> dict[str
 
 
 def public_certificate(
-    audit: Audit, reading: Reading, of_file: Iterable[Finding], commitment: str = ""
+    audit: Audit,
+    reading: Reading,
+    of_file: Iterable[Finding],
+    commitment: str = "",
+    words: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return what anyone may know of a release; ``of_file`` was found on the file alone."""
+    """Return what anyone may know of a release; ``of_file`` was found on the file alone.
+
+    ``words`` are the owner's for the public report: a title, a note, a date.
+    """
     stated = audit.guarantee["parameters"]
     found = [finding for finding in of_file if finding.is_public]
     return {
@@ -172,6 +179,7 @@ def public_certificate(
         "release_sha256": audit.release_sha256,
         "input_commitment": commitment,
         "incrowd_version": audit.incrowd_version,
+        **({"report": dict(words)} if words else {}),
     }
 
 

@@ -27,6 +27,7 @@ class OwnTable:
 
     ``before`` and ``after`` are its quasi-identifying columns as nodes, in the original's order;
     rows that were left out are suppressed in ``after``. ``original_row[released row]``.
+    ``removed`` are the original's columns that are not in the release.
     """
 
     original: Table
@@ -34,6 +35,7 @@ class OwnTable:
     before: Rows
     after: Rows
     k_of_row: NDArray[np.int32] | None = None
+    removed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,7 +53,8 @@ class LoadedTable:
             return TableMaterial(released, schema)
         before, _ = encode(owner.original, schema.quasi, self.hierarchies, self.request.coding)
         after = encode_release(before, released, owner.original_row)
-        own = OwnTable(owner.original, owner.original_row, before, after, owner.k_of_row)
+        removed = tuple(name for name in owner.original.columns if name not in released.columns)
+        own = OwnTable(owner.original, owner.original_row, before, after, owner.k_of_row, removed)
         return TableMaterial(released, schema, own)
 
 

@@ -21,7 +21,7 @@ from incrowd.guarantees.evidence import TABLES, Finding
 from incrowd.guarantees.sets.differential_privacy import EdgeDp, NodeDp
 from incrowd.guarantees.table import Guarantee
 from incrowd.guarantees.transactions.promises import KmAnonymity
-from incrowd.job.documents import EDITIONS
+from incrowd.job.documents import EDITIONS, WORDS
 from incrowd.job.inputs import InputOptions, SetInput
 from incrowd.job.job import build_guarantee
 from incrowd.sets.sets import BIPARTITE
@@ -140,6 +140,8 @@ def read_certificate(path: Path) -> dict[str, Any]:
     lacking = [name for name, kind in _SHAPE.items() if not _is_stated(content, name, kind)]
     if content.get("edition") == "owner":
         lacking += [name for name in _OF_OWNER if not _is_stated(content, name, str)]
+    if "report" in content and not _are_words(content["report"]):
+        lacking.append("report")
     if lacking:
         raise InputError(
             f"{path}: the certificate lacks {', '.join(lacking)}, or has it in another form",
@@ -185,6 +187,13 @@ def _is_stated(content: dict[str, Any], name: str, kind: type[Any]) -> bool:
             for item in value
         )
     return kind is not list or all(isinstance(item, str) for item in value)
+
+
+def _are_words(report: Any) -> bool:
+    """Whether a certificate's words for the public report are such."""
+    return isinstance(report, dict) and all(
+        name in WORDS and isinstance(words, str) for name, words in report.items()
+    )
 
 
 def why_owner_only(certificate: dict[str, Any]) -> str:

@@ -39,7 +39,7 @@ from incrowd.job.inputs import InputOptions, RuleInput, SetInput
 from incrowd.job.job import Job, build_guarantee, implied_guarantee
 from incrowd.measures.options import AttackOptions, CompositionOptions, RiskOptions, UtilityOptions
 from incrowd.methods.base import TableMethod
-from incrowd.tables.locations import resolve_location
+from incrowd.tables.locations import location_name, resolve_location
 from incrowd.tables.schema import Schema
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ def check_command(
     )
     checked = check_release(request)
     if report is not None:
-        _write_report(report, checked, force)
+        _write_report(report, checked, released, original, force)
     audit = checked.audit
     if as_json:
         print(audit.to_json())
@@ -368,11 +368,20 @@ def _files_of(job: Job | None) -> list[Location]:
     return [] if job is None else files_read(job)
 
 
-def _write_report(path: Path, checked: CheckedRelease, force: bool) -> None:
+def _write_report(
+    path: Path, checked: CheckedRelease, released: str, original: Location | None, force: bool
+) -> None:
     """Write the owner's page of a check, for the owner's eyes: it may show values."""
-    from incrowd.figures.pages import owner_page
+    from datetime import date
+
+    from incrowd.figures.pages import Heading, owner_page
     from incrowd.report.render import render
     from incrowd.workspace import write_atomically
 
-    page = owner_page(checked.audit, None, checked.material())
+    heading = Heading(
+        title=f"Check of {location_name(released)}",
+        date=date.today().isoformat(),
+        data="" if original is None else location_name(original),
+    )
+    page = owner_page(checked.audit, None, checked.material(), heading)
     write_atomically(path, render(page), force=force, private=True)

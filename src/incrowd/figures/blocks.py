@@ -34,7 +34,10 @@ class Facts:
 
 @dataclass(frozen=True)
 class Listing:
-    """A table; ``units`` are of columns by name, and a column of shares may be drawn as bars."""
+    """A table; ``units`` are of columns by name, and a column of shares may be drawn as bars.
+
+    ``signs`` names a column of verdicts: True holds, False does not hold, None is a note.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
@@ -42,6 +45,7 @@ class Listing:
     units: dict[str, Unit] = field(default_factory=dict)
     bars: tuple[str, ...] = ()
     note: str = ""
+    signs: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,11 @@ class Steps:
 
 @dataclass(frozen=True)
 class Lines:
-    """Points (x, y) of each series, joined; ``marked`` is a series and a point's place in it."""
+    """Points (x, y) of each series; ``marked`` is a series and a point's place in it.
+
+    Points are joined where their order means something. ``labels`` name points, by series, where
+    there is room beside them.
+    """
 
     title: str
     series: dict[str, tuple[tuple[float, float], ...]]
@@ -90,6 +98,8 @@ class Lines:
     is_log_y: bool = False
     marked: tuple[str, int] | None = None
     note: str = ""
+    is_joined: bool = True
+    labels: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -147,19 +157,24 @@ Block = Facts | Listing | Bars | Steps | Lines | Heat | Tree | Code
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page; ``name`` is its anchor, ``text`` its paragraphs."""
+    """A part of a page; ``name`` is its anchor, ``text`` its paragraphs.
+
+    Sections of the appendix come last, under a heading of their own.
+    """
 
     name: str
     title: str
     text: tuple[str, ...] = ()
     blocks: tuple[Block, ...] = ()
+    is_appendix: bool = False
 
 
 @dataclass(frozen=True)
 class Page:
     """A whole page. ``verdict`` is None where nothing is judged; ``data`` is told as JSON in it.
 
-    ``highlights`` stand beside the verdict, the few numbers that everybody asks for.
+    ``highlights`` stand beside the verdict, the few numbers that everybody asks for. ``about``
+    says under the title which files and which day a page is of; ``note`` is its owner's words.
     """
 
     title: str
@@ -169,6 +184,8 @@ class Page:
     verdict: bool | None = None
     highlights: Facts | None = None
     data: dict[str, Any] = field(default_factory=dict)
+    about: tuple[str, ...] = ()
+    note: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""

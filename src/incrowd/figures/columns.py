@@ -19,8 +19,9 @@ from incrowd.encoding.encode import encode_labels
 from incrowd.figures.blocks import Bars, Block, Facts, Listing, Section, Steps
 from incrowd.figures.trees import hierarchy_tree
 from incrowd.hierarchies.costs import COSTS_OF_METRIC, cost_to_root
-from incrowd.hierarchies.tree import STAR, Hierarchy
+from incrowd.hierarchies.tree import Hierarchy
 from incrowd.measures.losses.tables import Tally, count_tables, weighted_sum
+from incrowd.measures.outcomes import ColumnOutcome, describe_outcome
 
 MOST_VALUES = 12
 MOST_BINS = 40
@@ -205,6 +206,11 @@ class ColumnChange:
         return int(self.released[self.hierarchy.root]) / max(1, self.n_released)
 
     @property
+    def outcome(self) -> ColumnOutcome:
+        """What the column became, in words."""
+        return describe_outcome(self.name, self.hierarchy, self.released)
+
+    @property
     def spread(self) -> NDArray[np.float64]:
         """How many released rows each leaf has, if a node's rows are spread evenly below it."""
         hierarchy = self.hierarchy
@@ -260,21 +266,21 @@ def loss_section(changes: list[ColumnChange], metric: str | None) -> Section:
         )
         for change in order
     )
-    columns = ("column", *metrics, "as it was", "nothing shown", "values before", "values after")
-    shares = (*metrics, "as it was", "nothing shown")
+    columns = ("column", *metrics, "unchanged", "suppressed", "values before", "values after")
+    shares = (*metrics, "unchanged", "suppressed")
     listing = Listing(
         (*columns, "hierarchy"),
         rows,
         title="Each column",
         units=dict.fromkeys(shares, "share"),
         bars=tuple(metrics),
-        note="“As it was” and “nothing shown” are shares of the released cells. Rows that were "
-        "left out count in the loss as all cells lost.",
+        note="“Unchanged” and “suppressed” (shown as *) are shares of the released cells. Rows "
+        "that were left out count in the loss as all cells lost.",
     )
     return Section(
         "losses",
         "What each column lost",
-        ("0 % means that nothing was lost, 100 % that the column is gone.",),
+        ("0% means that nothing was lost, 100% that the column is gone.",),
         (listing,),
     )
 
@@ -321,7 +327,7 @@ def _flat_bars(change: ColumnChange) -> Bars:
     }
     bars = top_bars(change.name, named, "values")
     whole, starred = _format_percent(change.share_whole), _format_percent(change.share_starred)
-    note = f"{whole} as they were, {starred} {STAR}."
+    note = f"{whole} unchanged, {starred} suppressed."
     return replace(bars, note=note)
 
 
@@ -336,10 +342,7 @@ def _column_section(place: int, change: ColumnChange, material: TableMaterial) -
         blocks += [both, _facts(change)]
     else:
         blocks.append(both)
-    text = (
-        f"Quasi-identifying. {_format_percent(change.share_whole)} of the released cells are as "
-        f"they were, {_format_percent(change.share_starred)} show nothing ({STAR})."
-    )
+    text = f"Quasi-identifying: {change.outcome.words}."
     return Section(f"column-{place + 1}", f"Column: {change.name}", (text,), tuple(blocks))
 
 
@@ -438,4 +441,4 @@ def released_section(material: TableMaterial) -> Section | None:
 
 
 def _format_percent(share: float) -> str:
-    return f"{100 * share:.0f} %" if share in (0.0, 1.0) else f"{100 * share:.1f} %"
+    return f"{100 * share:.0f}%" if share in (0.0, 1.0) else f"{100 * share:.1f}%"

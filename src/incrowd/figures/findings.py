@@ -138,24 +138,27 @@ def _risk_section(figures: Figures) -> list[Block]:
     sides = {BEFORE: original, AFTER: release} if original else {"release": release}
     threshold = figures["threshold"]
     measures: dict[str, Callable[[Any], float]] = {
-        "found by somebody who knows the row, on average": lambda side: side["prosecutor"]["mean"],
-        "at most": lambda side: side["prosecutor"]["highest"],
-        f"share of rows above {threshold:g}": lambda side: side["prosecutor"]["share_above"],
-        "share of all that could be found": lambda side: side["marketer"]["rate"],
+        "average, row known (prosecutor)": lambda side: side["prosecutor"]["mean"],
+        "highest, row known (prosecutor)": lambda side: side["prosecutor"]["highest"],
+        f"rows with a risk above {threshold:g}": lambda side: side["prosecutor"]["share_above"],
+        "rows found in an attack on all (marketer)": lambda side: side["marketer"]["rate"],
     }
     if release.get("journalist"):
-        measures["against the population, on average"] = lambda side: side["journalist"]["mean"]
+        measures["average, against the population (journalist)"] = lambda side: side["journalist"][
+            "mean"
+        ]
     bars = Bars(
-        "Risk, drawn",
-        ("on average", "at most", "rows above", "of all", "population")[: len(measures)],
+        "Risk of re-identification",
+        tuple(measures),
         {
             name: tuple(float(measure(side)) for measure in measures.values())
             for name, side in sides.items()
         },
         unit="share",
         is_horizontal=True,
+        y_title="risk",
     )
-    blocks: list[Block] = [_risk_table(measures, sides), bars]
+    blocks: list[Block] = [bars]
     if release["columns"]:
         blocks.append(_column_listing(release["columns"]))
     if release.get("values"):
@@ -163,15 +166,6 @@ def _risk_section(figures: Figures) -> list[Block]:
     if release.get("uniqueness"):
         blocks += figure_blocks(release["uniqueness"])
     return blocks
-
-
-def _risk_table(measures: Mapping[str, Callable[[Any], float]], sides: Figures) -> Listing:
-    rows = tuple(
-        (name, *(float(measure(side)) for side in sides.values()))
-        for name, measure in measures.items()
-    )
-    units = dict.fromkeys(sides, "share")
-    return Listing(("risk", *sides), rows, title="Risk of being found", units=units)  # type: ignore[arg-type]
 
 
 def _column_listing(columns: list[dict[str, Any]]) -> Listing:
@@ -188,7 +182,7 @@ def _column_listing(columns: list[dict[str, Any]]) -> Listing:
     return Listing(
         ("column", *names),
         rows,
-        title="Which column would help most if it showed nothing",
+        title="Which column would lower the risk most if it were suppressed",
         units=dict.fromkeys(names, "share"),
         bars=names[:1],
     )
@@ -234,7 +228,7 @@ def _attack_section(figures: Figures) -> list[Block]:
         title="How often it succeeds",
         units=dict.fromkeys(shares, "share"),
         bars=("succeeds",),
-        note="At least and at most: a 95 % interval where people were drawn; the rate itself "
+        note="At least and at most: a 95% interval where people were drawn; the rate itself "
         "where everybody was tried.",
     )
     rest = [
@@ -300,10 +294,18 @@ def _pair_rates(rates: list[tuple[str, Figures]]) -> Bars | None:
 # ── utility ──────────────────────────────────────────────────────────────────────────────────
 
 
+_SETTINGS_OF_QUERIES = ("seed", "selectivity", "has_sensitive_value", "bound", "n_predicates")
+"""How counts were drawn: in the audit, and of no use to a reader of the page."""
+
+
 def _query_section(figures: Figures) -> list[Block]:
     units = dict.fromkeys(("are", "median_error", "ninth_decile", "mean_selectivity"), "share")
     facts = Facts(
-        tuple((_figure_label(name), value) for name, value in figures.items() if _is_cell(value)),
+        tuple(
+            (_figure_label(name), value)
+            for name, value in figures.items()
+            if _is_cell(value) and name not in _SETTINGS_OF_QUERIES
+        ),
         title="In numbers",
         units={_figure_label(name): unit for name, unit in units.items()},  # type: ignore[misc]
     )
@@ -347,7 +349,7 @@ def _statistics_section(figures: Figures) -> list[Block]:
         names = tuple(str(name) for name in pairs["names"][:MOST_NAMES])
         left = len(pairs["names"]) - len(names)
         note = f"{left} further names are not drawn." if left else ""
-        what, high = "How strongly columns hang together", 1.0
+        what, high = "Association between columns", 1.0
         if "items" in figures:
             what = "Share of rows with both items"
             both = [number for side in (BEFORE, AFTER) for row in pairs[side] for number in row]

@@ -92,11 +92,9 @@ def sizes_section(group_of_row: Whole, k: int | None, alike: str) -> Section:
         (
             ("groups", n_groups),
             ("smallest group", int(sizes.min())),
-            ("group of the person in the middle", int(of_person[n_rows // 2])),
+            ("median group, by row", int(of_person[n_rows // 2])),
             ("largest group", int(sizes.max())),
-            ("rows in groups of less than 2 k", _share_below(sizes, 2 * k))
-            if k
-            else ("rows", n_rows),
+            ("rows in groups below 2k", _share_below(sizes, 2 * k)) if k else ("rows", n_rows),
         ),
         title="Groups",
         note=f"A group is rows that are alike in {alike}.",

@@ -5,7 +5,8 @@ certificate alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from incrowd.figures.columns import (
     released_section,
     unchanged_section,
 )
+from incrowd.figures.data import sets_section, table_section
 from incrowd.figures.findings import finding_section
 from incrowd.figures.groups import (
     ratio_shares,
@@ -39,6 +41,7 @@ from incrowd.figures.record import (
     losses_section,
     notes_section,
     repeat_section,
+    technical_section,
     times_section,
 )
 
@@ -49,18 +52,60 @@ PARTS = ("rules", "km")
 """Guarantees that are kept by items that stand for several."""
 
 
-def owner_page(audit: Audit, job_text: str | None, material: Material) -> Page:
+@dataclass(frozen=True)
+class Heading:
+    """What stands above a report: the owner's title, words and date, and the files it is of."""
+
+    title: str = ""
+    note: str = ""
+    date: str = ""
+    data: str = ""
+    released: str = ""
+
+    def about(self, guarantee: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return what the page is of, a phrase each."""
+        files = [
+            (self.data, f"original: {self.data}"),
+            (self.released, f"release: {self.released}"),
+        ]
+        named = [said for name, said in files if name and name != self.title]
+        dated = [format_date(self.date)] if self.date else []
+        return (describe_guarantee(guarantee), *named, *dated)
+
+
+def format_date(text: str) -> str:
+    """Return a date in words; anything else as it is.
+
+    >>> format_date("2026-11-08")
+    '8 November 2026'
+    """
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return text
+    return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
+
+
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July", "August"),
+    *("September", "October", "November", "December"),
+)
+
+
+def owner_page(
+    audit: Audit, job_text: str | None, material: Material, heading: Heading | None = None
+) -> Page:
     """Return the page of a release for its owner; without ``material.own`` that of any file.
 
     ``job_text`` is the job as TOML, None where there is none.
     """
-    own = material.own
+    own, heading = material.own, heading or Heading()
     has_own_k = own is not None and own.k_of_row is not None
+    findings = _plain_findings(audit)
     sections: list[Section | None] = [
         promise_section(audit.guarantee, audit.quasi, has_own_k=has_own_k),
-        findings_section(_plain_findings(audit)),
+        findings_section(findings),
     ]
-    sections += _group_sections(audit, material)
     if isinstance(material, TableMaterial):
         sections += _table_sections(audit, material)
     else:
@@ -70,31 +115,45 @@ def owner_page(audit: Audit, job_text: str | None, material: Material) -> Page:
         for finding in audit.findings
     ]
     sections += [
+        technical_section(findings),
         losses_section(audit.losses),
         times_section(audit),
         notes_section(audit.notes),
         repeat_section(audit, job_text, is_table=isinstance(material, TableMaterial)),
     ]
     return Page(
-        title=page_title(audit.guarantee),
+        title=heading.title or _default_title(heading, audit),
         lead=_lead(audit),
         sections=tuple(section for section in sections if section is not None),
         edition="owner",
         verdict=audit.holds,
         highlights=_highlights(audit),
         data={"audit": audit.to_dict()},
+        about=heading.about(audit.guarantee),
+        note=heading.note,
     )
 
 
-def page_title(guarantee: dict[str, Any]) -> str:
-    """Return what a page is called: its promise, in a few words."""
+def _default_title(heading: Heading, audit: Audit) -> str:
+    """Return what a page is called by the file it is of."""
+    if heading.data:
+        return f"Release of {heading.data}"
+    return f"Release of {audit.n_rows:,} rows"
+
+
+def describe_guarantee(guarantee: Mapping[str, Any]) -> str:
+    """Return the promise in a few words.
+
+    >>> describe_guarantee({"name": "k-anonymity", "parameters": {"k": 5, "l": 3.0}})
+    'k-anonymity, k = 5, l = 3'
+    """
     parameters = guarantee.get("parameters", {})
     stated = [
         f"{name} = {_format_parameter(parameters[name])}"
         for name in ("k", "l", "t", "m", "confidence", "epsilon")
         if parameters.get(name) is not None
     ]
-    return ", ".join([f"Report: {guarantee['name']}", *stated])
+    return ", ".join([guarantee["name"], *stated])
 
 
 def promise_section(
@@ -189,7 +248,7 @@ def _highlights(audit: Audit) -> Facts:
 
 
 def _group_sections(audit: Audit, material: Material) -> list[Section | None]:
-    """Return sizes of groups, and what people got of what they wished."""
+    """Return sizes of groups, and what people got of what they wished where wishes differ."""
     name = audit.guarantee["name"]
     if name not in (*GROUPS, "adaptive"):
         return []
@@ -200,16 +259,17 @@ def _group_sections(audit: Audit, material: Material) -> list[Section | None]:
     else:
         group_of_row, alike = set_group_of_row(material.released), "all their items"
     promised = int(k) if isinstance(k, int) and name != "adaptive" else None
-    sections: list[Section | None] = []
-    if name == "adaptive":
+    sections: list[Section | None] = [sizes_section(group_of_row, promised, alike)]
+    own = material.own
+    wished = (
+        None if own is None or own.k_of_row is None else _wishes(own.k_of_row, own.original_row)
+    )
+    has_wishes = wished is not None and len(np.unique(wished)) > 1
+    if name == "adaptive" and (has_wishes or wished is None):
         sections.append(_adaptive_section(audit))
-    elif material.own is not None and material.own.k_of_row is not None:
-        wished = _wishes(material.own.k_of_row, material.own.original_row)
+    elif wished is not None and has_wishes:
         sections.append(requested_sizes_section(group_of_row, wished))
-    elif promised:
-        wished = np.full(len(group_of_row), promised, dtype=np.int64)
-        sections.append(requested_sizes_section(group_of_row, wished))
-    return [sizes_section(group_of_row, promised, alike), *sections]
+    return sections
 
 
 def _wishes(k_of_row: NDArray[np.int32], original_row: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -233,19 +293,24 @@ def _adaptive_section(audit: Audit) -> Section | None:
 
 
 def _table_sections(audit: Audit, material: TableMaterial) -> list[Section | None]:
-    own = material.own
+    own, groups = material.own, _group_sections(audit, material)
     if own is None:
-        return [released_section(material), unchanged_section(material)]
+        data = table_section(material)
+        return [data, *groups, released_section(material), unchanged_section(material)]
     changes = count_changes(own)
+    data = table_section(material, changes, audit.guarantee)
     metric = audit.method.get("parameters", {}).get("metric")
     losses = loss_section(changes, metric) if changes else None
-    return [losses, *column_sections(changes, material), unchanged_section(material)]
+    columns = column_sections(changes, material)
+    return [data, *groups, losses, *columns, unchanged_section(material)]
 
 
 def _set_sections(audit: Audit, material: SetMaterial) -> list[Section | None]:
     own = material.own
     is_of_parts = audit.guarantee["name"] in PARTS
     return [
+        sets_section(material),
+        *_group_sections(audit, material),
         entries_section(audit.losses),
         list_sizes_section(material),
         parts_section(material) if is_of_parts else items_section(material),
@@ -276,6 +341,10 @@ def public_page(certificate: Mapping[str, Any], material: Material) -> Page:
         promise_section(guarantee, quasi),
         findings_section(certificate["findings"]),
     ]
+    if isinstance(material, TableMaterial):
+        sections.append(table_section(material))
+    else:
+        sections.append(sets_section(material))
     k = guarantee.get("parameters", {}).get("k")
     if guarantee["name"] in GROUPS:
         promised = int(k) if isinstance(k, int) else None
@@ -292,15 +361,19 @@ def public_page(certificate: Mapping[str, Any], material: Material) -> Page:
             list_sizes_section(material),
             parts_section(material) if guarantee["name"] in PARTS else items_section(material),
         ]
-    sections.append(_record(certificate))
+    sections += [technical_section(certificate["findings"]), _record(certificate)]
+    words = certificate.get("report", {})
+    heading = Heading(words.get("title", ""), words.get("note", ""), words.get("date", ""))
     return Page(
-        title=page_title(guarantee),
+        title=heading.title or "Report of an anonymized release",
         lead=_public_lead(certificate),
         sections=tuple(section for section in sections if section is not None),
         edition="public",
         verdict=bool(certificate["holds"]),
         highlights=_public_highlights(certificate, guarantee["name"]),
         data={"certificate": dict(certificate)},
+        about=heading.about(guarantee),
+        note=heading.note,
     )
 
 
@@ -324,6 +397,8 @@ def _public_highlights(certificate: Mapping[str, Any], name: str) -> Facts:
     units: dict[str, Unit] = {}
     for scalar, (said, unit) in SCALARS.items():
         value = certificate.get("scalars", {}).get(scalar)
+        if certificate.get("quasi"):  # of tables, rows are suppressed and not entries
+            said = said.replace("entries", "rows")
         if value is not None:
             facts.append((said, value))
             units[said] = unit
@@ -342,4 +417,5 @@ def _record(certificate: Mapping[str, Any]) -> Section:
         "This page is made of the released file and of its certificate, and of nothing else. "
         "The commitment can be opened by the owner only; it tells nothing of the input by itself."
     )
-    return Section("record", "On which bytes", (text,), (Facts(facts, title="Record"),))
+    blocks = (Facts(facts, title="Record"),)
+    return Section("record", "On which bytes", (text,), blocks, is_appendix=True)

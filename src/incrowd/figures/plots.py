@@ -36,7 +36,7 @@ def _losses_by_column(material: TableMaterial) -> Bars:
         unit="share",
         is_horizontal=True,
         y_title="column",
-        note="0 %: nothing was generalized; 100 %: nothing of the column is left.",
+        note="0%: nothing was generalized; 100%: nothing of the column is left.",
     )
 
 

@@ -226,7 +226,7 @@ def _one_less(k: Any) -> Any:
 
 
 def _format_percent(share: Any) -> str:
-    return f"{100 * share:g} %" if isinstance(share, (int, float)) else "the stated share"
+    return f"{100 * share:g}%" if isinstance(share, (int, float)) else "the stated share"
 
 
 def describe_assumption(guarantee: Mapping[str, Any], quasi: tuple[str, ...]) -> str:
@@ -235,7 +235,7 @@ def describe_assumption(guarantee: Mapping[str, Any], quasi: tuple[str, ...]) ->
     if quasi:
         return (
             f"This rests on an assumption that no audit can check: that people can be known by "
-            f"{join_names(quasi)} only. Whoever knows more of a person is not held off."
+            f"{join_names(quasi)} only. An attacker who knows more about a person is not covered."
         )
     known = {
         "rules": "the public items of the stated rules only",
@@ -254,7 +254,6 @@ def join_names(names: tuple[str, ...], most: int = 20) -> str:
 
 # The record of a run: every finding with its sign, losses, times, versions, and how to repeat.
 
-SIGNS = {True: "holds", False: "does not hold", None: "note"}
 MOST_ROWS_NAMED = 20
 
 SET_LOSSES = {
@@ -277,26 +276,65 @@ _LOADED = {
 }
 
 
+TECHNICAL = (
+    *("key", "truth", "row numbers", "canonical order", "row order", "items", "absent rules"),
+    *("rerun", "coding", "signed zeros", "formula cells", "unstated columns", "near-continuous"),
+    *("closure", "graph", "measured"),
+)
+"""Checks of how a release is written and proven, for experts: they stand in the appendix."""
+
+DRAWN = ("risk", "attack", "utility")
+"""Findings with sections of their own begin so."""
+
+
 def findings_section(findings: Iterable[Mapping[str, Any]]) -> Section:
-    """Return every finding with its sign, broken ones first."""
+    """Return the findings that decide, each with its sign, broken ones first."""
+    listed = list(findings)
+    title = "What was checked"
+    if not listed:
+        return Section(
+            "findings",
+            title,
+            ("Nothing of this promise can be checked from the file alone: only its owner can.",),
+        )
+    main = [finding for finding in listed if not _is_technical(finding)]
+    others = [finding for finding in listed if _is_technical(finding) and finding["holds"]]
+    text: tuple[str, ...] = ()
+    if others:
+        counted = "1 technical check holds" if len(others) == 1 else None
+        counted = counted or f"{len(others)} technical checks hold"
+        text = (f"{counted} as well: see the appendix.",)
+    blocks = (_findings_listing(main),) if main else ()
+    return Section("findings", title, text, blocks)
+
+
+def technical_section(findings: Iterable[Mapping[str, Any]]) -> Section | None:
+    """Return the findings for experts, and those that have sections of their own."""
+    listed = [finding for finding in findings if _is_technical(finding)]
+    if not listed:
+        return None
+    return Section(
+        "technical",
+        "Technical findings",
+        ("A note informs and decides nothing.",),
+        (_findings_listing(listed),),
+        is_appendix=True,
+    )
+
+
+def _is_technical(finding: Mapping[str, Any]) -> bool:
+    if finding["holds"] is False:
+        return False
+    return finding["name"] in TECHNICAL or finding["name"].startswith(DRAWN)
+
+
+def _findings_listing(findings: list[Mapping[str, Any]]) -> Listing:
     order = {False: 0, True: 1, None: 2}
     listed = sorted(findings, key=lambda finding: order[finding["holds"]])
     rows = tuple(
-        (finding["name"], SIGNS[finding["holds"]], _format_summary(finding)) for finding in listed
+        (finding["name"], finding["holds"], _format_summary(finding)) for finding in listed
     )
-    text = "A note informs and decides nothing."
-    if not rows:
-        return Section(
-            "findings",
-            "Everything that was checked",
-            ("Nothing of this promise can be checked from the file alone: only its owner can.",),
-        )
-    return Section(
-        "findings",
-        "Everything that was checked",
-        (text,),
-        (Listing(("finding", "verdict", "what was found"), rows),),
-    )
+    return Listing(("check", "verdict", "what was found"), rows, signs="verdict")
 
 
 def _format_summary(finding: Mapping[str, Any]) -> str:
@@ -320,6 +358,7 @@ def losses_section(losses: Mapping[str, float]) -> Section | None:
         "What it cost, by every measure",
         ("The same change is cheap by one measure and dear by another.",),
         (Listing(("loss", "value", "what it is"), tuple(rows)),),
+        is_appendix=True,
     )
 
 
@@ -345,7 +384,7 @@ def times_section(audit: Audit) -> Section | None:
             )
         )
     blocks.append(Facts(tuple(facts), title="In all", units={"time": "seconds"}))
-    return Section("times", "Time and memory", (), tuple(blocks))
+    return Section("times", "Time and memory", (), tuple(blocks), is_appendix=True)
 
 
 def repeat_section(audit: Audit, job_text: str | None, *, is_table: bool = True) -> Section:
@@ -375,16 +414,15 @@ def repeat_section(audit: Audit, job_text: str | None, *, is_table: bool = True)
             Code(console, "console", "In a terminal"),
             Code(python, "python", "In Python"),
         ]
-    return Section("repeat", "How to repeat it", (text,), tuple(blocks))
+    return Section("repeat", "How to repeat it", (text,), tuple(blocks), is_appendix=True)
 
 
 def notes_section(notes: tuple[str, ...]) -> Section | None:
     """Return what the run had to say."""
     if not notes:
         return None
-    return Section(
-        "notes", "Notes of the run", (), (Listing(("note",), tuple((note,) for note in notes)),)
-    )
+    listing = Listing(("note",), tuple((note,) for note in notes))
+    return Section("notes", "Notes of the run", (), (listing,), is_appendix=True)
 
 
 def _to_plain(value: Any) -> Cell:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -11,12 +13,11 @@ from numpy.typing import NDArray
 from incrowd.figures.blocks import Node, Tree
 from incrowd.hierarchies.tree import Hierarchy
 
-MOST_NODES = 120
-"""Nodes that are drawn, the heaviest; the others would be thinner than a line."""
+MOST_NODES = 60
+"""Splits that are drawn, the heaviest."""
 
-LEAST_SHARE, LEAST_SHOWN_SHARE = 1 / 60, 1 / 150
-"""Nodes of less than these shares of all rows are not drawn: where nothing is shown at them or
-below, and where something is."""
+MOST_LINES = 26
+"""Lines of labels that a hierarchy is drawn in; siblings beyond it share one."""
 
 Counts = NDArray[np.int64]
 
@@ -34,15 +35,13 @@ def hierarchy_tree(hierarchy: Hierarchy, before: Counts, after: Counts) -> Tree:
         n_beyond = int(after[n_nodes:].sum())
         np.add.at(shown, hierarchy.runs.least_above, after[n_nodes:])
     under = _count_under(hierarchy, before[:n_nodes])
-    kept = _choose_nodes(hierarchy, under, _count_under(hierarchy, shown))
-    nodes = _walk_order(hierarchy, kept, under, shown)
-    n_left = int((under > 0).sum()) - len(nodes)
+    shown_under = _count_under(hierarchy, shown)
+    kept = _choose_nodes(hierarchy, under, shown_under)
+    nodes = _walk_order(hierarchy, kept, _Rows(under, shown, shown_under))
     note = (
-        "A field is as high as the rows that belong to it; the stronger its colour, the more of "
-        "them are shown just so. The root is *."
+        "The root (*) is on the left, values on the right. The darker a field, the more of its "
+        "rows are shown as its label; the higher, the more rows belong to it."
     )
-    if n_left:
-        note += f" {n_left:,} smaller nodes are not drawn."
     if n_beyond:
         note += f" {n_beyond:,} cells show a range between two levels: here at the wider one."
     return Tree(
@@ -52,6 +51,15 @@ def hierarchy_tree(hierarchy: Hierarchy, before: Counts, after: Counts) -> Tree:
         span_title="rows that belong to it",
         note=note,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows by node: those that belong to it, those shown at it, those shown at it and below."""
+
+    under: Counts
+    shown: Counts
+    shown_under: Counts
 
 
 def _count_under(hierarchy: Hierarchy, counts: Counts) -> Counts:
@@ -65,17 +73,40 @@ def _count_under(hierarchy: Hierarchy, counts: Counts) -> Counts:
 
 
 def _choose_nodes(hierarchy: Hierarchy, under: Counts, shown_under: Counts) -> set[int]:
-    """Return the nodes to draw: nobody's parent is left out, since it is at least as heavy."""
-    share = np.where(shown_under > 0, LEAST_SHOWN_SHARE, LEAST_SHARE)
-    is_heavy = under >= np.maximum(1, under[hierarchy.root] * share)
-    found = np.flatnonzero(is_heavy)
-    order = np.lexsort((found, hierarchy.depth[found], -under[found]))
-    return set(found[order][:MOST_NODES].tolist())
+    """Return the nodes to draw, from the root down: where something is shown first, heavy first.
+
+    Nobody's parent is left out. A node's children that are not drawn share a line.
+    """
+    children: dict[int, list[int]] = {}
+    for node in np.flatnonzero(under > 0).tolist():
+        if node != hierarchy.root:
+            children.setdefault(int(hierarchy.parent[node]), []).append(node)
+    kept = {hierarchy.root}
+    n_kept_below: dict[int, int] = {}
+    n_lines = 1
+    waiting: list[tuple[bool, int, int]] = []
+
+    def wait(node: int) -> None:
+        for child in children.get(node, ()):
+            heappush(waiting, (not shown_under[child], -int(under[child]), child))
+
+    wait(hierarchy.root)
+    while waiting:
+        _, _, node = heappop(waiting)
+        parent = int(hierarchy.parent[node])
+        n_siblings, n_before = len(children[parent]), n_kept_below.get(parent, 0)
+        # the first child takes its parent's line, the last one that of the others
+        added = int(n_before + 1 < n_siblings)
+        if n_lines + added > MOST_LINES:
+            continue
+        n_lines += added
+        n_kept_below[parent] = n_before + 1
+        kept.add(node)
+        wait(node)
+    return kept
 
 
-def _walk_order(
-    hierarchy: Hierarchy, kept: set[int], under: Counts, shown: Counts
-) -> tuple[Node, ...]:
+def _walk_order(hierarchy: Hierarchy, kept: set[int], rows: _Rows) -> tuple[Node, ...]:
     """Return nodes, parents before children, siblings as a walk of the tree meets them."""
     first_leaf = np.full(hierarchy.n_nodes, hierarchy.n_leaves, dtype=np.int64)
     first_leaf[: hierarchy.n_leaves] = hierarchy.leaf_order
@@ -85,16 +116,36 @@ def _walk_order(
         np.minimum.at(first_leaf, hierarchy.parent[nodes], first_leaf[nodes])
     ordered = sorted(kept, key=lambda node: (int(depth[node]), int(first_leaf[node]), node))
     place_of = {node: place for place, node in enumerate(ordered)}
-    return tuple(
+    drawn = [
         Node(
             hierarchy.labels[node] or "(missing)",
             -1 if node == hierarchy.root else place_of[int(hierarchy.parent[node])],
-            float(shown[node]),
-            bool(shown[node]),
-            float(under[node]),
+            float(rows.shown[node]),
+            bool(rows.shown[node]),
+            float(rows.under[node]),
         )
         for node in ordered
-    )
+    ]
+    return (*drawn, *_other_nodes(hierarchy, kept, place_of, rows))
+
+
+def _other_nodes(
+    hierarchy: Hierarchy, kept: set[int], place_of: dict[int, int], rows: _Rows
+) -> list[Node]:
+    """Return one node for all children of a drawn node that are not drawn, where others are."""
+    has_drawn = {int(hierarchy.parent[node]) for node in kept if node != hierarchy.root}
+    left: dict[int, list[int]] = {}
+    for node in np.flatnonzero(rows.under > 0).tolist():
+        parent = int(hierarchy.parent[node])
+        if node not in kept and parent in has_drawn:
+            left.setdefault(parent, []).append(node)
+    found = []
+    for parent, nodes in sorted(left.items()):
+        n_shown = int(rows.shown_under[nodes].sum())
+        label = "1 other" if len(nodes) == 1 else f"{len(nodes):,} others"
+        n_under = float(rows.under[nodes].sum())
+        found.append(Node(label, place_of[parent], float(n_shown), bool(n_shown), n_under))
+    return found
 
 
 def split_data(left: Any, right: Any, n_items: Any) -> tuple[dict[str, Any], ...]:

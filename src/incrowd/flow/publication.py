@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ from incrowd.errors import InputError
 from incrowd.guarantees.evidence import Finding
 from incrowd.job.documents import Documents
 from incrowd.job.job import Job
+from incrowd.tables.locations import location_name
 from incrowd.workspace import Workspace, output_exists_error, publish
 
 if TYPE_CHECKING:
@@ -165,11 +167,13 @@ def place_documents(publication: Publication, stated: Documents, source: Documen
     public = {}
     if wants_public:
         findings = source.findings_on_file()
-        public = public_certificate(source.audit, source.reading, findings, commitment)
+        public = public_certificate(
+            source.audit, source.reading, findings, commitment, stated.words
+        )
     page = ""
     if stated.report:  # the likeliest to fail: before anything is written
         is_public = stated.report_for == "public"
-        page = _public_page(public, source) if is_public else _owner_page(source)
+        page = _public_page(public, source) if is_public else _owner_page(source, stated)
     if stated.certificate:
         is_public = stated.certificate_for == "public"
         text = to_text(
@@ -200,11 +204,23 @@ def place_key(
     publication.write(Path(path), "\n".join(lines) + "\n", private=True)
 
 
-def _owner_page(source: DocumentSource) -> str:
-    from incrowd.figures.pages import owner_page
+def _owner_page(source: DocumentSource, stated: Documents) -> str:
+    from incrowd.figures.pages import Heading, owner_page
+    from incrowd.flow.outputs import default_output
     from incrowd.report.render import render
 
-    return render(owner_page(source.audit, source.job.to_toml(), _material(source)))
+    job, words = source.job, stated.words
+    released = ""
+    if job.data is not None:
+        released = location_name(job.output if job.output is not None else default_output(job.data))
+    heading = Heading(
+        words.get("title", ""),
+        words.get("note", ""),
+        words.get("date", date.today().isoformat()),
+        location_name(job.data) if job.data is not None else "",
+        released,
+    )
+    return render(owner_page(source.audit, job.to_toml(), _material(source), heading))
 
 
 def _public_page(certificate: dict[str, Any], source: DocumentSource) -> str:

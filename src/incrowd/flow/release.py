@@ -50,14 +50,41 @@ class Release(Summarized, Generic[Data]):
     def _facts(self) -> list[tuple[str, str]]:
         return self.audit._facts()
 
-    def report(self, path: str | Path, *, edition: str = "owner", force: bool = False) -> Path:
-        """Write a page that shows the release and its audit; with values, unless it is public."""
-        self._write(force, report=str(path), report_for=edition)
+    def report(
+        self,
+        path: str | Path,
+        *,
+        edition: str = "owner",
+        force: bool = False,
+        title: str | None = None,
+        note: str | None = None,
+        date: str | None = None,
+    ) -> Path:
+        """Write a page that shows the release and its audit; with values, unless it is public.
+
+        ``title`` and ``note`` are your own words, ``date`` is written YYYY-MM-DD. What a public
+        page says its public certificate must say too: state the same words for both.
+        """
+        words = {"report_title": title, "report_note": note, "report_date": date}
+        self._write(force, report=str(path), report_for=edition, **words)
         return Path(path)
 
-    def certificate(self, path: str | Path, *, edition: str = "owner", force: bool = False) -> Path:
-        """Write what was promised, found and checked as JSON; hashes too, unless it is public."""
-        self._write(force, certificate=str(path), certificate_for=edition)
+    def certificate(
+        self,
+        path: str | Path,
+        *,
+        edition: str = "owner",
+        force: bool = False,
+        title: str | None = None,
+        note: str | None = None,
+        date: str | None = None,
+    ) -> Path:
+        """Write what was promised, found and checked as JSON; hashes too, unless it is public.
+
+        ``title``, ``note`` and ``date`` are those of the public report, where they are stated.
+        """
+        words = {"report_title": title, "report_note": note, "report_date": date}
+        self._write(force, certificate=str(path), certificate_for=edition, **words)
         return Path(path)
 
     def plot(self, what: str | None = None) -> Plot:

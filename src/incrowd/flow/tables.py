@@ -86,6 +86,7 @@ class EncodedTable:
     notes_on_columns: list[str]
     notes_on_hierarchies: list[str]
     identifiers: pa.Table | None = None
+    removed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +99,7 @@ class TableEvidence:
     conditions: Conditions
     sensitive_hierarchies: dict[str, Hierarchy]
     identifiers: pa.Table | None = None
+    removed: tuple[str, ...] = ()
 
 
 class TableAdapter:
@@ -138,6 +140,7 @@ class TableAdapter:
         conditions = derive_conditions(job, original, hierarchies)
         refuse_infeasible(job, conditions, table.n_rows)
         view = CodedView.of(before, job.coding)
+        removed = tuple(name for name in original.columns if name not in stated.published)
         return EncodedTable(
             prepared,
             before,
@@ -147,6 +150,7 @@ class TableAdapter:
             notes,
             notes_on_hierarchies,
             identifiers_of(job, original),
+            removed,
         )
 
     def search(self, encoded: EncodedTable, progress: Progress) -> Rows:
@@ -186,6 +190,7 @@ class TableAdapter:
                 None
                 if encoded.identifiers is None
                 else encoded.identifiers.take(pa.array(original_row)),
+                encoded.removed,
             ),
             original_row,
             after.trace.figures,
@@ -288,6 +293,7 @@ class TableAdapter:
                 evidence.before,
                 encode_release(evidence.before, reread, original_row),
                 evidence.conditions.k_of_row,
+                evidence.removed,
             )
             return TableMaterial(reread, evidence.prepared.schema, own)
 

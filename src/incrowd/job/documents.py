@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 from incrowd.errors import JobError, unknown
@@ -15,7 +16,12 @@ EDITIONS = ("owner", "public")
 FILES = ("report", "certificate", "commitment_key", "sign_key")
 """The fields that name files; all but the last are written."""
 
-NOT_WRITTEN = ("key", "save_policy", "report_for", "certificate_for", *FILES)
+WORDS = {"title": "report_title", "note": "report_note", "date": "report_date"}
+"""The owner's words for a report, and the fields that state them."""
+
+LONGEST_TITLE, LONGEST_NOTE = 120, 3_000
+
+NOT_WRITTEN = ("key", "save_policy", "report_for", "certificate_for", *WORDS.values(), *FILES)
 """What a job may write besides its release, and a grid of jobs does not: it publishes nothing."""
 
 
@@ -31,6 +37,20 @@ class Documents:
         "owner",
         help="Audience of the report: owner (with values and figures of the original) or public.",
         choices=EDITIONS,
+    )
+    report_title: str | None = option(
+        None,
+        help="Title of the report; a public certificate carries it too. Default: the data file, "
+        "or the guarantee.",
+    )
+    report_note: str | None = option(
+        None,
+        help="Your own words under the report's title; a public certificate carries them too.",
+    )
+    report_date: str | None = option(
+        None,
+        help="Date of the report (YYYY-MM-DD); a public certificate carries it too. Default: today "
+        "in the owner's report, none in a public one.",
     )
     certificate: str | None = option(
         None, help="Write a certificate of the audit to this file (.json)."
@@ -52,6 +72,12 @@ class Documents:
     )
 
     @property
+    def words(self) -> dict[str, str]:
+        """The owner's words for a report, as far as they are stated: title, note, date."""
+        stated = {name: getattr(self, field) for name, field in WORDS.items()}
+        return {name: words for name, words in stated.items() if words}
+
+    @property
     def written_files(self) -> list[Path]:
         """The files that the documents are written to."""
         stated = [self.report, self.certificate, self.commitment_key]
@@ -71,6 +97,7 @@ class Documents:
                     f"[release] {name}: the file's name does not end in {ending}",
                     remedy=f"State --{name} {name}{ending}, for example.",
                 )
+        self._refuse_words()
         if self.sign_key and not self.certificate:
             raise JobError("what is signed is a certificate", remedy="State --certificate too.")
         if self.commitment_key and (not self.certificate or self.certificate_for != "public"):
@@ -81,6 +108,33 @@ class Documents:
         paths = [path.absolute() for path in self.written_files]
         if len(set(paths)) < len(paths):
             raise JobError("two documents have one name", remedy="Name them differently.")
+
+    def _refuse_words(self) -> None:
+        """Raise where the owner's words do not fit on a report."""
+        for name, longest in (("report_title", LONGEST_TITLE), ("report_note", LONGEST_NOTE)):
+            stated = getattr(self, name)
+            if stated is None:
+                continue
+            if not isinstance(stated, str) or len(stated) > longest:
+                raise JobError(
+                    f"[release] {name}: not a text of at most {longest:,} characters",
+                    remedy="Shorten it.",
+                )
+        if self.report_title and not self.report_title.isprintable():
+            raise JobError(
+                "[release] report_title: more than one line", remedy="Use --report-note for it."
+            )
+        if self.report_date is not None and not _is_date(self.report_date):
+            raise JobError(
+                "[release] report_date: not a date", remedy="Write it as YYYY-MM-DD, in quotes."
+            )
+
+
+def _is_date(text: object) -> bool:
+    try:
+        return isinstance(text, str) and date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 @documented

@@ -151,7 +151,7 @@ def _describe_ranges(hierarchy: Hierarchy, nodes: Counts, counts: Counts) -> str
     low, high = spans.min(), spans.max()
     if low == high:
         return f"ranges of {low:g}"
-    return f"ranges of {low:g} to {high:g}, half of them {median:g} or narrower"
+    return f"ranges of {low:g} to {high:g}, median {median:g}"
 
 
 def _grid_step(hierarchy: Hierarchy) -> float:

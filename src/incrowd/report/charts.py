@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -9,10 +10,16 @@ from typing import Any
 from incrowd.figures.blocks import Bars, Heat, Lines, Steps, Tree, Unit
 from incrowd.report.drawing import N_SHADES, colour, format_cell, series_colours, shorten
 
+LINE = 15
+"""Pixels of height that a label takes: no field of a tree is lower."""
+
+LEAST_HEIGHT, MOST_SPREAD = 130, 420
+"""A tree is at least so high, and at most so high unless its labels ask for more."""
+
 
 @dataclass(frozen=True)
 class Place:
-    """A node's place: its column, and from where to where it reaches, as shares of the height.
+    """A node's place: its column, and from where to where it reaches, in pixels.
 
     ``share`` is how much of what belongs to it lies at the node itself.
     """
@@ -38,36 +45,78 @@ def subtree_sums(tree: Tree) -> list[float]:
 
 
 def layout_tree(tree: Tree) -> list[Place]:
-    """Return the place of every node that belongs to something; O(nodes)."""
+    """Return the place of every node that belongs to something; O(nodes).
+
+    A field has room for its label; what height is left is shared out by what belongs to nodes.
+    """
     below = subtree_sums(tree)
-    found: list[Place] = []
-    column = [0] * len(tree.nodes)
-    top = [0.0] * len(tree.nodes)
-    next_free = [0.0] * len(tree.nodes)
-    whole = sum(span for node, span in zip(tree.nodes, below, strict=True) if node.parent < 0)
+    needed, of_children = _label_room(tree, below)
+    roots = [place for place, node in enumerate(tree.nodes) if node.parent < 0 and below[place] > 0]
+    whole = sum(below[place] for place in roots)
+    column = _columns(tree)
+    n_most = max(Counter(column).values(), default=0)
+    least = sum(needed[place] for place in roots)
+    spare = max(least, LEAST_HEIGHT, min(MOST_SPREAD, 2 * LINE * n_most)) - least
+    top, height = [0.0] * len(below), [0.0] * len(below)
+    next_free, spare_of = [0.0] * len(below), [0.0] * len(below)
     root_free = 0.0
+    found: list[Place] = []
     for place, node in enumerate(tree.nodes):
-        height = below[place] / whole if whole > 0 else 0.0
+        if below[place] <= 0:
+            continue
         if node.parent < 0:
-            top[place], root_free = root_free, root_free + height
+            height[place] = needed[place] + spare * below[place] / whole
+            top[place], root_free = root_free, root_free + height[place]
         else:
-            column[place] = column[node.parent] + 1
+            share = below[place] / below[node.parent] if below[node.parent] > 0 else 0.0
+            height[place] = needed[place] + spare_of[node.parent] * min(1.0, share)
             top[place] = next_free[node.parent]
-            next_free[node.parent] += height
+            next_free[node.parent] += height[place]
         next_free[place] = top[place]
-        if height > 0:
-            share = min(1.0, node.weight / below[place])
-            found.append(
-                Place(
-                    node.label,
-                    column[place],
-                    top[place],
-                    top[place] + height,
-                    share,
-                    node.is_shown,
-                )
+        spare_of[place] = max(0.0, height[place] - of_children[place])
+        found.append(
+            Place(
+                node.label,
+                column[place],
+                top[place],
+                top[place] + height[place],
+                min(1.0, node.weight / below[place]),
+                node.is_shown,
             )
+        )
     return found
+
+
+def _label_room(tree: Tree, below: list[float]) -> tuple[list[float], list[float]]:
+    """Return the height that labels take: of each node and all below it, and of those alone."""
+    of_children = [0.0] * len(below)
+    needed = [0.0] * len(below)
+    for place in range(len(below) - 1, -1, -1):
+        if below[place] > 0:
+            needed[place] = max(float(LINE), of_children[place])
+            parent = tree.nodes[place].parent
+            if parent >= 0:
+                of_children[parent] += needed[place]
+    return needed, of_children
+
+
+def _columns(tree: Tree) -> list[int]:
+    """Return how many steps each node lies below a root."""
+    column = [0] * len(tree.nodes)
+    for place, node in enumerate(tree.nodes):
+        if node.parent >= 0:
+            column[place] = column[node.parent] + 1
+    return column
+
+
+def tree_height(tree: Tree) -> float:
+    """Return how high a tree is drawn, in pixels."""
+    return max((place.bottom for place in layout_tree(tree)), default=0.0)
+
+
+def tree_depth(tree: Tree) -> int:
+    """Return how many levels a tree has."""
+    return 1 + max((place.column for place in layout_tree(tree)), default=0)
 
 
 # What each kind of block looks like, as a specification of Vega-Lite for a width.
@@ -75,8 +124,11 @@ def layout_tree(tree: Tree) -> list[Place]:
 Chart = Bars | Steps | Lines | Heat | Tree
 Specification = dict[str, Any]
 
-NARROW, WIDE = 304, 640
-"""Widths in pixels: a telephone or a card among others, and half a desk."""
+NARROW, HALF, WIDE, FULL = 304, 470, 640, 1000
+"""Widths in pixels: a telephone or a third of a page, half of it, two thirds, and all of it."""
+
+MOST_NARROW_LEVELS = 5
+"""Trees with more levels take the whole page, so that their labels can be read."""
 
 LONGEST_LABEL = 80
 LABEL_SHARE = 0.42
@@ -94,15 +146,6 @@ def chart_specification(block: Chart, width: int) -> Specification:
     if isinstance(block, Heat):
         return _heat(block, width)
     return _tree(block, width)
-
-
-def is_wide(block: Chart) -> bool:
-    """Return whether a block is drawn for two widths, since it gains by room."""
-    if isinstance(block, Bars):
-        return False
-    if isinstance(block, Heat):
-        return len(block.columns) > 5
-    return True
 
 
 def is_drawn(block: Chart) -> bool:
@@ -313,9 +356,9 @@ def _pointer(
 
 def _lines(block: Lines, width: int) -> Specification:
     values: list[dict[str, Any]] = [
-        {"series": series, "x": x, "y": y}
-        for series, points in enumerate(block.series.values())
-        for x, y in points
+        {"series": series, "x": x, "y": y, "said": said}
+        for series, (name, points) in enumerate(block.series.items())
+        for (x, y), said in zip(points, block.labels.get(name, ("",) * len(points)), strict=True)
         if (x > 0 or not block.is_log_x) and (y > 0 or not block.is_log_y)
     ]
     xs, ys = [point["x"] for point in values], [point["y"] for point in values]
@@ -333,9 +376,16 @@ def _lines(block: Lines, width: int) -> Specification:
         "axis": _axis(block.y_unit, block.y_title, ys, domain=False),
     }
     colours = _colours(tuple(block.series))
-    mark = {"type": "line", "strokeWidth": 2, "point": {"size": 36}}
+    mark: dict[str, Any] = {"type": "line", "strokeWidth": 2, "point": {"size": 36}}
+    if not block.is_joined:
+        mark = {"type": "point", "filled": True, "size": 60, "opacity": 1}
     encoding = {"x": across, "y": up, "color": colours}
     layers: list[Specification] = [{"data": {"values": values}, "mark": mark, "encoding": encoding}]
+    named = _labels_with_room(values, width, is_log_x=block.is_log_x, is_log_y=block.is_log_y)
+    if named:
+        text = {"type": "text", "align": "left", "dx": 7, "dy": -8, "color": colour("muted")}
+        said = {"x": across, "y": up, "text": {"field": "said"}}
+        layers.append({"data": {"values": named}, "mark": text, "encoding": said})
     if block.marked is not None:
         name, place = block.marked
         x, y = block.series[name][place]
@@ -348,7 +398,46 @@ def _lines(block: Lines, width: int) -> Specification:
         }
         here = {"values": [{"x": x, "y": y}]}
         layers.append({"data": here, "mark": ring, "encoding": {"x": across, "y": up}})
-    return {**_sized(width, 260), "layer": layers}
+    return {**_sized(width, LINES_HEIGHT), "layer": layers}
+
+
+LINES_HEIGHT = 260
+
+
+def _labels_with_room(
+    points: list[dict[str, Any]], width: int, *, is_log_x: bool, is_log_y: bool
+) -> list[dict[str, Any]]:
+    """Return the points whose labels stand apart from each other and from the drawing's edge.
+
+    Places are estimated on the safe side: the axes take some of the width.
+    """
+    spread = {
+        "x": _positions([point["x"] for point in points], 0.82 * width, is_log=is_log_x),
+        "y": _positions(
+            [point["y"] for point in points], 0.9 * LINES_HEIGHT, is_log=is_log_y, from_zero=True
+        ),
+    }
+    kept: list[tuple[float, float, float]] = []
+    found = []
+    for point, x, y in zip(points, spread["x"], spread["y"], strict=True):
+        long = 7.0 * len(point["said"]) + 10
+        is_apart = all(
+            abs(y - other_y) > 20 or x + long < other_x or other_x + other_long < x
+            for other_x, other_y, other_long in kept
+        )
+        if point["said"] and is_apart and x + long < 0.82 * width:
+            kept.append((x, y, long))
+            found.append(point)
+    return found
+
+
+def _positions(
+    numbers: list[float], length: float, *, is_log: bool, from_zero: bool = False
+) -> list[float]:
+    scaled = [math.log(number) if is_log else number for number in numbers]
+    low = 0.0 if from_zero and not is_log else min(scaled, default=0.0)
+    room = max(scaled, default=0.0) - low
+    return [length * (number - low) / room if room > 0 else 0.0 for number in scaled]
 
 
 def _ticks(numbers: list[float], is_log: bool) -> dict[str, Any]:
@@ -453,27 +542,20 @@ def _do_labels_fit(labels: list[str], room: float) -> bool:
     return 8 * max((len(label) for label in labels), default=0) + 4 < room
 
 
-LEAST_LABELLED = 13
-"""Nodes of fewer pixels in height bear no label: the table below the drawing has it."""
-
-
 def _tree(block: Tree, width: int) -> Specification:
     found = layout_tree(block)
     n_columns = 1 + max(place.column for place in found)
-    n_most = max(Counter(place.column for place in found).values())
-    height = max(150, min(460, 14 * n_most))
+    height = max(place.bottom for place in found)
     step = width / n_columns
     values = [
         {
             "left": place.column * step,
             "right": (place.column + 1) * step,
-            "top": place.top * height,
-            "bottom": place.bottom * height,
-            "middle": (place.top + place.bottom) / 2 * height,
+            "top": place.top,
+            "bottom": place.bottom,
+            "middle": (place.top + place.bottom) / 2,
             "shade": _shade_of(place.share) if place.is_shown else 0,
-            "said": _label(place.label)
-            if (place.bottom - place.top) * height >= LEAST_LABELLED
-            else "",
+            "said": _label(place.label),
         }
         for place in found
     ]
@@ -504,4 +586,4 @@ def _tree(block: Tree, width: int) -> Specification:
         },
     }
     data = {"data": {"values": values}}
-    return {**_sized(width, height), **data, "layer": [rects, said], **OWN_COLOURS}
+    return {**_sized(width, round(height)), **data, "layer": [rects, said], **OWN_COLOURS}

@@ -21,7 +21,7 @@ def format_cell(cell: Cell, unit: Unit | None = None) -> str:
     """Return a cell as a reader sees it.
 
     >>> written(12345, "count"), written(0.12345, "share"), written(None), written(True)
-    ('12,345', '12.3 %', '–', 'yes')
+    ('12,345', '12.3%', '–', 'yes')
     """
     if cell is None or (isinstance(cell, float) and not math.isfinite(cell)):
         return NOTHING
@@ -50,10 +50,10 @@ def shorten(text: str, longest: int) -> str:
 def _format_percent(share: float) -> str:
     percent = 100 * share
     if share in (0, 1) or abs(percent) >= 100:
-        return f"{percent:,.0f} %"
+        return f"{percent:,.0f}%"
     if abs(percent) < 0.1:
-        return f"{percent:.2g} %"
-    return f"{percent:.1f} %"
+        return f"{percent:.2g}%"
+    return f"{percent:.1f}%"
 
 
 def _format_seconds(seconds: float) -> str:

@@ -30,7 +30,7 @@ def statistics_finding(material: Material) -> Finding:
 
     A cell of a table is spread over the values under it, each as likely as any other. The distance
     of two distributions is their total variation: the share of rows that would have to change
-    their value. How strongly two columns hang together is Cramér's V, from 0 to 1.
+    their value. The association between two columns is Cramér's V, from 0 to 1.
     """
     if isinstance(material.released, Table):
         return _table_finding(material)
@@ -52,7 +52,7 @@ def _table_finding(material: TableMaterial) -> Finding:
         words.append(f"a column's distribution is {np.mean(distances):.1%} off on average")
     if pairs["mean_change"] is not None:
         words.append(
-            f"how strongly two columns hang together (0 to 1) changes by {pairs['mean_change']:.3f}"
+            f"the association between two columns (0 to 1) changes by {pairs['mean_change']:.3f}"
         )
     summary = "; ".join(words) or "no row was released"
     return Finding(NAME, None, summary, figures, is_public=False)
