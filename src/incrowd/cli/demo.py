@@ -40,6 +40,13 @@ def demo_command(
     ] = Path("incrowd-demo"),
     rows: Annotated[int, typer.Option(min=100, help="Number of synthetic people.")] = 30_000,
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 1,
+    hospital: Annotated[
+        bool,
+        typer.Option(
+            "--hospital",
+            help="Only write sample data: three months of admissions to a German hospital.",
+        ),
+    ] = False,
     force: Force = False,
     debug: Debug = False,  # noqa: ARG001
 ) -> int:
@@ -53,6 +60,8 @@ def demo_command(
     from incrowd.flow.run import run
 
     console = results()
+    if hospital:
+        return _write_hospital(console, folder, rows, seed, force)
     job = _prepare(folder, rows, seed, force)
     assert job.data is not None
     console.rule("1. The data")
@@ -89,6 +98,14 @@ def demo_command(
         "  incrowd init YOUR.csv           look at your own file and propose a job",
         markup=False,
     )
+    return 0
+
+
+def _write_hospital(console: Console, folder: Path, rows: int, seed: int, force: bool) -> int:
+    from incrowd.samples import write_hospital
+
+    for path in write_hospital(folder, rows, seed, force=force):
+        console.print(f"{path}: {rows:,} made-up admissions")
     return 0
 
 
