@@ -65,7 +65,8 @@ def admissions(month: int, n_rows: int = 600, seed: int = 1) -> list[list[str]]:
     numbers = np.arange(n_rows) + month * n_rows
     if month:
         is_returning = np.arange(n_rows) % RETURNING == RETURNING - 1
-        numbers = np.where(is_returning, numbers - n_rows, numbers)
+        # whoever stands one place before in the last month, and was new then
+        numbers = np.where(is_returning, numbers - n_rows - 1, numbers)
     people = _people((month + 1) * n_rows, seed)
     draws = Draws(n_rows, 1_000 * seed + month)
     first = date.fromisoformat(f"{MONTHS[month]}-01")

@@ -63,8 +63,7 @@ def _place(rows: Rows, column: str) -> int:
     if origin.split(":")[0] != BUILDER:
         raise JobError(
             f"--rebase {column}: the column is generalized by {origin or 'a file'}, not by dates",
-            remedy=f"Re-base date columns only, or state --hierarchy {column}=dates when the "
-            "policy is saved.",
+            remedy="Re-base date columns only; others keep what the policy shows.",
         )
     return place
 
