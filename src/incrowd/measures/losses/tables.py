@@ -337,8 +337,8 @@ def measure_tally(counted: Tally) -> dict[str, float]:
     return {name: metric.function(counted) for name, metric in METRICS.items()}
 
 
-def _share(name: str, price: str, source: str, *, is_reconstructed: bool = False) -> Metric:
-    formula = f"Σ price / Σ price at the root; price of a cell: {price}"
+def _share(name: str, cost: str, source: str, *, is_reconstructed: bool = False) -> Metric:
+    formula = f"Σ cost / Σ cost at the root; cost of a cell: {cost}"
     return Metric(name, LOWER, SHARE, formula, priced_loss(name), is_reconstructed, source)
 
 
