@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.errors import JobError
-from incrowd.hierarchies.specs import DATE_UNITS, KINDS, HierarchySpec
+from incrowd.hierarchies.specs import DATE_UNITS, DERIVED_KINDS, KINDS, HierarchySpec
 
 
 @pytest.mark.parametrize(
@@ -106,6 +106,11 @@ def specs(draw):
     elif kind == "dates":
         chosen = draw(st.sets(st.sampled_from(DATE_UNITS)))
         fields["units"] = tuple(unit for unit in DATE_UNITS if unit in chosen)
+    elif kind in DERIVED_KINDS:
+        fields["reference"] = draw(st.sampled_from(["2026-01-01", "admitted", "Tag der Aufnahme"]))
+        grouped = ["auto", "flat", "ranges", "intervals:5,10,from=20", "ranges:7"]
+        chosen = draw(st.none() | st.sampled_from(grouped))
+        fields["of_number"] = None if chosen is None else HierarchySpec.parse(chosen)
     elif kind == "file":
         fields["path"] = Path(draw(st.sampled_from(["a.csv", "x/y.toml", "auto.csv", "p,q.json"])))
     return HierarchySpec(kind, **fields)
@@ -123,6 +128,9 @@ def test_every_spec_survives_text_and_a_toml_file(spec):
     [
         ("interval:5", "Did you mean 'intervals'"),
         ("zip", "Or state a file ending in .csv"),
+        ("age", "needs a reference"),
+        ("age:2026-02-30", "2026-02-30 is not a day"),
+        ("days-since:admitted,prefix", "prefix does not group numbers"),
         ("intervals", "needs at least one width"),
         ("intervals:0", "needs at least one width"),
         ("intervals:5,7", "7 is not a multiple of 5"),

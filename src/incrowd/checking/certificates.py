@@ -9,7 +9,7 @@ import hmac
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -122,13 +122,24 @@ NOISE = ("edge-dp", "node-dp")
 class Reading:
     """What must be known to check a released file again, besides its promise.
 
-    ``quasi`` are the released columns: bits of them, where the job has bits.
+    ``quasi`` are the released columns: bits of them, where the job has bits. The formats are of
+    columns that write dates and numbers in another way than the canonical one.
     """
 
     quasi: tuple[str, ...] = ()
     sensitive: tuple[str, ...] = ()
     missing_values: tuple[str, ...] = ()
     graph: str = ""
+    date_formats: Mapping[str, str] = field(default_factory=dict)
+    number_formats: Mapping[str, str] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data; formats only where there are some."""
+        content = asdict(self)
+        for name in ("date_formats", "number_formats"):
+            if not content[name]:
+                del content[name]
+        return content
 
 
 def owner_certificate(audit: Audit, reading: Reading, job_text: str) -> dict[str, Any]:
@@ -137,7 +148,7 @@ def owner_certificate(audit: Audit, reading: Reading, job_text: str) -> dict[str
         "kind": KIND,
         "format": FORMAT,
         **audit.to_dict(),
-        "reading": asdict(reading),
+        "reading": reading.to_dict(),
         "job": job_text,
     }
 
@@ -166,7 +177,7 @@ def public_certificate(
             "parameters": {name: stated[name] for name in PARAMETERS if name in stated},
         },
         "quasi": list(audit.quasi),
-        "reading": asdict(reading),
+        "reading": reading.to_dict(),
         "findings": [
             {name: value for name, value in asdict(finding).items() if name in _OF_FINDING}
             for finding in found

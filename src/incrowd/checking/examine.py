@@ -20,6 +20,7 @@ from incrowd.guarantees.tables.likeness import check_thresholds, measure
 from incrowd.guarantees.tables.truth import check_coding, line_of_row, prove_key
 from incrowd.hierarchies.means import covering_ranges
 from incrowd.hierarchies.tree import Hierarchy
+from incrowd.tables.normalize import as_written
 from incrowd.tables.schema import Schema
 from incrowd.tables.table import Table
 
@@ -106,11 +107,11 @@ def examine(
     if measures:
         findings.append(_report_measures(evidence, guarantee))
     leaks = find_table_leaks(
-        released.frame,
+        as_written(released),
         schema.quasi,
         schema.sensitive,
         schema.insensitive,
-        original=owner.original.frame if owner else None,
+        original=as_written(owner.original) if owner else None,
         accepted=accepted,
     )
     if owner is not None and owner.keeps_order:

@@ -38,6 +38,7 @@ from incrowd.measures.losses.tables import Tally, measure_tally
 from incrowd.tables.column_types import labels_of
 from incrowd.tables.frames import is_spark_frame
 from incrowd.tables.locations import location_name
+from incrowd.tables.normalize import Readings, normalize_frame
 from incrowd.tables.schema import Schema
 from incrowd.workspace import Workspace
 
@@ -62,7 +63,7 @@ class Expected:
 
     ``nodes[column, group]`` are the groups that were to be, ``n_of_group`` rows each; ``released``
     is the fingerprint of the rows as they were made, ``others`` that of the original's columns
-    that are not generalized.
+    that are not generalized. By ``readings`` the cells of the release are read.
     """
 
     before: Rows
@@ -71,6 +72,7 @@ class Expected:
     n_of_group: NDArray[np.int64]
     released: Fingerprint
     others: Fingerprint
+    readings: Readings
 
 
 def fingerprint(engine: OutOfCoreEngine, blocks: Blocks, names: Sequence[str]) -> Fingerprint:
@@ -135,7 +137,8 @@ def _truth(
     for place, (name, hierarchy) in enumerate(
         zip(schema.quasi, expected.before.hierarchies, strict=True)
     ):
-        after[place] = nodes_of(counted.column(name), hierarchy, "the release")
+        column = normalize_frame(counted.select([name]), expected.readings).column(name)
+        after[place] = nodes_of(column, hierarchy, "the release")
     others = [name for name in columns if name not in schema.quasi]
     have_groups = _same_groups(
         after, counted.column(N_ROWS).to_numpy(), expected.nodes, expected.n_of_group

@@ -59,7 +59,8 @@ class Request:
     ``released`` and ``original`` are paths, or data in Python: frames and tables, matrices and
     Sets. The owner's ``original`` with ``key`` (a file, or ``original_row[released row]`` counted
     from 0) or ``aligned`` rows allows what compares a row with its original. Columns without a
-    role are looked at as insensitive.
+    role are looked at as insensitive. Unless ``detects_formats``, only columns whose format is
+    stated are read as dates or numbers that are written in another way.
     """
 
     released: Any
@@ -81,6 +82,7 @@ class Request:
     thresholds: Mapping[str, float] = field(default_factory=dict)
     measures: bool = False
     measurements: Measurements = field(default_factory=Measurements)
+    detects_formats: bool = True
 
     def __post_init__(self) -> None:
         if self.original is None and (self.key is not None or self.aligned or self.sets.row_k):

@@ -23,9 +23,11 @@ from incrowd.guarantees.table import TableGuarantee
 from incrowd.hierarchies.builders import hierarchy_for
 from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.hierarchies.tree import Hierarchy
+from incrowd.job.column_readings import AS_WRITTEN, ReadingPlan, plan_reading
 from incrowd.job.inputs import InputOptions, read_input
 from incrowd.job.preparation import prepare_table, replace_quasi
 from incrowd.tables.frames import frame_hash, from_frame
+from incrowd.tables.normalize import normalize_table, read_columns
 from incrowd.tables.read import read_table
 from incrowd.tables.schema import Schema
 from incrowd.tables.table import Table
@@ -122,6 +124,8 @@ def load_table(request: Request) -> LoadedTable:
     if request.original is not None:
         original, _ = read_table_data(request.original, request.input)
         original.require(schema.quasi, original.name)
+        original = _plan_reading(request).read(original)
+        released = normalize_table(released, original.readings)
         k_of_row = None
         if guarantee.k_rules:
             k_of_row = assign_k(original, guarantee.k, None, guarantee.k_rules)
@@ -138,6 +142,8 @@ def load_table(request: Request) -> LoadedTable:
             "--bins and --bits are about how the original was cut up",
             remedy="Name it with --original, or name the released columns with --quasi.",
         )
+    else:
+        released = _read_alone(request, released)
     released.require(schema.published, released.name)
     withheld = (*schema.quasi, *schema.sensitive, schema.person, guarantee.k_column)
     others = [name for name in released.columns if name not in withheld]
@@ -147,6 +153,32 @@ def load_table(request: Request) -> LoadedTable:
             raise unknown("quasi-identifying column", column, schema.quasi, where="coding")
     _refuse_private(schema, guarantee, released, owner)
     return LoadedTable(released, digest, schema, owner, hierarchies, request)
+
+
+def _plan_reading(request: Request) -> ReadingPlan:
+    return plan_reading(
+        request.schema,
+        request.hierarchies,
+        cast(TableGuarantee, request.guarantee),
+        request.input,
+        coding=request.coding,
+        bins=request.bins,
+    )
+
+
+def _read_alone(request: Request, released: Table) -> Table:
+    """Return a release with its dates and numbers read as far as it shows them on its own.
+
+    Cells that were generalized fit no format, and no count depends on it: nothing is refused.
+    """
+    stated, specs = request.input.stated_formats, request.hierarchies
+    as_written = {name for name, spec in specs.items() if spec.kind in AS_WRITTEN}
+    names = [
+        name
+        for name in released.columns
+        if name in stated or (request.detects_formats and name not in as_written)
+    ]
+    return read_columns(released, names, stated, lenient=names)
 
 
 def read_table_data(data: Any, options: InputOptions) -> tuple[Table, str]:

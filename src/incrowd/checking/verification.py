@@ -337,8 +337,21 @@ def make_request(certificate: dict[str, Any], promise: Guarantee, location: Loca
         promise,
         Schema(reading["quasi"], reading["sensitive"]),
         sets=SetInput(graph=reading["graph"] or BIPARTITE),
-        input=InputOptions(missing_values=tuple(reading["missing_values"])),
+        input=InputOptions(
+            missing_values=tuple(reading["missing_values"]),
+            date_formats=_formats(reading, "date_formats"),
+            number_formats=_formats(reading, "number_formats"),
+        ),
+        detects_formats=False,
     )
+
+
+def _formats(reading: dict[str, Any], name: str) -> dict[str, str]:
+    """Return the formats of columns that a certificate states; older ones state none."""
+    stated = reading.get(name, {})
+    if not isinstance(stated, dict) or not all(isinstance(text, str) for text in stated.values()):
+        raise InputError(f"the certificate's {name} are not texts by column", remedy=_REMEDY)
+    return dict(stated)
 
 
 def audit_again(certificate: dict[str, Any], promise: Guarantee, location: Location) -> Audit:

@@ -15,6 +15,7 @@ from incrowd.errors import JobError, ProblemList
 from incrowd.guarantees.evidence import SETS, TABLES, TRANSACTIONS
 from incrowd.guarantees.table import GUARANTEES, SET_GUARANTEES, TABLE_GUARANTEES
 from incrowd.hierarchies.specs import HierarchySpec
+from incrowd.job.build import split_setting
 
 Quasi = Annotated[
     str | None,
@@ -60,7 +61,8 @@ Hierarchies = Annotated[
     typer.Option(
         "--hierarchy",
         help="Generalization hierarchy, COLUMN=FILE | ranges | mean | intervals:5,10,20 | "
-        "prefix | dates:month,year | flat | auto. Repeatable; default: auto.",
+        "prefix | dates:month,year | age:DATE_OR_COLUMN | days-since:DATE_OR_COLUMN | flat | auto. "
+        "Repeatable; default: auto.",
         rich_help_panel="Columns",
     ),
 ]
@@ -224,7 +226,11 @@ def apply_flags(
         if value is not None:
             flag = flags[name]
             stated_value = _number_or_word(value) if flag.is_mixed else value
-            mapping.setdefault(flag.section, {})[flag.field] = stated_value
+            section = mapping.setdefault(flag.section, {})
+            if isinstance(section.get(flag.field), dict) and isinstance(stated_value, list):
+                by_column = dict(split_setting(text, f"--{name}") for text in stated_value)
+                stated_value = {**section[flag.field], **by_column}
+            section[flag.field] = stated_value
 
 
 def _number_or_word(text: str) -> int | float | str:

@@ -9,18 +9,38 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.codes import RowKey, canonical_order
+from incrowd.encoding.derived import (
+    Counts,
+    derive_frame,
+    derived_specs,
+    derived_type,
+    judge_derived,
+    reference_columns,
+)
 from incrowd.encoding.encode import nodes_of, shown_cells
 from incrowd.encoding.rows import Rows
 from incrowd.engines.base import N_ROWS, Blocks, Engine, OutOfCoreEngine
-from incrowd.errors import EngineError
+from incrowd.errors import EngineError, unknown
 from incrowd.hierarchies.builders import ColumnValues, hierarchy_of_values
+from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.hierarchies.tree import Hierarchy
+from incrowd.job.column_readings import ReadingPlan
 from incrowd.job.job import Job
+from incrowd.job.preparation import plan_job_reading
 from incrowd.methods.shared.fragments import Fragments
+from incrowd.tables.column_formats import ColumnReading, is_text
 from incrowd.tables.column_types import labels_of
+from incrowd.tables.normalize import (
+    DistinctCells,
+    Readings,
+    choose_reading,
+    normalize_frame,
+    notes_on_readings,
+)
 
 
 def assign_by_content(
@@ -120,6 +140,7 @@ class DistinctRows:
     rows: Rows
     n_of_row: NDArray[np.int64]
     notes: tuple[str, ...]
+    readings: Readings
 
     @property
     def n_all(self) -> int:
@@ -141,22 +162,31 @@ def count_distinct_rows(engine: Engine, blocks: Blocks, job: Job, where: str) ->
 
     Raises as reading and encoding a table does.
     """
-    quasi = job.schema.quasi
+    quasi, specs, plan = job.schema.quasi, job.hierarchy_specs, plan_job_reading(job)
     counted = engine.count(blocks, list(quasi))
+    readings: dict[str, ColumnReading] = {}
     n_of_line = counted.column(N_ROWS).to_numpy()
     hierarchies, nodes = [], np.empty((len(quasi), counted.num_rows), dtype=np.int32)
     notes: list[str] = []
     for place, name in enumerate(quasi):
         cells = counted.select([name]).append_column(N_ROWS, counted.column(N_ROWS))
         by_value = cells.group_by(name).aggregate([(N_ROWS, "sum")])
+        spec = specs.get(name)
+        if name in plan.names and not (spec and spec.is_derived):
+            reading = _choose_reading(plan, where, name, by_value, job.input.missing_values)
+            if reading is not None:
+                readings[name] = reading
+                by_value = normalize_frame(by_value, readings)
         values = ColumnValues.of_counts(
             f"{where}, column {name!r}",
             by_value.column(name).combine_chunks(),
             by_value.column(f"{N_ROWS}_sum").to_numpy(),
             job.input.missing_values,
         )
-        hierarchy, said = hierarchy_of_values(name, values, job.hierarchy_specs.get(name))
-        nodes[place] = nodes_of(counted.column(name), hierarchy, where)
+        grouped = spec.number_spec if spec and spec.is_derived else spec
+        hierarchy, said = hierarchy_of_values(name, values, grouped)
+        column = normalize_frame(counted.select([name]), readings).column(name)
+        nodes[place] = nodes_of(column, hierarchy, where)
         hierarchies.append(hierarchy)
         notes += said
     del counted
@@ -169,7 +199,92 @@ def count_distinct_rows(engine: Engine, blocks: Blocks, job: Job, where: str) ->
     first = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
     n_of_row = np.add.reduceat(n_of_line[order], first) if len(first) else n_of_line
     rows = Rows(quasi, np.ascontiguousarray(nodes[:, order[first]]), tuple(hierarchies))
-    return DistinctRows(rows, n_of_row.astype(np.int64), tuple(notes))
+    notes = [*notes_on_readings(readings), *notes]
+    return DistinctRows(rows, n_of_row.astype(np.int64), tuple(notes), readings)
+
+
+def _choose_reading(
+    plan: ReadingPlan, where: str, name: str, by_value: pa.Table, tokens: tuple[str, ...]
+) -> ColumnReading | None:
+    """Return how a column of text is read, from its values and the number of rows of each."""
+    values = by_value.column(name).combine_chunks()
+    if not is_text(values.type):
+        return None
+    counts = by_value.column(f"{N_ROWS}_sum").to_numpy()
+    found = DistinctCells(where, name, values, counts, tokens)
+    return choose_reading(
+        found, plan.stated, is_needed=name in plan.needed, is_lenient=name in plan.lenient
+    )
+
+
+# Dates that become ages or days where the rows lie.
+
+
+@dataclass(frozen=True, eq=False)
+class DeriveBlock:
+    """Replace the dates of a block by ages or days; or count what does not fit."""
+
+    derived: dict[str, HierarchySpec]
+    readings: dict[str, ColumnReading]
+    tokens: tuple[str, ...]
+    counts_only: bool = False
+
+    def __call__(self, block: pa.Table) -> pa.Table:
+        """Return the block with its derived columns, or a line of counts for each."""
+        dates = [*self.derived, *reference_columns(self.derived)]
+        read = normalize_frame(block.select(list(dict.fromkeys(dates))), self.readings)
+        derived, counts = derive_frame(read, self.derived, self.tokens)
+        if self.counts_only:
+            lines = [[name, *counts[name].numbers] for name in self.derived]
+            return pa.table(list(zip(*lines, strict=True)), names=_FAULTS.names).cast(_FAULTS)
+        for name in self.derived:
+            place = block.column_names.index(name)
+            block = block.set_column(place, name, derived.column(name))
+        return block
+
+
+_FAULTS = pa.schema([("column", pa.string()), *((f"n{n}", pa.int64()) for n in range(4))])
+
+
+def derive_blocks(
+    engine: OutOfCoreEngine, blocks: Blocks, job: Job, where: str
+) -> tuple[Blocks, Readings, list[str]]:
+    """Return rows with ages and days in place of dates, how the dates were read, and notes.
+
+    Raises as ``derive_columns`` does.
+    """
+    derived, plan = derived_specs(job.hierarchy_specs), plan_job_reading(job)
+    if not derived:
+        return blocks, {}, []
+    schema, tokens = engine.schema(blocks), job.input.missing_values
+    dates = list(dict.fromkeys([*derived, *reference_columns(derived)]))
+    readings = {}
+    for name in dates:
+        if name not in schema.names:
+            raise unknown("column", name, schema.names, where="reference of a date")
+        if is_text(schema.field(name).type):
+            counted = engine.count(blocks, [name]).rename_columns([name, f"{N_ROWS}_sum"])
+            reading = _choose_reading(plan, where, name, counted, tokens)
+            if reading is not None:
+                readings[name] = reading
+    faults = engine.collect(
+        engine.map_blocks(
+            engine.select(blocks, dates), DeriveBlock(derived, readings, tokens, True), _FAULTS
+        )
+    )
+    notes = notes_on_readings(readings)
+    for name, spec in derived.items():
+        lines = faults.filter(pc.equal(faults.column("column"), name)).drop_columns(["column"])
+        counts = Counts.of_numbers(sum(column.to_pylist()) for column in lines.columns)
+        notes += judge_derived(where, name, spec, counts)
+    returned = pa.schema(
+        [
+            pa.field(item.name, derived_type(item.type)) if item.name in derived else item
+            for item in schema
+        ]
+    )
+    made = engine.map_blocks(blocks, DeriveBlock(derived, readings, tokens), returned)
+    return made, readings, notes
 
 
 # Fragments put on the rows where they lie: block functions for an engine.
@@ -195,13 +310,14 @@ class Generalization:
     nodes: NDArray[np.int32]
     count: NDArray[np.int64]
     is_shown_as_text: tuple[bool, ...]
+    readings: Readings
 
     @classmethod
-    def of(cls, rows: Rows, fragments: Fragments) -> Generalization:
+    def of(cls, rows: Rows, fragments: Fragments, readings: Readings) -> Generalization:
         """Make it of distinct rows and what became of them."""
         first = np.searchsorted(fragments.row, np.arange(rows.n_rows + 1))
         sizes = tuple(hierarchy.n_all_nodes for hierarchy in rows.hierarchies)
-        is_text = tuple(
+        is_shown = tuple(
             bool((column >= hierarchy.n_leaves).any())
             for column, hierarchy in zip(fragments.nodes, rows.hierarchies, strict=True)
         )
@@ -212,7 +328,8 @@ class Generalization:
             first.astype(np.int64),
             fragments.nodes,
             fragments.count,
-            is_text,
+            is_shown,
+            readings,
         )
 
     @property
@@ -223,8 +340,9 @@ class Generalization:
     def nodes_of_block(self, block: pa.Table) -> NDArray[np.int32]:
         """Return the leaves of a block's quasi-identifying cells."""
         nodes = np.empty((len(self.names), block.num_rows), dtype=np.int32)
+        cells = normalize_frame(block.select(list(self.names)), self.readings)
         for place, (name, hierarchy) in enumerate(zip(self.names, self.hierarchies, strict=True)):
-            nodes[place] = nodes_of(block.column(name), hierarchy, "the data")
+            nodes[place] = nodes_of(cells.column(name), hierarchy, "the data")
         return nodes
 
     def shown(self, block: pa.Table, nodes: NDArray[np.int32]) -> pa.Table:
@@ -238,13 +356,15 @@ class Generalization:
                 place = self.names.index(name)
                 if self.is_shown_as_text[place]:
                     cells = shown_cells(self.hierarchies[place], nodes[place])
+                    if name in self.readings:
+                        cells = self.readings[name].restore(cells)
                     column = pa.chunked_array([labels_of(cells)])
             columns.append(column)
         released = pa.table(columns, names=block.column_names)
         quasi = list(self.names)
         proof = prove_key(
-            block.select(quasi),
-            released.select(quasi),
+            normalize_frame(block.select(quasi), self.readings),
+            normalize_frame(released.select(quasi), self.readings),
             np.arange(block.num_rows, dtype=np.int64),
             self.names,
             dict(zip(self.names, self.hierarchies, strict=True)),

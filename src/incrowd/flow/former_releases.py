@@ -32,6 +32,7 @@ from incrowd.job.inputs import InputOptions
 from incrowd.methods.policy.dates import BUILDER as DATES
 from incrowd.methods.policy.files import read_json
 from incrowd.methods.policy.method import Policy
+from incrowd.tables.normalize import normalize_table
 from incrowd.tables.table import Table
 from incrowd.workspace import file_hash
 
@@ -362,7 +363,7 @@ def _published(
 ) -> tuple[Any, Any]:
     from incrowd.measures.attacks.composition import PublishedRelease
 
-    table = former.read()
+    table = normalize_table(former.read(), released.readings)
     moving = _moving_columns(job, released, table, hierarchies)
     # groups are told apart by these columns, and nobody's values are the same in both releases
     name_of = {name: f"{name} (former)" if name in moving else name for name in table.columns}

@@ -28,22 +28,25 @@ from incrowd.flow.assignment import (
     DistinctRows,
     Generalization,
     count_distinct_rows,
+    derive_blocks,
     generalize_blocks,
 )
 from incrowd.flow.outputs import Target
 from incrowd.flow.overview import count_fragments, overview_of_table
 from incrowd.flow.publication import Publication
-from incrowd.flow.tables import refuse_leaks
+from incrowd.flow.tables import refuse_leaks, settle_formats
 from incrowd.guarantees.evidence import Finding
 from incrowd.guarantees.table import TableGuarantee
 from incrowd.guarantees.tables.counts import EngineCounts
 from incrowd.guarantees.tables.leaks import insensitive_leaks
+from incrowd.job.inputs import InputOptions
 from incrowd.job.job import Job
 from incrowd.job.preparation import notes_on_removed, required_columns
 from incrowd.methods.base import TableMethod
 from incrowd.methods.shared.fragments import Fragments
 from incrowd.progress import Progress
 from incrowd.tables.locations import Location, location_name
+from incrowd.tables.normalize import stated_of
 from incrowd.tables.read import notes_on_encoding
 from incrowd.tables.table import Format, missing_columns
 from incrowd.tables.write import format_of_path, write_tables
@@ -72,6 +75,7 @@ class EncodedRows:
     published: list[str]
     others: Fingerprint
     notes: tuple[str, ...]
+    settled_input: InputOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,23 +110,25 @@ class OutOfCoreAdapter:
         job, engine, schema = self.job, self.engine, self.job.schema
         columns = engine.schema(original.blocks).names
         missing_columns(required_columns(job), columns, original.where).refuse()
+        blocks, of_dates, derived = derive_blocks(engine, original.blocks, job, original.where)
         published = [name for name in columns if name in schema.published]
         other_names = [name for name in published if name not in schema.quasi]
-        others = fingerprint(engine, original.blocks, other_names)
+        others = fingerprint(engine, blocks, other_names)
         _refuse_stars(others, other_names, job, original.where)
         refuse_leaks(
             insensitive_leaks(
-                EngineCounts(engine, original.blocks),
+                EngineCounts(engine, blocks),
                 schema.quasi,
                 schema.insensitive,
                 job.release.accept_insensitive,
             ),
             original.where,
         )
-        distinct = count_distinct_rows(engine, original.blocks, job, original.where)
+        distinct = count_distinct_rows(engine, blocks, job, original.where)
         self.guarantee.refuse_infeasible(distinct.n_all)
-        notes = (*original.notes, *notes_on_removed(job, columns), *distinct.notes)
-        return EncodedRows(original.blocks, distinct, published, others, notes)
+        notes = (*original.notes, *notes_on_removed(job, columns), *derived, *distinct.notes)
+        settled = settle_formats(job, {**of_dates, **distinct.readings})
+        return EncodedRows(blocks, distinct, published, others, notes, settled)
 
     def search(self, encoded: EncodedRows, progress: Progress) -> Fragments:
         """Run the method on distinct rows with their counts."""
@@ -141,7 +147,7 @@ class OutOfCoreAdapter:
     def decode(self, encoded: EncodedRows, found: Fragments) -> Candidate[Blocks, Expected]:
         """Generalize every block where it is."""
         distinct = encoded.distinct
-        generalization = Generalization.of(distinct.rows, found)
+        generalization = Generalization.of(distinct.rows, found, distinct.readings)
         released = generalize_blocks(
             self.engine, encoded.blocks, encoded.published, generalization, distinct.n_all
         )
@@ -152,11 +158,12 @@ class OutOfCoreAdapter:
             found.count,
             fingerprint(self.engine, released, encoded.published),
             encoded.others,
+            distinct.readings,
         )
         method = replace(self.job.method, **found.trace.settings)
         return Candidate(
             released,
-            replace(self.job, method=method),
+            replace(self.job, method=method, input=encoded.settled_input),
             expected,
             figures={**found.trace.figures, "distinct_rows": distinct.rows.n_rows},
             notes=(*encoded.notes, *found.trace.notes),
@@ -184,9 +191,14 @@ class OutOfCoreAdapter:
 
     def reading(self, candidate: Candidate[Blocks, Expected]) -> CertificateReading:
         """Return how a stranger reads the release, for its certificate."""
-        del candidate
-        schema = self.job.schema
-        return CertificateReading(schema.quasi, schema.sensitive, self.job.input.missing_values)
+        schema, stated = self.job.schema, stated_of(candidate.evidence.readings)
+        return CertificateReading(
+            schema.quasi,
+            schema.sensitive,
+            self.job.input.missing_values,
+            date_formats=dict(stated.dates),
+            number_formats=dict(stated.numbers),
+        )
 
     def findings_on_file(
         self, candidate: Candidate[Blocks, Expected], reread: Reread, audit: Audit

@@ -88,7 +88,7 @@ def why_not_out_of_core(job: Job) -> str:
     Where groups are tested by their size alone, the distinct rows and their counts are enough.
     """
     guarantee, release = cast(TableGuarantee, job.guarantee), job.release
-    means = any(spec.kind == MEAN for spec in job.hierarchy_specs.values())
+    means = any(spec.grouping_kind == MEAN for spec in job.hierarchy_specs.values())
     reasons = {
         f"the guarantee {guarantee.name} compares rows": not isinstance(guarantee, KAnonymity),
         "l and t look at the values of every group": guarantee.l is not None

@@ -91,7 +91,7 @@ def place_policy(
 
 def _refuse_unsaved(job: Job) -> None:
     """Raise where cells are not nodes of hierarchies, which combinations are made of."""
-    kinds = {spec.kind for spec in job.hierarchy_specs.values()}
+    kinds = {spec.grouping_kind for spec in job.hierarchy_specs.values()}
     if job.bins or cast(TableMethod, job.method).masks_bits or "mean" in kinds:
         raise JobError(
             "a policy is made of nodes of hierarchies, not of bins, bits or means",
@@ -151,7 +151,11 @@ def _rebuilding(stated: HierarchySpec, tree: Hierarchy) -> HierarchySpec | None:
         built = HierarchySpec.parse(tree.origin)
     except JobError:
         return None
-    return None if built.kind in NOT_REBUILT else replace(built, missing=stated.missing)
+    if built.kind in NOT_REBUILT:
+        return None
+    if stated.is_derived:
+        return replace(stated, of_number=built)
+    return replace(built, missing=stated.missing)
 
 
 def _needed_values(spec: HierarchySpec, tree: Hierarchy, labels: set[str]) -> list[str]:
@@ -179,7 +183,8 @@ def _needed_values(spec: HierarchySpec, tree: Hierarchy, labels: set[str]) -> li
 def _has_labels(spec: HierarchySpec, name: str, values: list[str], labels: set[str]) -> bool:
     nothing = ColumnValues([], np.zeros(0, dtype=np.int64), ColumnKind("empty"), [], 0)
     try:
-        tree, _ = hierarchy_of_values(name, nothing.with_known(values), spec)
+        grouped = spec.number_spec if spec.is_derived else spec
+        tree, _ = hierarchy_of_values(name, nothing.with_known(values), grouped)
     except HierarchyError:
         return False
     return labels - {""} <= set(tree.all_labels)

@@ -18,6 +18,7 @@ from incrowd.checking.material import Material, OwnTable, TableMaterial
 from incrowd.codes import canonical_order
 from incrowd.encoding.coding import CodedView
 from incrowd.encoding.cost_matrices import add_costs
+from incrowd.encoding.derived import reference_columns
 from incrowd.encoding.encode import decode, encode, refuse_stars, star_missing
 from incrowd.encoding.rows import Rows
 from incrowd.engines.base import Engine
@@ -38,11 +39,12 @@ from incrowd.guarantees.table import TableGuarantee
 from incrowd.guarantees.tables.counts import FrameCounts
 from incrowd.guarantees.tables.leaks import insensitive_leaks
 from incrowd.hierarchies.tree import Hierarchy
-from incrowd.job.inputs import read_input
+from incrowd.job.inputs import InputOptions, read_input
 from incrowd.job.job import Job
 from incrowd.job.preparation import (
     Prepared,
     notes_on_columns,
+    plan_job_reading,
     prepare,
     required_columns,
     without_unshown_bits,
@@ -67,6 +69,13 @@ from incrowd.tables.frames import (
     to_frame,
 )
 from incrowd.tables.locations import Location, is_folder, location_name
+from incrowd.tables.normalize import (
+    Readings,
+    normalize_table,
+    notes_on_readings,
+    restore_frame,
+    stated_of,
+)
 from incrowd.tables.read import notes_on_encoding, reread_table
 from incrowd.tables.schema import Schema
 from incrowd.tables.table import Format, Table
@@ -85,6 +94,7 @@ class EncodedTable:
     sensitive_hierarchies: dict[str, Hierarchy]
     notes_on_columns: list[str]
     notes_on_hierarchies: list[str]
+    settled_input: InputOptions
     identifiers: pa.Table | None = None
     removed: tuple[str, ...] = ()
 
@@ -119,8 +129,11 @@ class TableAdapter:
         original, notes_on_people = exclude_repeated(job, original)
         table = original
         refuse_stars(table, (*stated.quasi, *stated.sensitive))
-        prepared = prepare(job, table)
         notes = [*notes_on_people, *notes_on_columns(job, table)]
+        identifiers = identifiers_of(job, table)
+        original = table = plan_job_reading(job).read(table)
+        notes += notes_on_readings(table.readings)
+        prepared = prepare(job, table)
         table, schema = prepared.table, prepared.schema
         refuse_leaks(
             insensitive_leaks(
@@ -149,7 +162,8 @@ class TableAdapter:
             hierarchies,
             notes,
             notes_on_hierarchies,
-            identifiers_of(job, original),
+            settle_formats(job, original.readings),
+            identifiers,
             removed,
         )
 
@@ -165,7 +179,8 @@ class TableAdapter:
         table, schema = prepared.table, prepared.schema
         if encoded.conditions.is_size_only and not after.is_suppressed.any():
             others = [name for name in schema.published if name not in schema.quasi]
-            nodes = assign_by_content(before.nodes, after.nodes, table.frame.select(others))
+            as_shown = restore_frame(table.frame.select(others), table.readings)
+            nodes = assign_by_content(before.nodes, after.nodes, as_shown)
             after = replace(after, nodes=nodes)
         if self.method.suppresses_missing:
             after = replace(after, nodes=star_missing(before, after, table.missing_values))
@@ -173,6 +188,7 @@ class TableAdapter:
         schema = prepared.schema
         settled = settle(after, encoded.conditions, job.release)
         frame, original_row = decode(settled.rows, table, schema)
+        frame = restore_frame(frame, table.readings)
         if not job.release.keep_order:
             order = canonical_order(frame)
             frame = frame.take(pa.array(order)).combine_chunks()
@@ -180,7 +196,7 @@ class TableAdapter:
         method = replace(job.method, **after.trace.settings)
         return Candidate(
             frame,
-            replace(job, method=method, bins=prepared.bins),
+            replace(job, method=method, bins=prepared.bins, input=encoded.settled_input),
             TableEvidence(
                 replace(prepared, table=self._needed_columns(prepared)),
                 before,
@@ -213,6 +229,7 @@ class TableAdapter:
     def audit(self, candidate: Candidate[pa.Table, TableEvidence], reread: Table) -> Checked:
         """Check the guarantee, leaks and truth of the release as it was read back."""
         job, evidence = self.job, candidate.evidence
+        reread = _as_read(candidate, reread)
         before, original_row = evidence.before, _key_of(candidate)
         hierarchies = dict(zip(before.names, before.hierarchies, strict=True))
         findings = examine(
@@ -259,8 +276,15 @@ class TableAdapter:
 
     def reading(self, candidate: Candidate[pa.Table, TableEvidence]) -> Reading:
         """Return how a stranger reads the release, for its certificate."""
-        quasi = candidate.evidence.prepared.schema.quasi
-        return Reading(quasi, self.job.schema.sensitive, self.job.input.missing_values)
+        prepared = candidate.evidence.prepared
+        stated = stated_of(prepared.table.readings)
+        return Reading(
+            prepared.schema.quasi,
+            self.job.schema.sensitive,
+            self.job.input.missing_values,
+            date_formats=dict(stated.dates),
+            number_formats=dict(stated.numbers),
+        )
 
     def findings_on_file(
         self, candidate: Candidate[pa.Table, TableEvidence], reread: Table, audit: Audit
@@ -269,7 +293,7 @@ class TableAdapter:
         del audit
         if self.guarantee.needs_owner or self.job.schema.person:
             return []
-        schema = candidate.evidence.prepared.schema
+        schema, reread = candidate.evidence.prepared.schema, _as_read(candidate, reread)
         found = examine(
             reread,
             schema,
@@ -285,6 +309,7 @@ class TableAdapter:
     ) -> Callable[[], Material]:
         """Return what a report is computed from: the release as reread, beside its original."""
         evidence, original_row = candidate.evidence, _key_of(candidate)
+        reread = _as_read(candidate, reread)
 
         def material() -> TableMaterial:
             own = OwnTable(
@@ -310,9 +335,9 @@ class TableAdapter:
         evidence = candidate.evidence
         place_policy(
             publication,
-            self.job,
+            replace(self.job, input=candidate.job.input),
             evidence.before,
-            reread,
+            _as_read(candidate, reread),
             evidence.identifiers,
             audit.release_sha256,
             self.store.location,
@@ -328,6 +353,25 @@ def refuse_leaks(leaks: list[Finding], where: str) -> None:
                 remedy="Leave the column out, make it quasi-identifying, or release it all the "
                 "same with --accept-insensitive COLUMN.",
             )
+
+
+def settle_formats(job: Job, readings: Readings) -> InputOptions:
+    """Return how a job's data are read, with the formats of all columns that are generalized.
+
+    They were detected on these data; the next ones may not show them.
+    """
+    settled = {*job.schema.quasi, *reference_columns(job.hierarchy_specs)}
+    found = stated_of({name: way for name, way in readings.items() if name in settled})
+    return replace(
+        job.input,
+        date_formats={**found.dates, **job.input.date_formats},
+        number_formats={**found.numbers, **job.input.number_formats},
+    )
+
+
+def _as_read(candidate: Candidate[pa.Table, TableEvidence], reread: Table) -> Table:
+    """Return a release with the dates and numbers of its original's columns as those were read."""
+    return normalize_table(reread, candidate.evidence.prepared.table.readings)
 
 
 def _key_of(candidate: Candidate[pa.Table, TableEvidence]) -> NDArray[np.int64]:

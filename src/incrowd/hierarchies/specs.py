@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +16,18 @@ from incrowd.errors import JobError, unknown
 from incrowd.hierarchies.templates.table import TEMPLATES
 
 MEAN = "mean"
-KINDS = ("auto", "flat", "intervals", "ranges", "prefix", "dates", *TEMPLATES, MEAN, "file")
+AGE, DAYS_SINCE = "age", "days-since"
+DERIVED_KINDS = (AGE, DAYS_SINCE)  # which turn a date into a whole number before it is grouped
+BUILDERS = ("auto", "flat", "intervals", "ranges", "prefix", "dates")
+KINDS = (*BUILDERS, *DERIVED_KINDS, *TEMPLATES, MEAN, "file")
+NUMBER_KINDS = (
+    "auto",
+    "flat",
+    "intervals",
+    "ranges",
+    "ages",
+    MEAN,
+)  # what may group derived numbers
 GRID_KINDS = ("intervals", "ranges")  # which take numbers, from and to
 DATE_UNITS = ("day", "month", "quarter", "year", "decade")
 DEFAULT_DATE_UNITS = ("month", "year", "decade")
@@ -33,8 +46,9 @@ class HierarchySpec:
     the step of the grid, and so are those of ``mean``, what means are rounded to. ``drops`` says
     how many characters of the longest code each level of ``prefix`` masks, ``units`` the levels
     of ``dates``. A template (``icd10``, ``postcode``, …) may have a ``variant``, the country of
-    postcodes. With ``missing = "suppress"`` a value that has no place goes directly under the
-    root.
+    postcodes. ``age`` and ``days-since`` turn dates into completed years or days before or since
+    a ``reference``, an ISO date or another column, and group these numbers by ``of_number``. With
+    ``missing = "suppress"`` a value that has no place goes directly under the root.
 
     >>> HierarchySpec.parse("intervals:5,10,20").widths
     (5, 10, 20)
@@ -51,10 +65,16 @@ class HierarchySpec:
     variant: str = ""
     path: Path | None = None
     missing: str = "refuse"
+    reference: str = ""
+    of_number: HierarchySpec | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise unknown("hierarchy", self.kind, KINDS)
+        if self.is_derived:
+            self._check_derived()
+        elif self.reference or self.of_number is not None:
+            raise JobError(f"{self.kind}: only {' and '.join(DERIVED_KINDS)} have a reference")
         if self.missing not in MISSING_CHOICES:
             raise unknown("choice of missing", str(self.missing), MISSING_CHOICES)
         if self.kind == "intervals":
@@ -82,6 +102,50 @@ class HierarchySpec:
                 raise unknown(f"variant of {self.kind}", str(self.variant), variants)
         if (self.kind == "file") != (self.path is not None):
             raise JobError("a hierarchy from a file needs the file's path, and no other has one")
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether the column is turned into whole numbers first: an age, or days."""
+        return self.kind in DERIVED_KINDS
+
+    @property
+    def reference_date(self) -> date | None:
+        """The day that is counted from; None where the reference is a column."""
+        try:
+            return date.fromisoformat(self.reference)
+        except ValueError:
+            return None
+
+    @property
+    def number_spec(self) -> HierarchySpec:
+        """How the derived numbers are grouped."""
+        return replace(self.of_number or HierarchySpec(), missing=self.missing)
+
+    @property
+    def grouping_kind(self) -> str:
+        """The builder that groups the column, after it was derived."""
+        return self.number_spec.kind if self.is_derived else self.kind
+
+    def with_grouping(self, kind: str) -> HierarchySpec:
+        """Return the same derivation grouped by another builder, where none is stated."""
+        is_open = self.is_derived and self.of_number is None
+        return replace(self, of_number=HierarchySpec(kind)) if is_open else self
+
+    def _check_derived(self) -> None:
+        remedy = (
+            f"Name a date or a column of dates:  {self.kind}:2026-01-01  or  "
+            f"{self.kind}:COLUMN,intervals:5,10."
+        )
+        if not isinstance(self.reference, str) or not self.reference.strip():
+            raise JobError(f"{self.kind}: needs a reference", remedy=remedy)
+        looks_like_date = re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", self.reference)
+        if looks_like_date and self.reference_date is None:
+            raise JobError(f"{self.kind}: {self.reference} is not a day", remedy=remedy)
+        if self.of_number is not None and self.of_number.kind not in NUMBER_KINDS:
+            raise JobError(
+                f"{self.kind}: {self.of_number.kind} does not group numbers",
+                remedy=f"State one of {', '.join(NUMBER_KINDS)} after the reference.",
+            )
 
     def _check_intervals(self) -> None:
         remedy = "State rising widths, each a multiple of the one before:  intervals:5,10,20."
@@ -138,8 +202,9 @@ class HierarchySpec:
 
         ``auto``, ``flat``, ``prefix``, ``prefix:1,3``, ``dates:month,year``, ``intervals:5,10,20``,
         ``intervals:5,10,from=20,to=80``, ``ranges``, ``ranges:5,from=20,to=80``, ``mean``,
-        ``mean:10``, a template (``icd10``, ``postcode:DE``, ``country``, ``ages``, ``isco``), or a
-        file; each may end in ``,missing=suppress``.
+        ``mean:10``, ``age:2026-01-01``, ``days-since:COLUMN,intervals:7,28``, a template
+        (``icd10``, ``postcode:DE``, ``country``, ``ages``, ``isco``), or a file; each may end in
+        ``,missing=suppress``.
         """
         stated = text.strip()
         missing = "refuse"
@@ -150,6 +215,10 @@ class HierarchySpec:
             if stated.lower().endswith(FILE_ENDINGS) or "/" in stated or os.sep in stated:
                 return cls("file", path=(base or Path()) / stated, missing=missing)
             raise _unknown_hierarchy_error(stated)
+        if kind in DERIVED_KINDS:
+            reference, comma, grouped = rest.partition(",")
+            of_number = cls.parse(grouped) if comma else None
+            return cls(kind, reference=reference.strip(), of_number=of_number, missing=missing)
         words = [word.strip() for word in rest.split(",")] if colon else []
         bounds = dict(word.split("=", 1) for word in words if "=" in word)
         plain = [word for word in words if "=" not in word]
@@ -182,6 +251,10 @@ class HierarchySpec:
         """Return the form of the command line."""
         if self.kind == "file":
             stated = str(self.path)
+        elif self.is_derived:
+            stated = f"{self.kind}:{self.reference}"
+            if self.of_number is not None:
+                stated += f",{self.of_number.text()}"
         else:
             words = [_format_number(width) for width in (*self.widths, *self.drops)] + list(
                 self.units
@@ -203,6 +276,7 @@ class HierarchySpec:
         ``{ intervals = [5, 10], from = 20, to = 80 }``, ``{ ranges = 5 }``, ``{ mean = 10 }``,
         ``{ prefix = true }``, ``{ prefix = [1, 3] }``, ``{ dates = ["month", "year"] }``,
         ``{ postcode = "DE" }``,
+        ``{ age = "2026-01-01", intervals = [5, 10] }``, ``{ days-since = "admission" }``,
         ``{ file = "x.csv", missing = "suppress" }``.
         """
         try:
@@ -220,6 +294,11 @@ class HierarchySpec:
     @classmethod
     def _from_table(cls, table: dict[str, Any], base: Path | None) -> HierarchySpec:
         missing = table.pop("missing", "refuse")
+        derived = [name for name in table if name in DERIVED_KINDS]
+        if len(derived) == 1:
+            reference = table.pop(derived[0])
+            of_number = cls._from_table(table, base) if table else None
+            return cls(derived[0], reference=reference, of_number=of_number, missing=missing)
         kinds = [name for name in table if name in KINDS]
         if len(kinds) != 1:
             raise JobError(
@@ -255,6 +334,11 @@ class HierarchySpec:
     def to_toml(self, base: Path | None = None) -> str | dict[str, Any]:
         """Return the value for a job's ``[hierarchies]``; a path relative to ``base``."""
         table: dict[str, Any] = {self.kind: True}
+        if self.is_derived:
+            table[self.kind] = self.reference
+            if self.of_number is not None:
+                grouped = self.of_number.to_toml(base)
+                table |= {grouped: True} if isinstance(grouped, str) else grouped
         if self.path is not None:
             table["file"] = os.path.relpath(self.path, base) if base else str(self.path)
         elif self.widths or self.drops or self.units:

@@ -66,6 +66,8 @@ def _other_shapes(job: Job) -> Iterator[JobError]:
         "codings": job.coding,
         "bins": job.bins,
         "missing_values": job.input.missing_values,
+        "date formats": job.input.date_formats,
+        "number formats": job.input.number_formats,
     }
     stated: dict[str, Any] = {}
     if job.shape == TABLES:
@@ -169,6 +171,12 @@ def _stray_columns(job: Job) -> Iterator[JobError]:
             if column not in quasi:
                 where = f"[method] {item.name}"
                 yield unknown("quasi-identifying column", column, quasi, where=where)
+    for column, spec in job.hierarchy_specs.items():
+        if spec.is_derived and column not in quasi:
+            yield JobError(
+                f"column {column!r}: {spec.kind} is for quasi-identifying columns",
+                remedy="Make it quasi-identifying, or state another hierarchy.",
+            )
     for column in job.coding:
         if column not in quasi:
             yield unknown("quasi-identifying column", column, quasi, where="[coding]")

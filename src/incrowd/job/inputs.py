@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from incrowd.errors import JobError, unknown
+from incrowd.guarantees.evidence import TABLES
 from incrowd.options import documented, option
 from incrowd.sets.sets import BIPARTITE, GRAPHS
 from incrowd.transactions.closure import CLOSURES
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
     from incrowd.engines.base import ReadOptions
     from incrowd.sets.format import SetOptions
+    from incrowd.tables.normalize import StatedFormats
     from incrowd.tables.table import Table
 
 
@@ -36,6 +39,38 @@ class InputOptions:
     missing_values: tuple[str, ...] = option(
         (), help="Further tokens for missing values besides the empty cell: '?,NA'."
     )
+    date_formats: Mapping[str, str] = option(
+        {},
+        flag="--date-format",
+        help="How a column of text writes dates, COLUMN=dd.mm.yyyy (d.m.yyyy, dd/mm/yyyy, "
+        "m/d/yyyy, 'dd.mm.yyyy HH:MM', 'dd.mm.yy 1930-2029'; text: no dates). Repeatable; detected "
+        "where the values decide.",
+        about=TABLES,
+    )
+    number_formats: Mapping[str, str] = option(
+        {},
+        flag="--number-format",
+        help="How a column of text writes 1234.5, COLUMN=1.234,5 (1234,5; 1,234.5; '1.234,5 kg'; "
+        "text: no numbers). Repeatable; detected where the values decide.",
+        about=TABLES,
+    )
+
+    def __post_init__(self) -> None:
+        if self.date_formats or self.number_formats:
+            self.stated_formats.refuse_unreadable()
+            for column in self.date_formats:
+                if column in self.number_formats:
+                    raise JobError(
+                        f"column {column!r} has both a date format and a number format",
+                        remedy="State one of them.",
+                    )
+
+    @property
+    def stated_formats(self) -> StatedFormats:
+        """How columns of text write dates and numbers, where it is stated."""
+        from incrowd.tables.normalize import StatedFormats
+
+        return StatedFormats(self.date_formats, self.number_formats)
 
     @property
     def reading(self) -> ReadOptions:

@@ -1,4 +1,5 @@
-"""What is done to a table before it is encoded: numbers cut into bins, columns into bits.
+"""What is done to a table before it is encoded: dates become ages or days, numbers are cut into
+bins, columns into bits.
 
 Everything later, the audit included, is about the prepared table: a released row is held against
 the prepared row of the same person.
@@ -14,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.encoding.bins import bin_columns, propose_bins
+from incrowd.encoding.derived import derive_columns, reference_columns
 from incrowd.encoding.one_hot import SET_BIT, encode_one_hot
 from incrowd.encoding.rows import Rows
 from incrowd.guarantees.table import TableGuarantee
 from incrowd.hierarchies.specs import HierarchySpec
+from incrowd.job.column_readings import ReadingPlan, plan_reading
 from incrowd.job.job import Job
 from incrowd.methods.base import TableMethod
 from incrowd.methods.shared.shown_columns import FLAT
@@ -46,9 +49,24 @@ def prepare(job: Job, table: Table) -> Prepared:
     """
     bins = dict(job.bins)
     method = cast(TableMethod, job.method)
+    table, specs, notes = derive_columns(table, job.hierarchy_specs)
     if method.masks_cells:
         bins |= propose_bins(table, job.schema.quasi, bins)
-    return prepare_table(table, job.schema, bins, job.hierarchy_specs, is_bit=method.masks_bits)
+    prepared = prepare_table(table, job.schema, bins, specs, is_bit=method.masks_bits)
+    return replace(prepared, notes=(*notes, *prepared.notes))
+
+
+def plan_job_reading(job: Job) -> ReadingPlan:
+    """Return which columns of a job's table are read as dates and numbers."""
+    return plan_reading(
+        job.schema,
+        job.hierarchy_specs,
+        cast(TableGuarantee, job.guarantee),
+        job.input,
+        coding=job.coding,
+        bins=job.bins,
+        masks_cells=cast(TableMethod, job.method).masks_cells,
+    )
 
 
 def prepare_table(
@@ -59,9 +77,10 @@ def prepare_table(
     *,
     is_bit: bool = False,
 ) -> Prepared:
-    """Return a table with columns cut into bins and, with ``is_bit``, into bits."""
-    specs = dict(hierarchies or {})
-    table, notes = bin_columns(table, {name: count for name, count in bins.items() if count})
+    """Return a table with ages and days, columns cut into bins and, with ``is_bit``, into bits."""
+    table, specs, derived = derive_columns(table, hierarchies or {})
+    table, binned = bin_columns(table, {name: count for name, count in bins.items() if count})
+    notes = [*derived, *binned]
     if not is_bit:
         return Prepared(table, schema, specs, bins, notes=tuple(notes))
     bits = encode_one_hot(table, schema.quasi)
@@ -112,6 +131,7 @@ def required_columns(job: Job) -> list[str]:
     """Return the columns that a job on a table names, which must be there."""
     withheld = [job.schema.person, cast(TableGuarantee, job.guarantee).k_column]
     named = [*job.schema.roles, *(name for name in withheld if name), *job.hierarchies]
+    named += reference_columns(job.hierarchy_specs)
     return list(dict.fromkeys(named))
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from incrowd.errors import DataError, ProblemList, unknown
+
+if TYPE_CHECKING:
+    from incrowd.tables.column_formats import ColumnReading
 
 COMPRESSIONS = {".gz": "gz", ".zst": "zst"}
 
@@ -86,7 +90,8 @@ class Table:
     Columns of text files are strings exactly as they stand in the file (an empty cell is null);
     columns of Parquet and Arrow files and of frames keep their types. ``missing_values`` are
     tokens that also mean missing; they stay in the columns as they were read. ``notes`` tell what
-    was detected or changed on reading.
+    was detected or changed on reading. ``readings`` are the
+    columns whose dates or numbers are in the canonical form here and in another one in the file.
     """
 
     frame: pa.Table
@@ -94,6 +99,7 @@ class Table:
     missing_values: tuple[str, ...] = ()
     name: str = "the table"
     notes: tuple[str, ...] = ()
+    readings: Mapping[str, ColumnReading] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:

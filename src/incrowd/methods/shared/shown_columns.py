@@ -26,7 +26,7 @@ def with_means(
     settled = dict(specs)
     shown = schema.quasi if method.shows_means else ()
     for column, spec in specs.items():
-        if spec.kind == MEAN and column not in shown:
+        if spec.grouping_kind == MEAN and column not in shown:
             raise JobError(
                 f"column {column!r}: method {method.name!r} shows no means"
                 if column in schema.quasi
@@ -34,7 +34,8 @@ def with_means(
                 remedy="Use --method microaggregate, or state another hierarchy.",
             )
     for column in shown:
-        if settled.setdefault(column, HierarchySpec(MEAN)).kind != MEAN:
+        settled[column] = settled.get(column, HierarchySpec(MEAN)).with_grouping(MEAN)
+        if settled[column].grouping_kind != MEAN:
             raise JobError(
                 f"column {column!r}: method {method.name!r} shows means, and its hierarchy is "
                 f"{settled[column].kind!r}",
@@ -71,7 +72,8 @@ def with_flat(
     """
     settled = dict(specs)
     for column in schema.quasi if method.masks_cells else ():
-        if settled.setdefault(column, HierarchySpec(FLAT)).kind != FLAT:
+        settled[column] = settled.get(column, HierarchySpec(FLAT)).with_grouping(FLAT)
+        if settled[column].grouping_kind != FLAT:
             raise JobError(
                 f"column {column!r}: method {method.name!r} shows a value or '*', and its "
                 f"hierarchy is {settled[column].kind!r}",

@@ -1,0 +1,607 @@
+"""How a column of text writes dates and numbers: detected from its values, converted and restored.
+
+Everything inside understands one way of writing: ISO dates (``2024-03-05``, ``2024-03-05 08:15``)
+and numbers with a decimal point and nothing else (``1234.50``). A format converts cells from the
+way of the file (``05.03.2024``, ``1.234,50 €``) to that and back, and only cells that come back as
+exactly the same text. It is decided by column, from all its distinct values; where these allow
+two readings, none is chosen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from incrowd.errors import JobError
+from incrowd.tables.column_types import DOMINANT_SHARE, ISO_DATE, NUMBER, to_mask
+
+AS_TEXT = "text"
+"""What is stated of a column whose values are to be taken as they are."""
+
+_SPACES = " \u00a0\u2009\u202f"
+_THOUSANDS = (".", ",", "'", "\u2019", *_SPACES)
+_CURRENCY = r"(?:[€$£¥₹]|EUR|USD|GBP|CHF|SEK|NOK|DKK|PLN|CZK|HUF|JPY|CNY|INR|Fr\.)"
+_SHORT_UNIT = (
+    r"(?:%|‰|°C|°F|°|µg|mcg|ng|mg|kg|g|t|µm|mm|cm|dm|km|m|ml|mL|cl|dl|l|L|ms|s|min|h|d|a|"
+    r"mmHg|bpm|kcal|kJ|J|W|kW|V|Hz)"
+)
+_PREFIX = rf"(?:{_CURRENCY}[{_SPACES}]?)?"
+_SUFFIX = (
+    rf"(?:[{_SPACES}]?(?:{_CURRENCY}|{_SHORT_UNIT})|[{_SPACES}][\p{{L}}µ][\p{{L}}µ²³/·]{{0,14}})?"
+)
+_TIME = r"(?P<rest>[0-5][0-9](?::[0-5][0-9](?:\.[0-9]+)?)?)"
+_DATE_SHAPE = (
+    r"^ *(?P<a>[0-9]{1,4})(?P<s>[./-])(?P<b>[0-9]{1,2})(?P<t>[./-])(?P<c>[0-9]{1,4})"
+    rf"(?: (?P<hour>[0-9]{{1,2}}):{_TIME})? *$"
+)
+_NUMBER_SHAPE = (
+    rf"^ *(?P<prefix>{_PREFIX})[+-]?"
+    rf"(?P<body>[0-9](?:[0-9.,'\x{{2019}}{_SPACES}]*[0-9])?)(?P<suffix>{_SUFFIX}) *$"
+)
+_IN_GROUPS = r"^ *[+-]?(?:[0-9]{1,3}|[1-9][0-9]{0,2}(?:\.[0-9]{3})+) *$"
+_CHUNK = 1 << 14  # distinct values that are looked at before it is asked whether to go on
+
+_DAYS_IN_MONTH = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
+
+_STRPTIME = {
+    "%H:%M:%S": "HH:MM:SS",
+    "%H:%M": "HH:MM",
+    "%d": "dd",
+    "%m": "mm",
+    "%Y": "yyyy",
+    "%y": "yy",
+}
+
+
+@dataclass(frozen=True)
+class DateFormat:
+    """A way to write dates: the order of day, month and year, and what separates them.
+
+    ``day``, ``month`` and ``hour`` are the least numbers of digits (1: no leading zero).
+    A year of two digits lies in the hundred years from ``first_year``. A time of day may follow
+    after a blank, whether or not ``time`` (``HH:MM``) names it.
+
+    >>> DateFormat.parse("dd.mm.yyyy").normalize(pa.array(["05.03.2024", "2024"])).to_pylist()
+    ['2024-03-05', None]
+    """
+
+    order: str
+    separator: str
+    day: int = 2
+    month: int = 2
+    year: int = 4
+    hour: int = 2
+    first_year: int = 1930
+    time: str = field(default="", compare=False)
+
+    noun = "dates"
+
+    @classmethod
+    def parse(cls, text: str, where: str = "date format") -> DateFormat:
+        """Read ``dd.mm.yyyy``, ``m/d/yyyy HH:MM``, ``dd.mm.yy 1930-2029`` or ``%d.%m.%Y``."""
+        stated = text.strip()
+        for code, words in _STRPTIME.items():
+            stated = stated.replace(code, words)
+        match = re.fullmatch(
+            r"(?P<date>[dmyDMY]+(?P<sep>[./-])[dmyDMY]+(?P=sep)[dmyDMY]+)"
+            r"(?:[ T](?P<time>HH?:MM(?::SS)?))?(?: (?P<first>[0-9]{4})-(?P<last>[0-9]{4}))?",
+            stated,
+        )
+        fields = match["date"].lower().split(match["sep"]) if match else []
+        order = "".join(part[0] for part in fields)
+        digits = {part[0]: len(part) for part in fields if len(set(part)) == 1}
+        is_known = (
+            order in ("dmy", "mdy", "ymd")
+            and digits.get("d") in (1, 2)
+            and digits.get("m") in (1, 2)
+            and digits.get("y") in ((4,) if order == "ymd" else (2, 4))
+        )
+        has_years = match is not None and match["first"] is not None
+        is_hundred = not has_years or (
+            match is not None
+            and digits.get("y") == 2
+            and int(match["last"]) - int(match["first"]) == 99
+        )
+        if match is None or not is_known or not is_hundred:
+            raise JobError(
+                f"{where}: {text!r} is not a date format",
+                remedy="Write dd.mm.yyyy, d.m.yyyy, dd/mm/yyyy, m/d/yyyy, yyyy/mm/dd, with a time "
+                "dd.mm.yyyy HH:MM, with two-digit years 'dd.mm.yy 1930-2029', or text.",
+            )
+        return cls(
+            order,
+            match["sep"],
+            digits["d"],
+            digits["m"],
+            digits["y"],
+            1 if (match["time"] or "HH").startswith("H:") else 2,
+            int(match["first"]) if match["first"] else 1930,
+            match["time"] or "",
+        )
+
+    @property
+    def text(self) -> str:
+        """The format as a user states it."""
+        words = {"d": "d" * self.day, "m": "m" * self.month, "y": "y" * self.year}
+        stated = self.separator.join(words[part] for part in self.order)
+        if self.time:
+            stated += f" {self.time}"
+        return stated if self.year == 4 else f"{stated} {self.first_year}-{self.first_year + 99}"
+
+    @property
+    def is_canonical(self) -> bool:
+        """Whether dates are ISO dates already."""
+        return self == DateFormat("ymd", "-")
+
+    @cached_property
+    def _pattern(self) -> str:
+        short = {1: "[1-9][0-9]?", 2: "[0-9]{2}"}
+        hour = {1: "1?[0-9]|2[0-3]", 2: "[01][0-9]|2[0-3]"}[self.hour]
+        parts = {
+            "d": f"(?P<day>{short[self.day]})",
+            "m": f"(?P<month>{short[self.month]})",
+            "y": f"(?P<year>[0-9]{{{self.year}}})",
+        }
+        date = re.escape(self.separator).join(parts[part] for part in self.order)
+        return rf"^(?P<lead> *){date}(?: (?P<hour>{hour}):{_TIME})?(?P<trail> *)$"
+
+    def normalize(self, texts: pa.Array) -> pa.Array:
+        """Return each text as an ISO date, null where it is not a date of this format."""
+        parts = pc.extract_regex(texts, self._pattern)
+        day, month, year = (_field(parts, name) for name in ("day", "month", "year"))
+        if self.year == 2:
+            numbers = _to_numbers(year)
+            century = self.first_year // 100 * 100
+            numbers = numbers + century + 100 * (numbers + century < self.first_year)
+            year = pa.array(np.char.zfill(numbers.astype(str), 4), pa.string())
+        is_day = _is_day(_to_numbers(year), _to_numbers(month), _to_numbers(day))
+        is_day &= to_mask(pc.is_valid(parts))
+        iso = pc.binary_join_element_wise(
+            _field(parts, "lead"),
+            pc.binary_join_element_wise(year, _padded(month), _padded(day), "-"),
+            _time_of(parts, _padded(_field(parts, "hour"))),
+            _field(parts, "trail"),
+            "",
+        )
+        return pc.if_else(pa.array(is_day), iso, pa.scalar(None, iso.type))
+
+    def restore(self, texts: pa.Array) -> pa.Array:
+        """Return each ISO date as it is written in this format, null where it is not one."""
+        parts = pc.extract_regex(
+            texts,
+            r"^(?P<lead> *)(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})"
+            rf"(?: (?P<hour>[01][0-9]|2[0-3]):{_TIME})?(?P<trail> *)$",
+        )
+        year, month, day = (_field(parts, name) for name in ("year", "month", "day"))
+        is_day = _is_day(_to_numbers(year), _to_numbers(month), _to_numbers(day))
+        is_day &= to_mask(pc.is_valid(parts))
+        if self.year == 2:
+            offset = _to_numbers(year) - self.first_year
+            is_day &= (offset >= 0) & (offset < 100)
+            year = pc.utf8_slice_codeunits(year, 2, 4)
+        hour = _field(parts, "hour")
+        written = {
+            "d": day if self.day == 2 else _unpadded(day),
+            "m": month if self.month == 2 else _unpadded(month),
+            "y": year,
+        }
+        shown = pc.binary_join_element_wise(
+            _field(parts, "lead"),
+            pc.binary_join_element_wise(*(written[part] for part in self.order), self.separator),
+            _time_of(parts, hour if self.hour == 2 else _unpadded(hour)),
+            _field(parts, "trail"),
+            "",
+        )
+        return pc.if_else(pa.array(is_day), shown, pa.scalar(None, shown.type))
+
+
+@dataclass(frozen=True)
+class NumberFormat:
+    """A way to write numbers: what separates decimals and thousands, and a constant unit.
+
+    >>> NumberFormat.parse("1.234,5 €").normalize(pa.array(["1.234,50 €", "12 kg"])).to_pylist()
+    ['1234.50', None]
+    """
+
+    decimal: str = "."
+    thousands: str = ""
+    prefix: str = ""
+    suffix: str = ""
+
+    noun = "numbers"
+
+    @classmethod
+    def parse(cls, text: str, where: str = "number format") -> NumberFormat:
+        """Read how one thousand two hundred thirty-four and a half is written: ``1.234,5 €``."""
+        match = re.fullmatch(
+            r"(?P<prefix>[^0-9]*)1(?P<thousands>[^0-9]?)234(?:(?P<decimal>[.,])5)?(?P<suffix>[^0-9]*)",
+            text,
+        )
+        thousands = match["thousands"] if match else ""
+        decimal = (match["decimal"] if match else None) or ("." if thousands != "." else ",")
+        if match is None or thousands == decimal or (thousands and thousands not in _THOUSANDS):
+            raise JobError(
+                f"{where}: {text!r} is not a number format",
+                remedy="Write 1234.5 as the column writes it: 1.234,5 or 1234,5 or '1.234,5 kg', "
+                "or text.",
+            )
+        return cls(decimal, thousands, match["prefix"], match["suffix"])
+
+    @property
+    def text(self) -> str:
+        """The format as a user states it."""
+        return f"{self.prefix}1{self.thousands}234{self.decimal}5{self.suffix}"
+
+    @property
+    def is_canonical(self) -> bool:
+        """Whether numbers are plain already."""
+        return self == NumberFormat()
+
+    @cached_property
+    def _pattern(self) -> str:
+        whole = "[0-9]+"
+        if self.thousands:
+            group = f"{re.escape(self.thousands)}[0-9]{{3}}"
+            whole = f"[1-9][0-9]{{0,2}}(?:{group})+|[0-9]{{1,3}}"
+        return (
+            rf"^(?P<lead> *){_escape(self.prefix)}(?P<sign>[+-]?)(?P<whole>{whole})"
+            rf"(?:{re.escape(self.decimal)}(?P<fraction>[0-9]+))?{_escape(self.suffix)}"
+            r"(?P<trail> *)$"
+        )
+
+    def normalize(self, texts: pa.Array) -> pa.Array:
+        """Return each text as a plain number, null where it is not a number of this format."""
+        parts = pc.extract_regex(texts, self._pattern)
+        whole = _field(parts, "whole")
+        if self.thousands:
+            whole = pc.replace_substring(whole, self.thousands, "")
+        return self._join(parts, "", whole, ".", "")
+
+    def restore(self, texts: pa.Array) -> pa.Array:
+        """Return each plain number as it is written in this format, null where it is not one."""
+        whole = "[1-9][0-9]{3,}|[0-9]{1,3}" if self.thousands else "[0-9]+"
+        parts = pc.extract_regex(
+            texts,
+            rf"^(?P<lead> *)(?P<sign>[+-]?)(?P<whole>{whole})"
+            r"(?:\.(?P<fraction>[0-9]+))?(?P<trail> *)$",
+        )
+        written = _field(parts, "whole")
+        if self.thousands:
+            written = _in_groups(written, self.thousands)
+        return self._join(parts, self.prefix, written, self.decimal, self.suffix)
+
+    @staticmethod
+    def _join(parts: pa.Array, prefix: str, whole: pa.Array, decimal: str, suffix: str) -> pa.Array:
+        fraction = _field(parts, "fraction")
+        point = pc.if_else(pc.equal(fraction, ""), "", decimal)
+        joined = pc.binary_join_element_wise(
+            _field(parts, "lead"),
+            prefix,
+            _field(parts, "sign"),
+            whole,
+            point,
+            fraction,
+            suffix,
+            _field(parts, "trail"),
+            "",
+        )
+        return pc.if_else(pc.is_valid(parts), joined, pa.scalar(None, joined.type))
+
+
+ColumnFormat = DateFormat | NumberFormat
+
+
+def parse_format(text: str, kind: type[ColumnFormat], where: str) -> ColumnFormat | None:
+    """Return a stated format; None where the column's values are to be taken as they are."""
+    return None if text.strip().lower() == AS_TEXT else kind.parse(text, where)
+
+
+# ── detection ───────────────────────────────────────────────────────────────────────────────
+
+
+def unit_of(values: pa.Array, counts: NDArray[np.int64]) -> tuple[str, str]:
+    """Return what stands before and after most of a column's numbers; nothing for no numbers."""
+    shaped = _shaped(values, counts, _NUMBER_SHAPE)
+    if shaped is None or not shaped.any():
+        return "", ""
+    texts = values.filter(pa.array(shaped))
+    return _commonest_unit(pc.extract_regex(texts, _NUMBER_SHAPE), counts[shaped])
+
+
+@dataclass(frozen=True)
+class Detection:
+    """What a column's values show: a format, or several between which they do not decide.
+
+    ``format`` is None for a column that holds neither, or holds plain numbers or ISO dates.
+    """
+
+    format: ColumnFormat | None = None
+    choices: tuple[ColumnFormat, ...] = ()
+
+
+NOTHING = Detection()
+
+
+def detect_format(values: pa.Array, counts: NDArray[np.int64]) -> Detection:
+    """Detect how distinct texts, none of them missing, write dates or numbers.
+
+    ``counts`` are the cells that hold each. At least nine in ten cells must fit.
+    """
+    if not len(values) or _fits_all(values, ISO_DATE):
+        return NOTHING
+    if _fits_all(values, NUMBER):
+        if not _fits_all(values, _IN_GROUPS, is_anchored=True):
+            return NOTHING
+        has_point = to_mask(pc.match_substring(values, ".")).any()
+        choices = (NumberFormat(",", "."), NumberFormat())
+        return Detection(choices=choices) if has_point else NOTHING
+    for detect, shape in ((_detect_dates, _DATE_SHAPE), (_detect_numbers, _NUMBER_SHAPE)):
+        shaped = _shaped(values, counts, shape)
+        if shaped is not None:
+            found = detect(values.filter(pa.array(shaped)), counts[shaped], int(counts.sum()))
+            if found != NOTHING:
+                return found
+    return NOTHING
+
+
+def _detect_dates(texts: pa.Array, counts: NDArray[np.int64], n_cells: int) -> Detection:
+    parts = pc.extract_regex(texts, _DATE_SHAPE)
+    first, middle, last = (_field(parts, name) for name in "abc")
+    separator = _commonest(_field(parts, "s"), counts)
+    is_year_first = _commonest(pc.utf8_length(first), counts) == 4
+    year = 4 if is_year_first else _commonest(pc.utf8_length(last), counts)
+    if year not in (2, 4):
+        return NOTHING
+    hours = _field(parts, "hour")
+    has_time = to_mask(pc.not_equal(hours, ""))
+    time = ""
+    if has_time.any():
+        hour_digits = _digits(hours.filter(pa.array(has_time)), counts[has_time])
+        has_seconds = to_mask(pc.match_substring(_field(parts, "rest"), ":")).any()
+        time = "H" * hour_digits + ":MM" + (":SS" if has_seconds else "")
+    hour = 1 if time.startswith("H:") else 2
+    if is_year_first:
+        month, day = _digits(middle, counts), _digits(last, counts)
+        formats = [DateFormat("ymd", separator, day, month, 4, hour, time=time)]
+    else:
+        one, two = _digits(first, counts), _digits(middle, counts)
+        formats = [DateFormat("dmy", separator, one, two, year, hour, time=time)]
+        if separator != ".":
+            formats.append(DateFormat("mdy", separator, two, one, year, hour, time=time))
+    if year == 2 and _has_doubtful_century(last):
+        formats = [replace(way, first_year=start) for way in formats for start in (1930, 1969)]
+    return _choose(formats, texts, counts, n_cells)
+
+
+def _has_doubtful_century(years: pa.Array) -> bool:
+    """Whether some two-digit year is one of 30 to 68.
+
+    Spreadsheets read those as 19xx, POSIX as 20xx; on all others the two agree.
+    """
+    numbers = _to_numbers(years)
+    return bool(((numbers >= 30) & (numbers <= 68)).any())
+
+
+def _detect_numbers(texts: pa.Array, counts: NDArray[np.int64], n_cells: int) -> Detection:
+    parts = pc.extract_regex(texts, _NUMBER_SHAPE)
+    prefix, suffix = _commonest_unit(parts, counts)
+    bodies = _field(parts, "body")
+    marks = [mark for mark in _THOUSANDS if to_mask(pc.match_substring(bodies, mark)).any()]
+    formats = [
+        NumberFormat(decimal, thousands, prefix, suffix)
+        for decimal in (".", ",")
+        for thousands in ("", *marks)
+        if thousands != decimal
+    ]
+    return _choose(formats, texts, counts, n_cells)
+
+
+def _commonest_unit(parts: pa.Array, counts: NDArray[np.int64]) -> tuple[str, str]:
+    around = pc.binary_join_element_wise(_field(parts, "prefix"), _field(parts, "suffix"), "\0")
+    prefix, _, suffix = _commonest(around, counts).partition("\0")
+    return prefix, suffix
+
+
+def _choose(
+    formats: Sequence[ColumnFormat], texts: pa.Array, counts: NDArray[np.int64], n_cells: int
+) -> Detection:
+    """Return the format that most cells fit; several where they fit as well and say otherwise.
+
+    Days and months are decided by values that only one order allows: if there are such values for
+    both orders, neither is chosen.
+    """
+    read = [way.normalize(texts) for way in formats]
+    fits = [to_mask(pc.is_valid(converted)) for converted in read]
+    n_fitting = [int(counts[fit].sum()) for fit in fits]
+    most = max(n_fitting)
+    if most < DOMINANT_SHARE * n_cells:
+        return NOTHING
+    best = n_fitting.index(most)
+    rivals: list[int] = []
+    for place, way in enumerate(formats):
+        contradicts = isinstance(way, DateFormat) and bool((fits[place] & ~fits[best]).any())
+        says_otherwise = all(not read[place].equals(read[other]) for other in rivals)
+        if (n_fitting[place] == most or contradicts) and says_otherwise:
+            rivals.append(place)
+    if len(rivals) > 1:
+        return Detection(choices=tuple(formats[place] for place in rivals))
+    return NOTHING if formats[best].is_canonical else Detection(formats[best])
+
+
+# ── conversion of columns ───────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class ColumnReading:
+    """A format as a column is read in it: ``tokens`` mean missing and are never converted."""
+
+    format: ColumnFormat
+    tokens: tuple[str, ...] = ()
+
+    def normalize(self, column: Any) -> Any:
+        """Return a column with its cells in the canonical form; others stay as they are."""
+        return convert(column, lambda texts: self._converted(texts, self.format.normalize))
+
+    def restore(self, column: Any) -> Any:
+        """Return a column with canonical cells as the file writes them; others stay."""
+        return convert(column, lambda texts: self._converted(texts, self.format.restore))
+
+    def _converted(self, texts: pa.Array, way: Callable[[pa.Array], pa.Array]) -> pa.Array:
+        found = way(texts)
+        if self.tokens:
+            is_token = pc.is_in(texts, pa.array(self.tokens, texts.type))
+            found = pc.if_else(is_token, pa.scalar(None, found.type), found)
+        return pc.coalesce(found.cast(texts.type), texts)
+
+    def unfit(self, values: pa.Array) -> NDArray[np.bool_]:
+        """Return which distinct values, none of them missing, are not written in this format."""
+        return to_mask(pc.is_null(self.format.normalize(values)))
+
+    def conflicts(self, values: pa.Array) -> NDArray[np.bool_]:
+        """Return which distinct values would not come back: what is written in another way and
+        reads as the canonical form of this one.
+        """
+        canonical = self._converted(values, self.format.normalize)
+        restored = self._converted(canonical, self.format.restore)
+        return ~to_mask(pc.equal(restored, values))
+
+
+def convert(column: Any, function: Callable[[pa.Array], pa.Array]) -> Any:
+    """Apply a function of texts to a column, once for each distinct value; nulls stay null."""
+    if isinstance(column, pa.ChunkedArray):
+        if pa.types.is_dictionary(column.type):
+            column = column.unify_dictionaries()
+        encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        if not encoded.num_chunks:
+            return column
+        values = _text_array(function(_text_array(encoded.chunk(0).dictionary)))
+        chunks = [pa.DictionaryArray.from_arrays(part.indices, values) for part in encoded.chunks]
+        is_kept = pa.types.is_dictionary(column.type)
+        return pa.chunked_array(chunks if is_kept else [_decode(part) for part in chunks])
+    is_kept = pa.types.is_dictionary(column.type)
+    encoded = column if is_kept else column.dictionary_encode()
+    values = _text_array(function(_text_array(encoded.dictionary)))
+    converted = pa.DictionaryArray.from_arrays(encoded.indices, values)
+    return converted if is_kept else _decode(converted)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column of a type holds text."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()
+    )
+
+
+def _text_array(texts: Any) -> pa.Array:
+    """Return texts as one plain array."""
+    if isinstance(texts, pa.ChunkedArray):
+        texts = texts.combine_chunks()
+    return texts.cast(pa.large_string()) if texts.type == pa.string_view() else texts
+
+
+def _decode(column: pa.DictionaryArray) -> pa.Array:
+    return column.dictionary.take(column.indices)
+
+
+# ── parts of texts ──────────────────────────────────────────────────────────────────────────
+
+
+def _escape(text: str) -> str:
+    """Return a literal for RE2, which knows no escapes of letters beyond ASCII."""
+    return "".join(re.escape(sign) if sign.isascii() else sign for sign in text)
+
+
+def _fits_all(values: pa.Array, pattern: str, *, is_anchored: bool = False) -> bool:
+    """Whether every text fits a pattern but for blanks around it; stops at the first that fails."""
+    whole = pattern if is_anchored else f"^ *(?:{pattern}) *$"
+    return all(
+        to_mask(pc.match_substring_regex(values.slice(start, _CHUNK), whole)).all()
+        for start in range(0, len(values), _CHUNK)
+    )
+
+
+def _shaped(values: pa.Array, counts: NDArray[np.int64], shape: str) -> NDArray[np.bool_] | None:
+    """Return which texts have a shape; None as soon as too many cells do not have it."""
+    n_cells = int(counts.sum())
+    n_unfit, found = 0, []
+    for start in range(0, len(values), _CHUNK):
+        fits = to_mask(pc.match_substring_regex(values.slice(start, _CHUNK), shape))
+        n_unfit += int(counts[start : start + _CHUNK][~fits].sum())
+        if n_cells - n_unfit < DOMINANT_SHARE * n_cells:
+            return None
+        found.append(fits)
+    return np.concatenate(found)
+
+
+def _field(parts: pa.Array, name: str) -> pa.Array:
+    return pc.fill_null(pc.struct_field(parts, name), "")
+
+
+def _to_numbers(digits: pa.Array) -> NDArray[np.int64]:
+    """Return texts of digits as numbers, 0 for nothing."""
+    padded = pc.if_else(pc.equal(digits, ""), "0", digits)
+    return np.array(padded.cast(pa.int64()).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _is_day(
+    year: NDArray[np.int64], month: NDArray[np.int64], day: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Return which days exist in the calendar."""
+    is_month = (month >= 1) & (month <= 12)
+    is_leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
+    longest = _DAYS_IN_MONTH[np.where(is_month, month, 0)] + (is_leap & (month == 2))
+    fits: NDArray[np.bool_] = is_month & (day >= 1) & (day <= longest) & (year >= 1)
+    return fits
+
+
+def _padded(digits: pa.Array) -> pa.Array:
+    return pc.utf8_lpad(digits, 2, "0")
+
+
+def _unpadded(digits: pa.Array) -> pa.Array:
+    return pc.replace_substring_regex(digits, "^0([0-9])$", r"\1")
+
+
+def _time_of(parts: pa.Array, hour: pa.Array) -> pa.Array:
+    rest = _field(parts, "rest")
+    time = pc.binary_join_element_wise(" ", pc.binary_join_element_wise(hour, rest, ":"), "")
+    return pc.if_else(pc.equal(rest, ""), "", time)
+
+
+def _in_groups(digits: pa.Array, mark: str) -> pa.Array:
+    """Return digits in groups of three: ``1234567`` becomes ``1.234.567``."""
+    pattern = f"([0-9])([0-9]{{3}})($|{_escape(mark)})"
+    while True:
+        grouped = pc.replace_substring_regex(digits, pattern, rf"\1{mark}\2\3")
+        if grouped.equals(digits):
+            return grouped
+        digits = grouped
+
+
+def _digits(fields: pa.Array, counts: NDArray[np.int64]) -> int:
+    """Return the least number of digits of a day, a month or an hour, by what is commonest."""
+    short = to_mask(pc.match_substring_regex(fields, "^[0-9]$"))
+    padded = to_mask(pc.match_substring_regex(fields, "^0[0-9]$"))
+    return 1 if int(counts[short].sum()) > int(counts[padded].sum()) else 2
+
+
+def _commonest(values: pa.Array, counts: NDArray[np.int64]) -> Any:
+    """Return the value that most cells have; of equally common ones the least."""
+    encoded = values.dictionary_encode()
+    sums = np.bincount(encoded.indices.to_numpy(zero_copy_only=False), weights=counts)
+    common: Iterable[Any] = (
+        value
+        for value, total in zip(encoded.dictionary.to_pylist(), sums, strict=True)
+        if total == sums.max()
+    )
+    return min(common)

@@ -1,0 +1,261 @@
+"""Tables whose dates and numbers are written in another way: read as canonical ones, restored.
+
+Which columns are, and how, is decided once, on the original; a release is restored by the same
+readings, and read back by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from incrowd.errors import DataError
+from incrowd.tables.column_formats import (
+    ColumnFormat,
+    ColumnReading,
+    DateFormat,
+    NumberFormat,
+    detect_format,
+    is_text,
+    parse_format,
+    unit_of,
+)
+from incrowd.tables.column_types import to_mask
+from incrowd.tables.table import Table
+
+Readings = Mapping[str, ColumnReading]
+
+_SHOWN = 5  # rows and values that are named
+_FLAGS: dict[type[ColumnFormat], str] = {
+    DateFormat: "--date-format",
+    NumberFormat: "--number-format",
+}
+
+
+@dataclass(frozen=True)
+class StatedFormats:
+    """The formats that a user states, by column: ``dd.mm.yyyy``, ``1.234,5 €`` or ``text``."""
+
+    dates: Mapping[str, str] = field(default_factory=dict)
+    numbers: Mapping[str, str] = field(default_factory=dict)
+
+    def __contains__(self, column: str) -> bool:
+        return column in self.dates or column in self.numbers
+
+    def format_of(self, column: str) -> ColumnFormat | None:
+        """Return a column's stated format; None where its values are taken as they are."""
+        if column in self.dates:
+            return parse_format(self.dates[column], DateFormat, f"--date-format {column}")
+        return parse_format(self.numbers[column], NumberFormat, f"--number-format {column}")
+
+    def refuse_unreadable(self) -> None:
+        """Raise where a stated format is none, before any data is read."""
+        for column in (*self.dates, *self.numbers):
+            self.format_of(column)
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctCells:
+    """The distinct cells of a column of text and how many cells hold each.
+
+    ``cells`` is the column itself, where rows are to be named in messages.
+    """
+
+    where: str
+    column: str
+    values: pa.Array
+    counts: NDArray[np.int64]
+    tokens: tuple[str, ...] = ()
+    cells: pa.ChunkedArray | None = None
+
+    @classmethod
+    def of(cls, table: Table, column: str) -> DistinctCells:
+        """Count the cells of a table's column."""
+        cells = table.frame.column(column)
+        if pa.types.is_dictionary(cells.type):
+            cells = cells.cast(cells.type.value_type)
+        if cells.type == pa.string_view():
+            cells = cells.cast(pa.large_string())
+        counted = pc.value_counts(cells)
+        return cls(
+            table.name,
+            column,
+            counted.field("values"),
+            counted.field("counts").to_numpy(),
+            table.missing_values,
+            cells,
+        )
+
+    def present(self) -> DistinctCells:
+        """Return those that are not missing."""
+        tokens = pa.array(["", *self.tokens], self.values.type)
+        is_there = ~to_mask(pc.is_in(self.values, tokens)) & ~to_mask(pc.is_null(self.values))
+        return replace(
+            self, values=self.values.filter(pa.array(is_there)), counts=self.counts[is_there]
+        )
+
+    def name_rows(self, is_named: NDArray[np.bool_]) -> str:
+        """Return how many cells hold certain values and the rows of the first few."""
+        n_cells = int(self.counts[is_named].sum())
+        said = f"{n_cells:,} {'row' if n_cells == 1 else 'rows'}"
+        if self.cells is None:
+            return said
+        odd = pc.is_in(self.cells, self.values.filter(pa.array(is_named)))
+        rows = np.flatnonzero(to_mask(odd))[:_SHOWN] + 1
+        listed = ", ".join(str(row) for row in rows.tolist())
+        return f"{said} (row {listed}{', …' if n_cells > len(rows) else ''})"
+
+
+def choose_reading(
+    found: DistinctCells, stated: StatedFormats, *, is_needed: bool, is_lenient: bool = False
+) -> ColumnReading | None:
+    """Return how a column of text is read; None where its cells are canonical or plain text.
+
+    Where ``is_needed``, a format that the values leave open is asked for, and values written in
+    several ways are refused. A stated format must fit every value, unless ``is_lenient``.
+    """
+    present = found.present()
+    reading = _stated_reading(present, stated, is_lenient=is_lenient)
+    if found.column not in stated:
+        detected = detect_format(present.values, present.counts)
+        if detected.choices and is_needed:
+            raise _ambiguous_error(found, detected.choices)
+        if detected.format is not None:
+            reading = ColumnReading(detected.format, found.tokens)
+    if reading is None:
+        return None
+    conflicts = reading.conflicts(present.values)
+    if not conflicts.any():
+        return reading
+    if is_needed:
+        raise DataError(
+            f"{found.where}, column {found.column!r}: {reading.format.noun} as "
+            f"{reading.format.text}, and {present.name_rows(conflicts)} with "
+            f"{reading.format.noun} written in another way",
+            remedy="Write them all alike, or take the values as text: "
+            f"{_flag_of(reading.format)} {found.column}=text.",
+            examples=present.values.filter(pa.array(conflicts))[:3].to_pylist(),
+        )
+    return None
+
+
+def _stated_reading(
+    present: DistinctCells, stated: StatedFormats, *, is_lenient: bool
+) -> ColumnReading | None:
+    way = stated.format_of(present.column) if present.column in stated else None
+    if way is None:
+        return None
+    if isinstance(way, NumberFormat) and not (way.prefix or way.suffix):
+        prefix, suffix = unit_of(present.values, present.counts)
+        way = replace(way, prefix=prefix, suffix=suffix)
+    reading = ColumnReading(way, present.tokens)
+    unfit = reading.unfit(present.values)
+    if unfit.any() and not is_lenient:
+        raise DataError(
+            f"{present.where}, column {present.column!r}: {present.name_rows(unfit)} not written "
+            f"as {way.text}, the stated format",
+            remedy="State another format, leave it out to have it detected, or name the tokens of "
+            "missing cells with --missing-values.",
+            examples=present.values.filter(pa.array(unfit))[:3].to_pylist(),
+        )
+    return None if way.is_canonical else reading
+
+
+def _ambiguous_error(found: DistinctCells, choices: tuple[ColumnFormat, ...]) -> DataError:
+    flag = _flag_of(choices[0])
+    texts = [way.text for way in choices]
+    ways = [f"{flag} {_quoted(f'{found.column}={text}')}" for text in texts]
+    return DataError(
+        f"{found.where}, column {found.column!r}: its {choices[0].noun} may be written as "
+        f"{' or '.join(texts)}, and its values do not decide",
+        remedy=f"State which:  {'  or  '.join(ways)}.",
+    )
+
+
+def _flag_of(way: ColumnFormat) -> str:
+    return _FLAGS[type(way)]
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"' if any(sign in text for sign in " '’$") else text
+
+
+def read_columns(
+    table: Table,
+    names: Collection[str],
+    stated: StatedFormats | None = None,
+    *,
+    needed: Collection[str] = (),
+    lenient: Collection[str] = (),
+) -> Table:
+    """Return a table with the dates and numbers of some columns in the canonical form.
+
+    Only columns of text are looked at. Raises for a ``needed`` column that leaves its format open
+    and for a stated format that values do not fit, but for ``lenient`` columns.
+    """
+    readings = {}
+    for name in table.columns:
+        if name in names and is_text(table.frame.schema.field(name).type):
+            reading = choose_reading(
+                DistinctCells.of(table, name),
+                stated or StatedFormats(),
+                is_needed=name in needed,
+                is_lenient=name in lenient,
+            )
+            if reading is not None:
+                readings[name] = reading
+    return normalize_table(table, readings)
+
+
+def normalize_table(table: Table, readings: Readings) -> Table:
+    """Return a table as it is read by known readings; columns that it lacks do not matter."""
+    known = {
+        name: reading
+        for name, reading in readings.items()
+        if name in table.columns and is_text(table.frame.schema.field(name).type)
+    }
+    return replace(table, frame=normalize_frame(table.frame, known), readings=known)
+
+
+def normalize_frame(frame: pa.Table, readings: Readings) -> pa.Table:
+    """Return a frame with the columns that have a reading in the canonical form."""
+    for place, name in enumerate(frame.column_names):
+        if name in readings:
+            frame = frame.set_column(place, name, readings[name].normalize(frame.column(name)))
+    return frame
+
+
+def restore_frame(frame: pa.Table, readings: Readings) -> pa.Table:
+    """Return a frame with the columns that have a reading as the file writes them."""
+    for place, name in enumerate(frame.column_names):
+        if name in readings and is_text(frame.schema.field(name).type):
+            frame = frame.set_column(place, name, readings[name].restore(frame.column(name)))
+    return frame
+
+
+def as_written(table: Table) -> pa.Table:
+    """Return a table's cells as its file writes them."""
+    return restore_frame(table.frame, table.readings)
+
+
+def notes_on_readings(readings: Readings) -> list[str]:
+    """Return how columns write their dates and numbers, where it is not the canonical way."""
+    return [
+        f"column {name!r}: {reading.format.noun} as {reading.format.text}"
+        for name, reading in readings.items()
+    ]
+
+
+def stated_of(readings: Readings) -> StatedFormats:
+    """Return the formats that state the same readings."""
+    dates: dict[str, str] = {}
+    numbers: dict[str, str] = {}
+    for name, reading in readings.items():
+        place = dates if isinstance(reading.format, DateFormat) else numbers
+        place[name] = reading.format.text
+    return StatedFormats(dates, numbers)
