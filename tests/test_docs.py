@@ -82,20 +82,43 @@ def test_examples_import_public_names_alone(page):
 
 
 @pytest.mark.parametrize("page", EXAMPLES)
-def test_console_examples_run(page, folder, capsys):
-    """A line ``$ incrowd …  # exit 1`` says its exit status; without, it must be 0."""
+def test_console_examples_run(page, folder, capsys, monkeypatch):
+    """A line ``$ incrowd …  # exit 1`` says its exit status; without, it must be 0.
+
+    Lines below a command are lines of what it prints, in this order; ``…`` stands for anything.
+    """
+    monkeypatch.setenv("COLUMNS", "100")
     with contextlib.chdir(folder):
-        for block in blocks(page, "console"):
-            for line in block.splitlines():
-                if not line.startswith("$ ") or line.startswith("$ ./dev"):
-                    continue
-                words = shlex.split(line[2:], comments=True)
-                stated = re.search(r"# exit (\d+)", line)
-                if words[0] == "incrowd":
-                    status = run_with_status(words[1:])
-                else:
-                    status = subprocess.run(words, check=False).returncode
-                assert status == (int(stated[1]) if stated else 0), (line, capsys.readouterr())
+        for line, shown in commands_of(page):
+            words = shlex.split(line, comments=True)
+            stated = re.search(r"# exit (\d+)", line)
+            if words[0] == "incrowd":
+                status = run_with_status(words[1:])
+            else:
+                status = subprocess.run(words, check=False).returncode
+            printed = capsys.readouterr()
+            assert status == (int(stated[1]) if stated else 0), (line, printed)
+            assert_shown(shown, printed.out + printed.err)
+
+
+def commands_of(page):
+    """Return each command of a page with the lines that the page shows of its output."""
+    found = []
+    for block in blocks(page, "console"):
+        for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
+            line, *shown = part.splitlines()
+            if not line.startswith("./dev"):
+                found.append((line, [one for one in shown if one.strip(" …")]))
+    return found
+
+
+def assert_shown(shown, printed):
+    """Hold that lines of a page are printed, one after the other; blanks may differ."""
+    lines = iter(" ".join(line.split()) for line in printed.splitlines())
+    for expected in shown:
+        parts = (re.escape(" ".join(part.split())) for part in expected.split("…"))
+        pattern = re.compile(r"\s*.*\s*".join(parts))
+        assert any(pattern.fullmatch(line) for line in lines), (expected, printed)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
