@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FrameType
 from typing import Protocol
 
@@ -31,8 +32,40 @@ def silent(stage: str, done: int, total: int, loss: float | None = None, /) -> N
     """Ignore every report."""
 
 
+# Compiling kernels, which happens in the first run only.
+
 COMPILING = "compiling kernels"
 """How the stage in which kernels are compiled begins; its name goes on with the time expected."""
+
+FEW_KERNELS = 12
+"""About how many kernels are compiled where nobody says."""
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """Who is told of kernels that are compiled, and how many there may be where none is cached."""
+
+    progress: Progress
+    n_expected: int
+
+
+_compilations: list[Compilation] = []
+
+
+@contextmanager
+def report_compilation(progress: Progress, n_expected: int = FEW_KERNELS) -> Iterator[None]:
+    """Tell ``progress`` of kernels that are compiled meanwhile, on any thread."""
+    compilation = Compilation(progress, n_expected)
+    _compilations.append(compilation)
+    try:
+        yield
+    finally:
+        _compilations.remove(compilation)
+
+
+def current_compilation() -> Compilation:
+    """Return who is to be told of a kernel that is compiled now."""
+    return _compilations[-1] if _compilations else Compilation(silent, FEW_KERNELS)
 
 
 # Handle Ctrl-C and SIGTERM while a job runs.

@@ -11,6 +11,7 @@ from typer.core import TyperCommand
 from incrowd.cli.check import check_command
 from incrowd.cli.compare import compare_command
 from incrowd.cli.demo import demo_command
+from incrowd.cli.explain.command import explain_command
 from incrowd.cli.help import SCREENS, TieredCommand
 from incrowd.cli.hierarchy import hierarchy_command
 from incrowd.cli.init import init_command
@@ -54,9 +55,13 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "compare": compare_command,
     "verify-certificate": verify_command,
     "hierarchy": hierarchy_command,
+    "explain": explain_command,
 }
 
 for _name, _command in COMMANDS.items():
-    app.command(_name, cls=TieredCommand if _name in SCREENS else TyperCommand)(
-        with_common_flags(_name, _command)
-    )
+    app.command(
+        _name,
+        cls=TieredCommand if _name in SCREENS else TyperCommand,
+        # a flag is a topic: incrowd explain --l
+        context_settings={"ignore_unknown_options": _name == "explain"},
+    )(with_common_flags(_name, _command))

@@ -197,6 +197,8 @@ def check_command(
     """
     from incrowd.checking.check import check_release
     from incrowd.cli.audits import show_check
+    from incrowd.cli.terminal import progress_bar
+    from incrowd.progress import report_compilation
 
     if other is not None and other.endswith(".toml"):
         if job is not None:
@@ -237,7 +239,8 @@ def check_command(
         },
         measures=measure,
     )
-    checked = check_release(request)
+    with progress_bar() as progress, report_compilation(progress):
+        checked = check_release(request)
     if report is not None:
         _write_report(report, checked, released, original, force)
     audit = checked.audit

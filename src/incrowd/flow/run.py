@@ -22,7 +22,7 @@ from incrowd.flow.publication import DocumentSource, Publication, place_document
 from incrowd.flow.release import Release, refuse_broken
 from incrowd.forks import refuse_lost_threads
 from incrowd.job.job import Job
-from incrowd.progress import Progress, log, silent
+from incrowd.progress import Progress, log, report_compilation, silent
 from incrowd.workspace import Workspace
 
 
@@ -66,6 +66,13 @@ def anonymize(data: Any, job: Job, *, progress: Progress = silent) -> Release[An
 
 def _anonymize(
     job: Job, adapter: Adapter, stages: Stages, *, force: bool, save_job: Path | None = None
+) -> Release[Any]:
+    with report_compilation(stages.progress, job.method.n_kernels):
+        return _publish(job, adapter, stages, force=force, save_job=save_job)
+
+
+def _publish(
+    job: Job, adapter: Adapter, stages: Stages, *, force: bool, save_job: Path | None
 ) -> Release[Any]:
     with stages("read"):
         original = adapter.store.read()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from incrowd.errors import JobError, unknown
 from incrowd.guarantees.adaptive.promise import AdaptiveAnonymity
 from incrowd.guarantees.evidence import TABLES
 from incrowd.guarantees.sets.differential_privacy import EdgeDp, NodeDp
@@ -30,6 +31,41 @@ GUARANTEES: dict[str, type[Guarantee]] = {
         KmAnonymity,
     )
 }
+
+
+PAPER_NAMES = {
+    "smooth-k-anonymity": Smooth.name,
+    "smooth-anonymity": Smooth.name,
+    "k-majority": Majority.name,
+    "majority-k-anonymity": Majority.name,
+    "k-suppression": Suppression.name,
+    "adaptive-anonymity": AdaptiveAnonymity.name,
+    "ps-rules": RuleProtection.name,
+    "km-anonymity": KmAnonymity.name,
+    "edge-differential-privacy": EdgeDp.name,
+    "node-differential-privacy": NodeDp.name,
+}
+"""What papers call a guarantee."""
+
+CONDITIONS = {
+    "l-diversity": "--k 5 --l 3",
+    "t-closeness": "--k 5 --t 0.3",
+    "k-per-person": "--k-column COLUMN or --k-rule",
+}
+"""What is no guarantee by itself but a condition beside k-anonymity, with the flags for it."""
+
+
+def require_guarantee(name: str) -> str:
+    """Return the name of a guarantee; that of a paper is understood. Raises where there is none."""
+    name = PAPER_NAMES.get(name, name)
+    if name in CONDITIONS:
+        raise JobError(
+            f"{name} is a condition beside k-anonymity, not a guarantee by itself",
+            remedy=f"State {CONDITIONS[name]} with --guarantee k-anonymity, which is the default.",
+        )
+    if name not in GUARANTEES:
+        raise unknown("guarantee", name, GUARANTEES)
+    return name
 
 
 def guarantees_of(*shapes: str) -> list[str]:

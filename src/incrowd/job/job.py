@@ -11,7 +11,7 @@ from incrowd.encoding.coding import Coding
 from incrowd.engines.choice import EngineChoice
 from incrowd.errors import JobError, ProblemList, unknown
 from incrowd.guarantees.evidence import SETS, TABLES
-from incrowd.guarantees.table import GUARANTEES, Guarantee, TableGuarantee
+from incrowd.guarantees.table import GUARANTEES, Guarantee, TableGuarantee, require_guarantee
 from incrowd.guarantees.tables.k_anonymity import KAnonymity
 from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.job.build import (
@@ -29,6 +29,7 @@ from incrowd.job.inputs import InputOptions, RuleInput, SetInput
 from incrowd.methods.base import Method, TableMethod
 from incrowd.methods.shared.shown_columns import with_flat, with_means
 from incrowd.methods.table import METHODS, default_method
+from incrowd.methods.table import PAPER_NAMES as PAPER_METHODS
 from incrowd.options import changed_parameters, parameters
 from incrowd.tables.locations import Location, resolve_location
 from incrowd.tables.schema import Schema
@@ -161,6 +162,7 @@ class Job:
         attempt = problems.attempt
         guarantee, method, rules = parts["guarantee"], parts["method"], parts["rules"]
         guarantee_name = str(guarantee.pop("name", implied_guarantee(mapping)))
+        guarantee_name = attempt(require_guarantee, guarantee_name) or guarantee_name
         method_name = str(method.pop("name", default_method(guarantee_name)))
         hierarchies = {
             column: value
@@ -301,8 +303,7 @@ def implied_guarantee(mapping: Mapping[str, Any]) -> str:
 
 def build_guarantee(name: str, mapping: Mapping[str, Any]) -> Guarantee:
     """Build a promise by name; where people state their own k, k-anonymity has at least 2."""
-    if name not in GUARANTEES:
-        raise unknown("guarantee", name, GUARANTEES)
+    name = require_guarantee(name)
     stated = dict(mapping)
     if name == KAnonymity.name and (stated.get("k_column") or stated.get("k_rules")):
         stated.setdefault("k", 2)
@@ -311,10 +312,11 @@ def build_guarantee(name: str, mapping: Mapping[str, Any]) -> Guarantee:
 
 
 def build_method(name: str, mapping: Mapping[str, Any]) -> Method:
-    """Build a method by name."""
+    """Build a method by name; that of a paper is understood, with the settings that make it so."""
+    name, settings = PAPER_METHODS.get(name, (name, {}))
     if name not in METHODS:
         raise unknown("method", name, METHODS)
-    method: Method = build(METHODS[name], mapping, "method")
+    method: Method = build(METHODS[name], {**settings, **mapping}, "method")
     return method
 
 

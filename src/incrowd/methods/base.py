@@ -34,6 +34,9 @@ class Method:
     keeps: ClassVar[frozenset[str]]
     """The guarantees, and the conditions beside k, that every result meets."""
 
+    n_kernels: ClassVar[int] = 20
+    """About how many kernels a first run compiles, with those of its audit."""
+
     @property
     def files(self) -> list[str]:
         """The files that the settings name and a run reads."""

@@ -7,7 +7,7 @@ from incrowd.methods.base import Method
 from incrowd.methods.cluster.method import Cluster
 from incrowd.methods.facility.method import Facility
 from incrowd.methods.full_domain.method import FullDomain
-from incrowd.methods.greedy.method import Greedy
+from incrowd.methods.greedy.method import PRESETS, Greedy
 from incrowd.methods.microaggregate.method import Microaggregate
 from incrowd.methods.mondrian.method import Mondrian
 from incrowd.methods.policy.method import Policy
@@ -38,6 +38,17 @@ DEFAULTS = {
     "km": Rbat.name,
 }
 """Guarantees that another method than ``cluster`` searches for."""
+
+
+PAPER_NAMES: dict[str, tuple[str, dict[str, str]]] = {
+    **{name: (Greedy.name, {"preset": name}) for name in PRESETS if name != "none"},
+    "mr-rbat": (Rbat.name, {}),
+    "lower-bounded-facility-location": (Facility.name, {}),
+    **{cover: (Adaptive.name, {"search": "cover", "cover": cover}) for cover in ("mce", "lse")},
+    "ola": (FullDomain.name, {}),
+    "mdav": (Microaggregate.name, {}),
+}
+"""What papers call a method, and the settings that make it theirs."""
 
 
 def default_method(guarantee: str) -> str:

@@ -38,6 +38,7 @@ class Adaptive(TableMethod):
     """
 
     name: ClassVar[str] = "adaptive"
+    n_kernels: ClassVar[int] = 105
     keeps: ClassVar[frozenset[str]] = frozenset({"adaptive", "k-per-person"})
     masks_cells: ClassVar[bool] = True
 

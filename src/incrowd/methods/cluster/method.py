@@ -52,6 +52,7 @@ class Cluster(DistinctRowMethod, SetMethod):
     """
 
     name: ClassVar[str] = "cluster"
+    n_kernels: ClassVar[int] = 90
     keeps: ClassVar[frozenset[str]] = KEEPS | {"smooth", "majority", "suppression"}
     works_in_chunks: ClassVar[bool] = True
 

@@ -35,6 +35,7 @@ class FullDomain(TableMethod):
     """
 
     name: ClassVar[str] = "full-domain"
+    n_kernels: ClassVar[int] = 5
     keeps: ClassVar[frozenset[str]] = KEEPS
 
     metric: str = option("loss", help="Information loss to minimize.", choices=METRICS)

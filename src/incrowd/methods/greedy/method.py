@@ -56,6 +56,7 @@ class Greedy(DistinctRowMethod):
     """
 
     name: ClassVar[str] = "greedy"
+    n_kernels: ClassVar[int] = 22
     keeps: ClassVar[frozenset[str]] = KEEPS
 
     metric: str = option(

@@ -28,6 +28,7 @@ class Microaggregate(TableMethod):
     """
 
     name: ClassVar[str] = "microaggregate"
+    n_kernels: ClassVar[int] = 32
     keeps: ClassVar[frozenset[str]] = frozenset({"k-anonymity"})
     shows_means: ClassVar[bool] = True
     least_k: ClassVar[int] = 3

@@ -49,6 +49,7 @@ class Mondrian(DistinctRowMethod, SetMethod):
     """
 
     name: ClassVar[str] = "mondrian"
+    n_kernels: ClassVar[int] = 13
     keeps: ClassVar[frozenset[str]] = KEEPS | {"smooth", "majority", "suppression"}
 
     metric: str = option(

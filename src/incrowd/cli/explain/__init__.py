@@ -1,0 +1,1 @@
+"""``incrowd explain``: a guarantee, method, flag, finding, loss, file format or paper in words."""
