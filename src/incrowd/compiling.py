@@ -128,7 +128,7 @@ _KERNELS: list[Any] = []
 """The kernels of the modules that were imported so far."""
 
 
-class _Announcer(event.Listener):  # type: ignore[misc]
+class _Announcer(event.Listener):
     """Tells of kernels of ours that are compiled, and not of those that are loaded from a cache."""
 
     def __init__(self) -> None:
@@ -180,7 +180,7 @@ def _is_cached(kernel: Any) -> bool:
         return False
 
 
-event.register("numba:compile", _Announcer())
+cast(Any, event).register("numba:compile", _Announcer())
 
 
 # One process compiles, the others wait.

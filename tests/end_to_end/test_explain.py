@@ -11,7 +11,7 @@ import typer
 import incrowd
 from incrowd.audit import Losses
 from incrowd.cli.app import app
-from incrowd.cli.explain.topics import KINDS, all_topics, find_topics, flag_uses, normalize
+from incrowd.cli.explain.topics import KINDS, all_topics, find_topics, flag_uses
 from incrowd.guarantees.table import GUARANTEES
 from incrowd.guarantees.table import PAPER_NAMES as PAPER_GUARANTEES
 from incrowd.guarantees.tables.likeness import _MEASURES
@@ -83,7 +83,9 @@ def test_every_file_format_has_a_topic():
     )
     for ending in (".csv", ".tsv", ".gz", ".zst", ".parquet", ".arrow", ".dat", ".npz", ".mtx"):
         assert ending in written
-    assert set(SET_KINDS) <= {word.strip(".,()") for word in written.split()} | names_of("file format")
+    assert set(SET_KINDS) <= {word.strip(".,()") for word in written.split()} | names_of(
+        "file format"
+    )
 
 
 @pytest.mark.parametrize("name", [*PAPER_METHODS, *PAPER_GUARANTEES])

@@ -166,10 +166,10 @@ def grid(
     for name in methods:
         if name in PAPER_NAMES:
             meant, settings = PAPER_NAMES[name]
-            stated = "".join(f" --set method.{field}={text}" for field, text in settings.items())
+            flags = "".join(f" --set method.{name}={text}" for name, text in settings.items())
             raise JobError(
                 f"{name} is what a paper calls a method",
-                remedy=f"Compare --method {meant}{stated}.",
+                remedy=f"Compare --method {meant}{flags}.",
             )
         if name not in known:
             raise unknown("method", name, known)

@@ -31,6 +31,7 @@ class Facility(SetMethod):
     """
 
     name: ClassVar[str] = "facility"
+    n_kernels: ClassVar[int] = 24
     keeps: ClassVar[frozenset[str]] = frozenset({"smooth", "majority", "suppression"})
 
     variant: str = option(

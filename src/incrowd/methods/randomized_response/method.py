@@ -26,6 +26,7 @@ class RandomizedResponse(NoiseMethod):
     """
 
     name: ClassVar[str] = "randomized-response"
+    n_kernels: ClassVar[int] = 0
     keeps: ClassVar[frozenset[str]] = frozenset({"edge-dp", "node-dp"})
 
     self_loops: bool = option(

@@ -40,6 +40,7 @@ class Rbat(TransactionMethod):
     """
 
     name: ClassVar[str] = "rbat"
+    n_kernels: ClassVar[int] = 47
     keeps: ClassVar[frozenset[str]] = frozenset({"rules", "km"})
 
     alpha: str | int = option(
