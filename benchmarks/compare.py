@@ -14,6 +14,7 @@ from benchmarks.shared.cases import Measured, Task, Workload
 from benchmarks.shared.charts import Chart, Panel, Series
 from benchmarks.shared.page import cases_of, peak_memory, percent, short_time, table_of
 from benchmarks.shared.provenance import file_sha256, require_file
+from incrowd.comparing import grid
 from incrowd.comparing.comparison import compare
 from incrowd.guarantees.tables.k_anonymity import KAnonymity
 from incrowd.hierarchies.specs import HierarchySpec
@@ -110,7 +111,16 @@ def _table(measured: Measured) -> str:
 
 
 def _reason(measured: Measured) -> str:
-    return f"> recommended: {_comparison(measured)['recommended']['reason']}"
+    """Return what each k costs and which point is recommended, in the words of the command."""
+    points = [
+        grid.Measured(
+            one["point"]["method"], one["point"]["k"], one["losses"]["loss"], one["seconds"]
+        )
+        for one in _comparison(measured)["points"]
+    ]
+    choice = grid.recommend(points)
+    assert choice is not None
+    return f"> {', '.join(grid.describe_costs(points))}. Recommended: {choice.reason}"
 
 
 def _against_k(measured: Measured) -> Chart:

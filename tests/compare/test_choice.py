@@ -1,22 +1,31 @@
 """The front and the recommended point, on points made by hand."""
 
-from incrowd.comparing.grid import Measured, Point, front, loss_of, recommend, varying_fields
+from incrowd.comparing.grid import (
+    Measured,
+    Point,
+    describe_costs,
+    front,
+    loss_of,
+    recommend,
+    varying_fields,
+)
 
 HAND_MADE = [
-    Measured("a at k 2", 2, 0.10, 5.0),
-    Measured("b at k 2", 2, 0.12, 1.0),
-    Measured("c at k 2", 2, 0.13, 1.0),  # b is as quick and loses less
-    Measured("a at k 5", 5, 0.15, 6.0),
-    Measured("b at k 5", 5, 0.25, 1.0),
-    Measured("a at k 10", 10, 0.19, 7.0),
-    Measured("b at k 10", 10, 0.25, 0.9),  # beats b at k 5 in everything
-    Measured("a at k 50", 50, 0.40, 9.0),
+    Measured("a", 2, 0.10, 5.0),
+    Measured("b", 2, 0.12, 1.0),
+    Measured("c", 2, 0.13, 1.0),  # b is as quick and loses less
+    Measured("a", 5, 0.15, 6.0),
+    Measured("b", 5, 0.25, 1.0),
+    Measured("a", 10, 0.19, 7.0),
+    Measured("b", 10, 0.25, 0.9),  # beats b at k 5 in everything
+    Measured("a", 50, 0.40, 9.0),
 ]
 
 
 def test_the_front_is_what_nothing_beats():
-    names = [point.name for point, is_on in zip(HAND_MADE, front(HAND_MADE), strict=True) if is_on]
-    assert names == ["a at k 2", "b at k 2", "a at k 5", "a at k 10", "b at k 10", "a at k 50"]
+    on_front = zip(HAND_MADE, front(HAND_MADE), strict=True)
+    names = [(point.name, point.k) for point, is_on in on_front if is_on]
+    assert names == [("a", 2), ("b", 2), ("a", 5), ("a", 10), ("b", 10), ("a", 50)]
 
 
 def test_equal_points_do_not_beat_each_other():
@@ -24,23 +33,42 @@ def test_equal_points_do_not_beat_each_other():
     assert front(twins) == [True, True]
 
 
+def chosen(*arguments, **settings):
+    point = HAND_MADE[recommend(HAND_MADE, *arguments, **settings).place]
+    return point.name, point.k
+
+
 def test_the_largest_k_within_the_knee_is_recommended():
-    choice = recommend(HAND_MADE)  # 0.19 is within 0.10 + 0.1, 0.40 is not
-    assert HAND_MADE[choice.place].name == "a at k 10"
-    assert "0.1900 against 0.1000" in choice.reason
-    assert choice.reason.count(".") == choice.reason.count("0.") + 1  # one sentence
-    assert HAND_MADE[recommend(HAND_MADE, knee=0.05).place].name == "a at k 5"
-    assert HAND_MADE[recommend(HAND_MADE, knee=0.5).place].name == "a at k 50"
-    assert HAND_MADE[recommend(HAND_MADE, knee=0).place].name == "a at k 2"
+    assert chosen() == ("a", 10)  # 0.19 is within 0.10 + 0.1, 0.40 is not
+    assert recommend(HAND_MADE).reason == (
+        "k = 10 by a costs 19%: the largest k that costs at most 10 percentage points more than "
+        "k = 2 (10%)."
+    )
+    assert chosen(knee=0.05) == ("a", 5)
+    assert chosen(knee=0.5) == ("a", 50)
+    assert chosen(knee=0) == ("a", 2)
+    assert "every larger k costs more than 0 percentage" in recommend(HAND_MADE, knee=0).reason
 
 
 def test_a_stated_k_bounds_the_choice():
-    choice = recommend(HAND_MADE, at_least_k=20)
-    assert HAND_MADE[choice.place].name == "a at k 50"
-    assert "at least 20" in choice.reason
-    assert HAND_MADE[recommend(HAND_MADE, at_least_k=5).place].name == "a at k 5"
+    assert chosen(at_least_k=20) == ("a", 50)
+    assert recommend(HAND_MADE, at_least_k=20).reason == (
+        "k = 50 by a costs 40%: the least of all with a k of at least 20."
+    )
+    assert chosen(at_least_k=5) == ("a", 5)
     assert recommend(HAND_MADE, at_least_k=51) is None
     assert recommend([]) is None
+
+
+def test_every_k_has_its_cost_in_a_phrase():
+    assert describe_costs(HAND_MADE) == [
+        "k = 2 costs 10%",
+        "k = 5 costs 15%",
+        "k = 10 costs 19%",
+        "k = 50 costs 40%",
+    ]
+    assert describe_costs([Measured("a", 3, 16832.0, 1.0)]) == ["k = 3 costs 16,832"]
+    assert describe_costs([Measured("a", 3, 0.00123, 1.0)]) == ["k = 3 costs 0.12%"]
 
 
 def test_of_equal_losses_the_larger_k_then_the_quicker_counts():

@@ -1,7 +1,9 @@
 """``incrowd compare`` as people call it, each point in a process of its own."""
 
+import html
 import json
 import os
+import shlex
 import signal
 import time
 
@@ -39,8 +41,8 @@ def test_a_killed_grid_keeps_what_it_has_and_goes_on(census):
     assert told["recommended"]["reason"]
     assert "Publish one point of a grid, never two" in finished.err + told["warning"]
     assert json.loads(kept.read_text("utf-8")) == told
-    html = page.read_text("utf-8")
-    assert html.count("mondrian") >= 2
+    text = page.read_text("utf-8")
+    assert text.count("mondrian") >= 2
     assert sorted(path.name for path in census.parent.iterdir()) == [
         "census.compare.json",
         "census.csv",
@@ -56,9 +58,52 @@ def test_the_table_names_the_best_and_warns(census):
     assert said.status == 0, said.err
     assert "best" in said.out
     assert "no release can keep the promise" in said.out
-    assert "least loss" in said.out
+    assert "k = 2 costs " in said.out
+    assert "the least of all with a k of at least 2." in said.out
     assert "The largest k that can be kept is 300" in said.err
     assert "never two" in said.err
+
+
+def publish(told, folder):
+    """Run the recommended command as a shell reads it; return its audit."""
+    program, *words = shlex.split(told["recommended"]["command"])
+    assert program == "incrowd"
+    ran = call(*words, "--json", folder=folder)
+    assert ran.status == 0, ran.err
+    return ran.json
+
+
+def test_the_recommended_command_publishes_the_recommended_point(census):
+    odd = census.rename(census.with_name("it's a census.csv"))
+    words = ["compare", odd.name, *FLAGS, "--k", "2,5", "--method", "greedy,mondrian", "--l", "2"]
+    words += ["--hierarchy", "age=intervals:5,10", "--set", "seed=3", "--keep-order", "--json"]
+    told = call(*words, "--report", "page.html", folder=census.parent).json
+    command = told["recommended"]["command"]
+    assert command.startswith("incrowd run 'it'\"'\"'s a census.csv' --quasi age,sex ")
+    audit = publish(told, census.parent)
+    point = next(one for one in told["points"] if one["key"] == told["recommended"]["key"])
+    assert audit["losses"] == {name: point["losses"][name] for name in audit["losses"]}
+    assert audit["guarantee"]["parameters"]["l"] == 2
+    assert (audit["method"]["name"], audit["seed"]) == (point["point"]["method"], 3)
+    page = (census.parent / "page.html").read_text("utf-8")
+    assert html.escape(command) in page.replace("&#39;", "&#x27;").replace("&#34;", "&quot;")
+    assert call(*words[:-1], folder=census.parent).out.count(f"\n  {command}\n") == 1
+
+
+def test_a_job_file_is_published_by_its_name(census):
+    text = (
+        'data = "census.csv"\n[roles]\nage = "quasi-identifying"\nsex = "quasi-identifying"\n'
+        '[guarantee]\nk = 9\n[method]\nname = "greedy"\nrepair = "no"\n'
+    )
+    (census.parent / "job.toml").write_text(text, encoding="utf-8")
+    words = ["compare", "job.toml", "--k", "3", "--queries", "20", "--json"]
+    told = call(*words, "--suppression-limit", "0.05", folder=census.parent).json
+    assert told["recommended"]["command"] == (
+        "incrowd run job.toml --k 3 --method greedy --metric nllm --suppression-limit 0.05"
+    )
+    audit = publish(told, census.parent)
+    assert audit["method"]["parameters"]["repair"] == "no"
+    assert audit["losses"]["loss"] == told["points"][0]["losses"]["loss"]
 
 
 def test_a_job_file_gives_the_rest(census, here):

@@ -308,10 +308,15 @@ def test_transactions_are_compared_by_their_counts(tmp_path):
     assert found.loss(found.points[0]) == found.points[0]["utility"]["queries"]["are"]
 
 
+def time(result):
+    return result["seconds"]
+
+
 def test_the_page_shows_the_front_and_the_reason(job):
     found = compare(job, ks=[2, 5, 20], methods=["mondrian", "greedy"], n_queries=20)
     page = page_of(found)
-    assert page.lead == found.choice.reason
+    assert page.lead == f"Recommended: {found.choice.reason}"
+    assert found.command is None  # nobody called a command
     recommended, fronts, table = page.sections
     assert ONE_ONLY in recommended.text
     lines = fronts.blocks[0]
@@ -319,10 +324,18 @@ def test_the_page_shows_the_front_and_the_reason(job):
     assert [x for x, _ in lines.series["greedy"]] == [2.0, 5.0, 20.0]
     name, place = lines.marked
     assert lines.series[name][place][1] == found.loss(found.recommended)
+    joined, scattered, errors = fronts.blocks
+    assert (joined.is_joined, scattered.is_joined, errors.is_joined) == (True, False, True)
+    by_time = sorted((one for one in found.points if one["point"]["method"] == "greedy"), key=time)
+    assert [x for x, _ in scattered.series["greedy"]] == [time(one) for one in by_time]
+    assert scattered.labels["greedy"] == tuple(f"k {one['point']['k']}" for one in by_time)
     assert len(table.blocks[0].rows) == 6
+    assert [row[-1] for row in table.blocks[0].rows].count("recommended") == 1
+    assert dict(page.highlights.facts).keys() == {f"least loss at k = {k}" for k in (2, 5, 20)}
+    assert recommended.text[0].startswith("k = 2 costs ")
     assert page.data == found.to_dict()
     html = render(page)
-    assert found.choice.reason.split(":")[0] in html
+    assert found.choice.reason in html
     assert "never two" in html
 
 

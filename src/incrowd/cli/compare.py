@@ -207,6 +207,7 @@ def compare_command(
                 output=output,
                 force=force,
                 progress=progress,
+                words=_publishing_words(source),
             )
     except KeyboardInterrupt:
         say(f"incrowd: interrupted{kept}. The same command goes on from there", style="bold red")
@@ -220,6 +221,34 @@ def compare_command(
     elif not VERBOSITY.get().is_quiet:
         _show(comparison)
     return 0
+
+
+OWN_PARAMETERS = (
+    *("source", "k", "method", "metric", "effort", "suppression_limit", "output", "report", "by"),
+    *("at_least_k", "knee", "predict", "queries", "force", "as_json", "show_values", "debug"),
+    *("help_all", "quiet", "verbose", "log_file"),
+)
+"""Parameters that are about the grid and not about a release of it."""
+
+
+def _publishing_words(source: str) -> list[str]:
+    """Return how the command begins that publishes a point: as this one, for what is shared."""
+    import click
+
+    context = click.get_current_context()
+    words = ["incrowd", "run", source]
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        is_stated = context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
+        if not is_stated or name in OWN_PARAMETERS:
+            continue
+        value = context.params[name]
+        if isinstance(value, bool):
+            words.append(parameter.opts[0] if value else parameter.secondary_opts[0])
+            continue
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            words += [parameter.opts[0], str(one)]
+    return words
 
 
 def _searching_for(job: Job, loss: str) -> Job:
@@ -248,6 +277,14 @@ def _require_writable(path: Path, force: bool) -> None:
         raise InputError(f"{path.parent}: no such folder", remedy="Make it first.")
 
 
+def _format_loss(loss: float | None, is_share: bool) -> str:
+    from incrowd.comparing.grid import format_loss
+
+    if loss is None:
+        return "–"
+    return f"{loss:.1%}" if is_share else format_loss(loss, is_share=False)
+
+
 def _show(comparison: Comparison) -> None:
     from rich.markup import escape
     from rich.table import Table
@@ -258,10 +295,11 @@ def _show(comparison: Comparison) -> None:
     console = results()
     labels, on_front, choice = comparison.labels(), set(comparison.front), comparison.choice
     has_learning = any("learning" in one.get("utility", {}) for one in comparison.points)
+    is_share, loss = comparison.are_losses_shares, loss_title(comparison.by)
     table = Table(box=None, padding=(0, 1))
     table.add_column("")
     table.add_column("release", overflow="fold")
-    names = ["k", loss_title(comparison.by), "ARE", "seconds", "MB", "smallest"]
+    names = ["k", loss, "ARE", "seconds", "MB", "smallest"]
     names += ["suppressed", *(["accuracy"] if has_learning else [])]
     for name in names:
         table.add_column(name, justify="right", no_wrap=True)
@@ -274,10 +312,10 @@ def _show(comparison: Comparison) -> None:
             word = f"[red]{STATUS[result['status']]}[/red]"
             table.add_row("", f"{escape(labels[place])}: {word}", k)
             continue
-        loss, are = comparison.loss(result), are_of(result)
+        lost, are = comparison.loss(result), are_of(result)
         cells = [
             k,
-            "–" if loss is None else f"{loss:.4f}",
+            _format_loss(lost, is_share),
             "–" if are is None else f"{are:.1%}",
             f"{result['seconds']:.2f}",
             f"{result['peak_memory_bytes'] / 2**20:.0f}",
@@ -292,7 +330,11 @@ def _show(comparison: Comparison) -> None:
     if choice is None:
         console.print("no point can be recommended", markup=False)
     else:
+        console.print(f"{', '.join(comparison.costs)} (least {loss})", markup=False)
         console.print(f"recommended: {choice.reason}", markup=False)
+        if comparison.command is not None:
+            console.print("publish it with:", markup=False)
+            console.print(f"  {comparison.command}", markup=False, soft_wrap=True)
     for place, result in enumerate(comparison.points):
         if result["status"] != "released":
             what = f"{labels[place]} at k {result['point']['k']}"

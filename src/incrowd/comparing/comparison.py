@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import shutil
 import signal
 import subprocess
@@ -19,7 +20,9 @@ from incrowd.comparing.grid import (
     Measured,
     Planned,
     Point,
+    are_shares,
     default_loss,
+    describe_costs,
     front,
     grid,
     loss_of,
@@ -181,7 +184,8 @@ class Comparison(Summarized):
 
     ``points`` are plain data, in the grid's order: key, point, status (released, infeasible,
     refused, unfit, failed), reason, losses, seconds, memory, utility. ``by`` names the loss that
-    they are compared by; of a loss of which more is better, what lacks to 1 is compared.
+    they are compared by; of a loss of which more is better, what lacks to 1 is compared. ``words``
+    begin the command that publishes a point: ``incrowd run DATA`` with what all points share.
     """
 
     data: str
@@ -192,6 +196,7 @@ class Comparison(Summarized):
     at_least_k: int | None = None
     knee: float = KNEE
     further: list[Result] = field(default_factory=list)
+    words: tuple[str, ...] = ()
 
     def _title(self) -> str:
         return f"Comparison of {len(self.points)} releases of {self.data} by {self.by}"
@@ -232,8 +237,8 @@ class Comparison(Summarized):
             result = self.points[place]
             loss = self.loss(result)
             assert loss is not None
-            name = f"{labels[place]} at k {result['point']['k']}"
-            found.append(Measured(name, result["point"]["k"], loss, result["seconds"]))
+            k = result["point"]["k"]
+            found.append(Measured(labels[place], k, loss, result["seconds"]))
         return found
 
     @property
@@ -253,6 +258,30 @@ class Comparison(Summarized):
         """The recommended point."""
         choice = self.choice
         return None if choice is None else self.points[choice.place]
+
+    @property
+    def costs(self) -> list[str]:
+        """What each k costs at least, a phrase each: "k = 20 costs 6%"."""
+        return describe_costs(self._measured())
+
+    @property
+    def are_losses_shares(self) -> bool:
+        """Whether the losses that are compared are shares, written as percentages."""
+        return are_shares(self._measured())
+
+    @property
+    def command(self) -> str | None:
+        """The command that publishes the recommended point; None where it is not known."""
+        result = self.recommended
+        if result is None or not self.words:
+            return None
+        settings = [
+            word
+            for name in ("k", "method", "metric", "effort", "suppression_limit")
+            if (value := result["point"][name]) not in (None, 0.0)
+            for word in (f"--{name.replace('_', '-')}", str(value))
+        ]
+        return shlex.join([*self.words, *settings])
 
     def table(self) -> pa.Table:
         """Return a row per point, as an Arrow table."""
@@ -303,7 +332,12 @@ class Comparison(Summarized):
             "front": [self.points[place]["key"] for place in self.front],
             "recommended": None
             if choice is None
-            else {"key": self.points[choice.place]["key"], "reason": choice.reason},
+            else {
+                "key": self.points[choice.place]["key"],
+                "reason": choice.reason,
+                "command": self.command,
+            },
+            "costs": self.costs,
             "warning": ONE_ONLY,
             "asked": [result["key"] for result in self.points],
             "points": [*self.points, *self.further],
@@ -345,14 +379,16 @@ def compare(
     output: str | Path | None = None,
     force: bool = False,
     progress: Progress = silent,
+    words: Sequence[str] = (),
 ) -> Comparison:
     """Measure a release for every k, method, metric, effort and budget, and choose one.
 
     Each is made and audited in a process of its own, in a private folder, and removed: nothing is
     published. With ``output`` every measured point is kept in that file at once, and points that
     it has already, of the same data, job and version, are not measured again; ``force`` begins
-    anew. A point that no release can satisfy is kept with the reason. Raises InputError where the
-    data or every point of the grid cannot be used.
+    anew. A point that no release can satisfy is kept with the reason. ``words`` begin the command
+    that publishes a point, where there is one. Raises InputError where the data or every point of
+    the grid cannot be used.
     """
     if job.data is None:
         raise JobError("the job names no data", remedy='Write data = "file.csv" in it.')
@@ -375,6 +411,7 @@ def compare(
     found = _Found(
         location_name(job.data), guarantee, by, expected, at_least_k, knee, planned, kept
     )
+    found.words = tuple(words)
     _measure(found, asked, target, progress)
     comparison = found.comparison()
     if not comparison.released and all(one["status"] == RELEASED for one in comparison.points):
@@ -398,6 +435,7 @@ class _Found:
     planned: list[Planned]
     kept: dict[str, Result]
     loose: dict[str, Result] = field(default_factory=dict)
+    words: tuple[str, ...] = ()
 
     def key_of(self, planned: Planned) -> str:
         """Return the key of a point: its settings, and the fingerprint of its method's others."""
@@ -419,6 +457,7 @@ class _Found:
             self.at_least_k,
             self.knee,
             further,
+            self.words,
         )
 
 

@@ -67,14 +67,9 @@ def recommend(
             return None
         place = min(wanted, key=lambda one: _order(points[one]))
         return Choice(
-            place,
-            f"{points[place].name} has the least loss ({points[place].loss:.4f}) of all points "
-            f"with a k of at least {at_least_k}.",
+            place, f"{_cost(points, place)}: the least of all with a k of at least {at_least_k}."
         )
-    least: dict[int, int] = {}
-    for place, point in enumerate(points):
-        if point.k not in least or _order(point) < _order(points[least[point.k]]):
-            least[point.k] = place
+    least = cheapest_by_k(points)
     if not least:
         return None
     smallest = min(least)
@@ -82,14 +77,62 @@ def recommend(
     within = [k for k, place in least.items() if points[place].loss <= floor + knee + 1e-12]
     k = max(within)
     place = least[k]
-    point = points[place]
     if len(least) == 1:
-        return Choice(place, f"{point.name} has the least loss ({point.loss:.4f}) at the only k.")
+        return Choice(place, f"{_cost(points, place)}: the least at the only k that was compared.")
+    is_share = are_shares(points)
+    more = f"{100 * knee:g} percentage points" if is_share else f"{knee:g}"
+    if k == smallest:
+        return Choice(
+            place, f"{_cost(points, place)}; every larger k costs more than {more} on top of that."
+        )
     return Choice(
         place,
-        f"{point.name} has the least loss at the largest k that is within the knee: at most "
-        f"{knee:g} above the least loss at k {smallest} ({point.loss:.4f} against {floor:.4f}).",
+        f"{_cost(points, place)}: the largest k that costs at most {more} more than k = {smallest} "
+        f"({format_loss(floor, is_share=is_share)}).",
     )
+
+
+def cheapest_by_k(points: Sequence[Measured]) -> dict[int, int]:
+    """Return the place of the point with the least loss at each k."""
+    least: dict[int, int] = {}
+    for place, point in enumerate(points):
+        if point.k not in least or _order(point) < _order(points[least[point.k]]):
+            least[point.k] = place
+    return least
+
+
+def describe_costs(points: Sequence[Measured]) -> list[str]:
+    """Return what each k costs at least, a phrase each.
+
+    >>> describe_costs([Measured("greedy", 2, 0.01, 1.0), Measured("greedy", 20, 0.061, 1.0)])
+    ['k = 2 costs 1%', 'k = 20 costs 6.1%']
+    """
+    is_share = are_shares(points)
+    return [
+        f"k = {k} costs {format_loss(points[place].loss, is_share=is_share)}"
+        for k, place in sorted(cheapest_by_k(points).items())
+    ]
+
+
+def are_shares(points: Sequence[Measured]) -> bool:
+    """Return whether all losses are shares of everything, to be written as percentages."""
+    return all(0 <= point.loss <= 1 for point in points)
+
+
+def format_loss(loss: float, *, is_share: bool) -> str:
+    """Return a loss in percent, or as a number where it is not a share.
+
+    >>> format_loss(0.0612, is_share=True), format_loss(16832.0, is_share=False)
+    ('6.1%', '16,832')
+    """
+    if is_share:
+        return f"{100 * loss:.2g}%" if loss < 0.01 else f"{100 * loss:.1f}%".replace(".0%", "%")
+    return f"{loss:,.0f}" if abs(loss) >= 1000 else f"{loss:.4g}"
+
+
+def _cost(points: Sequence[Measured], place: int) -> str:
+    point, is_share = points[place], are_shares(points)
+    return f"k = {point.k} by {point.name} costs {format_loss(point.loss, is_share=is_share)}"
 
 
 def _order(point: Measured) -> tuple[float, int, float]:

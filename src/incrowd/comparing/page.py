@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from incrowd.comparing.grid import ARE, BETTER_HIGHER
-from incrowd.figures.blocks import Block, Cell, Facts, Lines, Listing, Page, Section, Unit
+from incrowd.figures.blocks import Block, Cell, Code, Facts, Lines, Listing, Page, Section, Unit
 
 if TYPE_CHECKING:
     from incrowd.comparing.comparison import Comparison
@@ -31,7 +32,9 @@ WIDE = 4
 def page_of(comparison: Comparison) -> Page:
     """Return the page of a comparison; it is for the owner."""
     choice = comparison.choice
-    lead = "No point of the grid can be recommended." if choice is None else choice.reason
+    lead = "No point of the grid can be recommended."
+    if choice is not None:
+        lead = f"Recommended: {choice.reason}"
     sections = [_recommended(comparison), _fronts(comparison), _table(comparison)]
     sections += _without_release(comparison)
     return Page(
@@ -40,8 +43,23 @@ def page_of(comparison: Comparison) -> Page:
         sections=tuple(sections),
         edition="owner",
         verdict=None,
+        highlights=_costs(comparison),
         data=comparison.to_dict(),
+        about=(
+            comparison.guarantee["name"],
+            f"{len(comparison.points)} releases",
+            f"compared by {loss_title(comparison.by)}",
+        ),
     )
+
+
+def _costs(comparison: Comparison) -> Facts | None:
+    """Return what each k costs at least."""
+    facts = []
+    for said in comparison.costs:
+        k, _, cost = said.partition(" costs ")
+        facts.append((f"least loss at {k}", cost))
+    return Facts(tuple(facts)) if facts else None
 
 
 def loss_title(by: str) -> str:
@@ -54,35 +72,43 @@ def loss_title(by: str) -> str:
 def _recommended(comparison: Comparison) -> Section:
     from incrowd.comparing.comparison import ONE_ONLY, are_of
 
-    text: tuple[str, ...] = (ONE_ONLY,)
     choice = comparison.choice
     if choice is None:
-        return Section("recommended", "Recommended", text)
+        return Section("recommended", "Recommended", (ONE_ONLY,))
     result = comparison.points[choice.place]
     point = result["point"]
-    facts: list[tuple[str, Cell]] = [("method", point["method"]), ("k", point["k"])]
+    title = loss_title(comparison.by)
+    facts: list[tuple[str, Cell]] = [("k", point["k"]), ("method", point["method"])]
     facts += [
         (name.replace("_", " "), point[name])
         for name in ("metric", "effort", "suppression_limit")
-        if point[name] is not None
+        if point[name] not in (None, 0.0)
     ]
     facts += [
-        (loss_title(comparison.by), comparison.loss(result)),
+        (title, comparison.loss(result)),
         ("average relative error of counts", are_of(result)),
-        ("seconds", result["seconds"]),
+        ("time", result["seconds"]),
         ("rows released", result["n_rows"]),
         ("rows suppressed", result["n_suppressed"]),
         ("smallest group", result["smallest_group"]),
     ]
     units: dict[str, Unit] = {
-        "seconds": "seconds",
+        title: _loss_unit(comparison),
+        "time": "seconds",
         "rows released": "count",
         "rows suppressed": "count",
         "smallest group": "count",
         "average relative error of counts": "share",
     }
-    block = Facts(tuple(dict(facts).items()), units=units)
-    return Section("recommended", "Recommended", (choice.reason, *text), (block,))
+    blocks: list[Block] = [Facts(tuple(dict(facts).items()), units=units)]
+    if comparison.command is not None:
+        blocks.append(Code(comparison.command, "console", "The command that publishes it"))
+    text = (f"{', '.join(comparison.costs)}.", choice.reason, ONE_ONLY)
+    return Section("recommended", "Recommended", text, tuple(blocks))
+
+
+def _loss_unit(comparison: Comparison) -> Unit:
+    return "share" if comparison.are_losses_shares else "number"
 
 
 def _fronts(comparison: Comparison) -> Section:
@@ -96,16 +122,21 @@ def _fronts(comparison: Comparison) -> Section:
     def seconds(result: Result) -> float | None:
         return float(result["seconds"])
 
+    unit = _loss_unit(comparison)
     blocks: list[Block] = [
-        _lines(comparison, "Loss against k", k, comparison.loss, "k", title),
-        _lines(
+        _lines(comparison, "Loss against k", k, comparison.loss, "k", title, y_unit=unit),
+        _scatter(
+            _lines(
+                comparison,
+                "Loss against time",
+                seconds,
+                comparison.loss,
+                "seconds from reading to the audit",
+                title,
+                x_unit="seconds",
+                y_unit=unit,
+            ),
             comparison,
-            "Loss against time",
-            seconds,
-            comparison.loss,
-            "seconds from reading to the audit",
-            title,
-            x_unit="seconds",
         ),
     ]
     if comparison.by != ARE and any(are_of(result) is not None for result in comparison.points):
@@ -122,7 +153,7 @@ def _fronts(comparison: Comparison) -> Section:
         )
     text = (
         "Less loss is better, a larger k is better, less time is better: no point of the front is "
-        "beaten by another in all three.",
+        "beaten by another in all three. The recommended point has a ring.",
     )
     return Section("front", "The front", text, tuple(blocks))
 
@@ -165,16 +196,32 @@ def _lines(
     )
 
 
+def _scatter(lines: Lines, comparison: Comparison) -> Lines:
+    """Return points that are not joined, each named by its k: time does not lead from one to one.
+
+    The points of a series lie by time; those of equal time by loss.
+    """
+    labels = comparison.labels()
+    ks: dict[str, list[tuple[float, float, str]]] = {}
+    for place in comparison.released:
+        result, loss = comparison.points[place], comparison.loss(comparison.points[place])
+        assert loss is not None
+        said = f"k {result['point']['k']}"
+        ks.setdefault(labels[place], []).append((float(result["seconds"]), loss, said))
+    named = {name: tuple(said for _, _, said in sorted(points)) for name, points in ks.items()}
+    return replace(lines, is_joined=False, labels=named)
+
+
 def _table(comparison: Comparison) -> Section:
     from incrowd.comparing.comparison import are_of
 
     labels, on_front, choice = comparison.labels(), set(comparison.front), comparison.choice
     title = loss_title(comparison.by)
-    columns = ["release", "k", title, "error of counts", "seconds", "memory, MB"]
+    columns = ["release", "k", title, "error of counts", "time", "memory, MB"]
     columns += ["smallest group", "suppressed"]
     has_learning = any("learning" in one.get("utility", {}) for one in comparison.points)
     columns += ["accuracy", "of the original"] if has_learning else []
-    columns += ["on the front", "recommended"]
+    columns += ["choice"]
     if title == "average relative error of counts":
         columns.remove("error of counts")
     rows = []
@@ -185,13 +232,14 @@ def _table(comparison: Comparison) -> Section:
             "k": result["point"]["k"],
             title: comparison.loss(result),
             "error of counts": are_of(result),
-            "seconds": result["seconds"],
+            "time": result["seconds"],
             "memory, MB": round(result["peak_memory_bytes"] / 2**20),
             "smallest group": result["smallest_group"],
             "suppressed": result["n_suppressed"],
-            "on the front": "yes" if place in on_front else "beaten",
-            "recommended": "yes" if choice is not None and choice.place == place else None,
+            "choice": "on the front" if place in on_front else "beaten",
         }
+        if choice is not None and choice.place == place:
+            cells["choice"] = "recommended"
         if has_learning:
             learning = result["utility"].get("learning", {})
             cells["accuracy"] = learning.get("accuracy")
@@ -199,8 +247,9 @@ def _table(comparison: Comparison) -> Section:
         rows.append(tuple(cells[name] for name in columns))
     units: dict[str, Unit] = {
         "k": "count",
+        title: _loss_unit(comparison),
         "error of counts": "share",
-        "seconds": "seconds",
+        "time": "seconds",
         "memory, MB": "count",
         "smallest group": "count",
         "suppressed": "count",
@@ -211,7 +260,8 @@ def _table(comparison: Comparison) -> Section:
         tuple(columns),
         tuple(rows),
         units=units,
-        note="Seconds run from the first byte read to the audit's end, after compilation; memory "
+        bars=(title,) if comparison.are_losses_shares else (),
+        note="Time runs from the first byte read to the audit's end, after compilation; memory "
         "is the most that the process of the point has held.",
     )
     return Section("table", "Every release", (), (listing,))

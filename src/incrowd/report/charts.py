@@ -382,10 +382,11 @@ def _lines(block: Lines, width: int) -> Specification:
     encoding = {"x": across, "y": up, "color": colours}
     layers: list[Specification] = [{"data": {"values": values}, "mark": mark, "encoding": encoding}]
     named = _labels_with_room(values, width, is_log_x=block.is_log_x, is_log_y=block.is_log_y)
-    if named:
-        text = {"type": "text", "align": "left", "dx": 7, "dy": -8, "color": colour("muted")}
+    for side, points in named.items():
+        shift = 7 if side == "left" else -7
+        text = {"type": "text", "align": side, "dx": shift, "dy": -8, "color": colour("muted")}
         said = {"x": across, "y": up, "text": {"field": "said"}}
-        layers.append({"data": {"values": named}, "mark": text, "encoding": said})
+        layers.append({"data": {"values": points}, "mark": text, "encoding": said})
     if block.marked is not None:
         name, place = block.marked
         x, y = block.series[name][place]
@@ -406,28 +407,29 @@ LINES_HEIGHT = 260
 
 def _labels_with_room(
     points: list[dict[str, Any]], width: int, *, is_log_x: bool, is_log_y: bool
-) -> list[dict[str, Any]]:
-    """Return the points whose labels stand apart from each other and from the drawing's edge.
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the points whose labels stand apart from each other, by how these are aligned.
 
-    Places are estimated on the safe side: the axes take some of the width.
+    Places are estimated on the safe side: the axes take some of the width. A label at the right
+    edge stands on the left of its point.
     """
-    spread = {
-        "x": _positions([point["x"] for point in points], 0.82 * width, is_log=is_log_x),
-        "y": _positions(
-            [point["y"] for point in points], 0.9 * LINES_HEIGHT, is_log=is_log_y, from_zero=True
-        ),
-    }
+    across = 0.82 * width
+    xs = _positions([point["x"] for point in points], across, is_log=is_log_x)
+    heights = [point["y"] for point in points]
+    ys = _positions(heights, 0.9 * LINES_HEIGHT, is_log=is_log_y, from_zero=True)
     kept: list[tuple[float, float, float]] = []
-    found = []
-    for point, x, y in zip(points, spread["x"], spread["y"], strict=True):
+    found: dict[str, list[dict[str, Any]]] = {}
+    for point, x, y in zip(points, xs, ys, strict=True):
         long = 7.0 * len(point["said"]) + 10
+        is_last = x + long > across
+        start = x - long if is_last else x
         is_apart = all(
-            abs(y - other_y) > 20 or x + long < other_x or other_x + other_long < x
-            for other_x, other_y, other_long in kept
+            abs(y - other_y) > 20 or start + long < other or other + other_long < start
+            for other, other_y, other_long in kept
         )
-        if point["said"] and is_apart and x + long < 0.82 * width:
-            kept.append((x, y, long))
-            found.append(point)
+        if point["said"] and is_apart and start >= 0:
+            kept.append((start, y, long))
+            found.setdefault("right" if is_last else "left", []).append(point)
     return found
 
 
