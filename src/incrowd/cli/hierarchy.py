@@ -123,7 +123,7 @@ def hierarchy_command(
         ),
     ] = None,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Mend everything that needs no guess.")
+        bool, typer.Option("--repair", help="Repair every problem that can be repaired without guessing.")
     ] = False,
     output: Annotated[
         Path | None,
@@ -148,7 +148,7 @@ def hierarchy_command(
 
         incrowd hierarchy patients.csv age --build intervals:5,10,20 -o age.csv
 
-        incrowd hierarchy patients.csv zip --from zip.csv --repair -o mended.csv
+        incrowd hierarchy patients.csv zip --from zip.csv --repair -o repaired.csv
 
     Exit status: 0, or 2 where the hierarchy has errors that were not repaired.
     """
@@ -184,9 +184,9 @@ def hierarchy_command(
         raise HierarchyError(
             f"column {column!r}: the hierarchy has {pluralize(errors, 'error')}"
             + ("" if output is None else "; nothing was written"),
-            remedy="Mend what is said above by hand: it needs your knowledge."
+            remedy="Fix the problems above by hand: they need your knowledge."
             if repair
-            else "Mend what is said above, or add --repair.",
+            else "Fix the problems above, or add --repair.",
         )
     if output is not None:
         write_hierarchy(look.tree, output)

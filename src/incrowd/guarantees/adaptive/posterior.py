@@ -116,7 +116,7 @@ class Posterior:
 
 
 def components_of(people: People, edges: Edges) -> Components:
-    """Drop every pair that lies in no perfect matching, and find what hangs together."""
+    """Drop every pair that lies in no perfect matching, and find the connected components."""
     profiles, patterns, kinds = people.profiles, people.patterns, people.kinds
     is_masked = (patterns.cells < 0).any(axis=1)
     n_people = np.bincount(profiles.of_row[is_masked[patterns.of_row]], minlength=profiles.n)

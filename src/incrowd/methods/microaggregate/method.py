@@ -22,7 +22,7 @@ class Microaggregate(TableMethod):
     """Gather rows of near numbers in groups of at least k, and show each group as its means.
 
     Starts from MDAV (Domingo-Ferrer and Torra 2005) on standardised columns; then a search of
-    incrowd's own tears up a few near groups at a time and rebuilds them with a smaller sum of
+    incrowd's own dissolves a few near groups at a time and rebuilds them with a smaller sum of
     squares. Every group has k to 2k − 1 rows. Tables of more than 20,000 rows are cut into blocks.
     O(rows² · columns) in a block, and time grows with the effort.
     """
