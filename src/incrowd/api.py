@@ -2,34 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
+from incrowd.bars import shown
 from incrowd.checking.check import check_release
 from incrowd.checking.request import Measurements, Request
-from incrowd.comparing.comparison import compare
-from incrowd.errors import JobError, unknown
+from incrowd.comparing import comparison
+from incrowd.comparing.grid import KNEE
+from incrowd.errors import JobError
 from incrowd.flow import run as flow
-from incrowd.flow.run import run
+from incrowd.flow.release import Release
 from incrowd.guarantees.evidence import TABLES
 from incrowd.guarantees.tables.k_anonymity import KAnonymity
 from incrowd.hierarchies.specs import HierarchySpec
+from incrowd.job.accept import (
+    accept_guarantee,
+    accept_hierarchies,
+    accept_method,
+    accept_schema,
+    as_job,
+    describe,
+    is_guarantee,
+)
 from incrowd.job.documents import ReleaseOptions
 from incrowd.job.inputs import InputOptions, RuleInput, SetInput
 from incrowd.job.job import Job
 from incrowd.measures.options import AttackOptions, CompositionOptions, RiskOptions, UtilityOptions
 from incrowd.methods.base import Method
-from incrowd.methods.table import METHODS, default_method
-from incrowd.progress import Progress, silent
+from incrowd.methods.table import default_method
+from incrowd.options import suggest_keywords
+from incrowd.progress import Progress
 from incrowd.tables.schema import Schema
 
 if TYPE_CHECKING:
     from incrowd.audit import Audit
+    from incrowd.comparing.comparison import Comparison
     from incrowd.encoding.coding import Coding
     from incrowd.engines.choice import EngineChoice
-    from incrowd.flow.release import Release
     from incrowd.guarantees.table import Guarantee
     from incrowd.proposing.job import JobProposal
 
@@ -37,10 +51,14 @@ if TYPE_CHECKING:
 __all__ = ["anonymize", "check", "compare", "init", "midpoints", "run", "verify_certificate"]
 
 Data = TypeVar("Data")
+Hierarchies: TypeAlias = "HierarchySpec | str | Path | Mapping[str, Any]"
+"""How a column's hierarchy may be stated."""
 
 
 @overload
-def anonymize(data: Data, job: Job, *, progress: Progress = silent) -> Release[Data]: ...
+def anonymize(
+    data: Data, job: Job | Mapping[str, Any], *, progress: Progress | bool = False
+) -> Release[Data]: ...
 
 
 @overload
@@ -55,17 +73,18 @@ def anonymize(
     k: int,
     l: float | None = None,  # noqa: E741
     t: float | None = None,
-    hierarchies: Mapping[str, HierarchySpec | str] | None = None,
+    hierarchies: Mapping[str, Hierarchies] | None = None,
     method: Method | str | None = None,
     suppression_limit: float = 0.0,
     seed: int = 0,
-    progress: Progress = silent,
+    progress: Progress | bool = False,
 ) -> Release[Data]: ...
 
 
+@suggest_keywords
 def anonymize(
     data: Data,
-    job: Job | None = None,
+    job: Job | Mapping[str, Any] | None = None,
     *,
     quasi: Iterable[str] | None = None,
     sensitive: Iterable[str] | None = None,
@@ -75,11 +94,11 @@ def anonymize(
     k: int | None = None,
     l: float | None = None,  # noqa: E741
     t: float | None = None,
-    hierarchies: Mapping[str, HierarchySpec | str] | None = None,
+    hierarchies: Mapping[str, Hierarchies] | None = None,
     method: Method | str | None = None,
     suppression_limit: float | None = None,
     seed: int | None = None,
-    progress: Progress = silent,
+    progress: Progress | bool = False,
 ) -> Release[Data]:
     """Anonymize a frame or a matrix and hand back the same kind.
 
@@ -98,7 +117,7 @@ def anonymize(
     data : pandas, polars, pyarrow or Spark frame, or SciPy matrix
         The original; it is left as it is.
     job : Job
-        The whole request; nothing else is stated with it.
+        The whole request, also as the nested tables of a job file; nothing else is stated with it.
     quasi, sensitive, insensitive, identifying : iterable of str
         The columns by their role; a column without a role is not released.
     person : str | None, default None
@@ -110,17 +129,24 @@ def anonymize(
     t : float | None, default None
         The largest distance of a group's sensitive values from all (t-closeness, equal distance).
     hierarchies : mapping of str to str
-        How columns are generalized: ``{"age": "intervals:5,10", "education": "education.csv"}``.
-        Others are built from the data.
+        How columns are generalized: ``{"age": "intervals:5,10", "education": "education.csv"}``,
+        or builders as job files state them, ``{"intervals": [5, 10]}``. Others are built from the
+        data.
     method : Method | str
         The search, by name or with its settings: ``"mondrian"``, ``ic.Cluster(effort="full")``.
     suppression_limit : float, default 0.0
         The share of rows that may be left out of the release.
     seed : int, default 0
         The random seed of the search.
-    progress : callable
-        Called with the stage, how much of it is done and the total, for as long as it works.
+    progress : bool or callable, default False
+        True shows a bar on a terminal or in a notebook; a function is called with the stage, how
+        much of it is done, the total and the loss so far.
     """
+    if isinstance(data, (Job, Schema)) or is_guarantee(data):
+        raise JobError(
+            f"the data come first, and {describe(data)} is given in their place",
+            remedy="Swap them: ic.anonymize(frame, job).",
+        )
     plain = {
         "quasi": quasi,
         "sensitive": sensitive,
@@ -143,7 +169,8 @@ def anonymize(
             f"a job is given, and {', '.join(stated)} beside it",
             remedy="State it in the job, or leave the job out.",
         )
-    return flow.anonymize(data, job, progress=progress)
+    with shown(progress) as report:
+        return flow.anonymize(data, as_job(job, "anonymize"), progress=report)
 
 
 def _plain_job(
@@ -155,7 +182,7 @@ def _plain_job(
     k: int | None = None,
     l: float | None = None,  # noqa: E741
     t: float | None = None,
-    hierarchies: Mapping[str, HierarchySpec | str] | None = None,
+    hierarchies: Mapping[str, Hierarchies] | None = None,
     method: Method | str | None = None,
     suppression_limit: float = 0.0,
     seed: int = 0,
@@ -167,30 +194,26 @@ def _plain_job(
             remedy='State  quasi=["age", "zip"], k=5  for a table, or a job: '
             "ic.Job(guarantee=ic.Smooth(8)) for sets.",
         )
-    method = method or default_method(KAnonymity.name)
-    if isinstance(method, str):
-        if method not in METHODS:
-            raise unknown("method", method, METHODS)
-        method = METHODS[method]()
     return Job(
         guarantee=KAnonymity(k, l=l, t=t),
         schema=Schema(quasi, sensitive, insensitive, identifying, person),
-        method=method,
+        method=accept_method(default_method(KAnonymity.name) if method is None else method),
         hierarchies=hierarchies or {},
         release=ReleaseOptions(suppression_limit=suppression_limit),
         seed=seed,
     )
 
 
+@suggest_keywords
 def check(
     released: Any,
-    promise: Guarantee | Job,
-    schema: Schema | None = None,
+    promise: Guarantee | Job | Mapping[str, Any] | int,
+    schema: Schema | Mapping[str, Any] | None = None,
     *,
     original: Any = None,
     key: Any = None,
     aligned: bool = False,
-    hierarchies: Mapping[str, HierarchySpec | str] | None = None,
+    hierarchies: Mapping[str, Hierarchies] | None = None,
     coding: Mapping[str, Coding] | None = None,
     sets: SetInput | None = None,
     rules: RuleInput | None = None,
@@ -217,7 +240,7 @@ def check(
     released : frame, SciPy matrix, str or Path
         The release: data, or a file or folder.
     promise : Guarantee | Job
-        What it is checked for.
+        What it is checked for; a number is k of k-anonymity, a mapping as in a job file.
     schema : Schema | None, default None
         The roles of a table's columns; columns without one are looked at as insensitive.
     original : frame, SciPy matrix, str or Path
@@ -256,13 +279,19 @@ def check(
     engine : EngineChoice | None, default None
         Where rows are counted; in this process by default.
     """
-    specs = {
-        name: HierarchySpec.parse(spec) if isinstance(spec, str) else spec
-        for name, spec in (hierarchies or {}).items()
-    }
+    if isinstance(released, (Job, Schema)) or is_guarantee(released):
+        raise JobError(
+            f"the release comes first, and {describe(released)} is given in its place",
+            remedy="Swap them: ic.check(release, guarantee, schema).",
+        )
+    if isinstance(released, Release):
+        released = released.data if released.data is not None else released.path
+    schema = None if schema is None else accept_schema(schema)
+    if not isinstance(promise, Job):
+        promise = _accept_promise(promise, schema)
     stated: dict[str, Any] = {
         "schema": schema,
-        "hierarchies": specs or None,
+        "hierarchies": accept_hierarchies(hierarchies or {}) or None,
         "coding": coding,
         "sets": sets,
         "rules": rules,
@@ -301,6 +330,126 @@ def check(
     return check_release(Request(released, promise, **stated, **asked)).audit
 
 
+def _accept_promise(promise: Any, schema: Schema | None) -> Guarantee | Job:
+    """Return what a release is checked for, from an object or from what a job file states."""
+    is_job = isinstance(promise, Mapping) and bool({"guarantee", "roles"} & set(promise))
+    if is_job or (isinstance(promise, (str, Path)) and str(promise).endswith(".toml")):
+        return as_job(promise, "check")
+    return accept_guarantee(promise, schema)
+
+
+@suggest_keywords
+def run(
+    job: Job | Mapping[str, Any] | str | Path,
+    *,
+    force: bool = False,
+    progress: Progress | bool = False,
+    save_job: str | Path | None = None,
+) -> Release[None]:
+    """Anonymize a file: the release appears under its name only if its audit holds.
+
+    Raises InputError, InfeasibleError or AuditError as ``anonymize`` does; then nothing was
+    published.
+
+    Parameters
+    ----------
+    job : Job, str or Path
+        The whole request, with ``data``; or the path of a job file, or its nested tables.
+    force : bool, default False
+        Whether files of earlier runs are overwritten.
+    progress : bool or callable, default False
+        True shows a bar; a function is called with the stage, done, total and loss.
+    save_job : str or Path
+        Where the job that reproduces this release is written.
+    """
+    with shown(progress) as report:
+        saved = None if save_job is None else Path(save_job)
+        return flow.run(as_job(job, "run"), force=force, progress=report, save_job=saved)
+
+
+@suggest_keywords
+def compare(
+    job: Job | Mapping[str, Any] | str | Path,
+    ks: Sequence[int] = (2, 5, 10),
+    methods: Sequence[str] = (),
+    metrics: Sequence[str] = (),
+    efforts: Sequence[int | str] = (),
+    suppression_limits: Sequence[float] = (),
+    *,
+    data: Any = None,
+    by: str | None = None,
+    predict: str | None = None,
+    n_queries: int = 1_000,
+    at_least_k: int | None = None,
+    knee: float = KNEE,
+    output: str | Path | None = None,
+    force: bool = False,
+    progress: Progress | bool = False,
+) -> Comparison:
+    """Measure a release for every k, method, metric, effort and budget, and recommend one.
+
+    Each is made and audited in a process of its own and removed: nothing is published. Publish one
+    of them, never two. Raises InputError where the data or every point of the grid cannot be used.
+
+    Parameters
+    ----------
+    job : Job, str or Path
+        What all releases have in common; or the path of a job file.
+    ks : sequence of int, default (2, 5, 10)
+        The k to compare.
+    methods, metrics, efforts, suppression_limits : sequences
+        What else varies; by default what the job states.
+    data : pandas, polars or pyarrow frame
+        The table, where the job names no file. It is kept in a private temporary file meanwhile.
+    by : str | None, default None
+        The loss that is compared: that of the job's metric by default.
+    predict : str | None, default None
+        A released column to train models for: their accuracy is measured too.
+    n_queries : int, default 1000
+        How many random count queries measure utility.
+    at_least_k : int | None, default None
+        The least k that may be recommended.
+    knee : float
+        How much more loss a larger k may cost to be recommended.
+    output : str or Path
+        A file that keeps every measured point; a second call goes on from it.
+    force : bool, default False
+        Whether ``output`` is begun anew.
+    progress : bool or callable, default False
+        True shows a bar; a function is called with the stage, done, total and loss.
+    """
+    stated: dict[str, Any] = {
+        "by": by,
+        "predict": predict,
+        "n_queries": n_queries,
+        "at_least_k": at_least_k,
+        "knee": knee,
+        "output": output,
+        "force": force,
+    }
+    grid = (ks, methods, metrics, efforts, suppression_limits)
+    job = as_job(job, "compare")
+    with shown(progress) as report, ExitStack() as kept:
+        if data is not None:
+            if job.data is not None:
+                raise JobError(
+                    "data are given, and the job names a file", remedy="State one of the two."
+                )
+            folder = Path(kept.enter_context(TemporaryDirectory(prefix="incrowd-")))
+            job = replace(job, data=_keep_frame(data, folder / "frame.parquet"))
+        return comparison.compare(job, *grid, **stated, progress=report)
+
+
+def _keep_frame(frame: Any, path: Path) -> Path:
+    """Write a frame to a private file, for processes that read it."""
+    from incrowd.tables.frames import from_frame
+    from incrowd.tables.write import format_of_path, write_table
+
+    write_table(from_frame(frame)[0].frame, path, format_of_path(path))
+    return path
+
+
+@suggest_keywords
 def verify_certificate(
     released: str | Path,
     certificate: str | Path,
@@ -324,6 +473,7 @@ def verify_certificate(
     return verified.audit
 
 
+@suggest_keywords
 def init(data: Any, *, k: int = 5, missing_values: Iterable[str] = ()) -> JobProposal:
     """Look at a table and propose the role of every column, with reasons, and a job.
 
@@ -345,6 +495,7 @@ def init(data: Any, *, k: int = 5, missing_values: Iterable[str] = ()) -> JobPro
     return propose_job(data, k=k, input=InputOptions(missing_values=tuple(missing_values)))
 
 
+@suggest_keywords
 def midpoints(
     data: Any,
     columns: Iterable[str] | None = None,
@@ -376,7 +527,6 @@ def midpoints(
     open_ranges : str, default 'missing'
         What the midpoint of such a range is without limits: 'missing', or its one 'bound'.
     """
-    from incrowd.flow.release import Release
     from incrowd.hierarchies.range_labels import convert_ranges, find_range_columns
 
     if isinstance(data, Release):

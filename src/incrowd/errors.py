@@ -153,11 +153,16 @@ class AuditError(IncrowdError):
         return {**super().to_mapping(), "audit": self.audit.to_dict()}
 
 
+def near_names(name: str, known: Sequence[str]) -> list[str]:
+    """Return up to three of the known names that a wrong one may stand for."""
+    starting = [other for other in known if len(name) > 2 and other.startswith(name)]
+    return starting[:3] or get_close_matches(name, known, n=3, cutoff=0.5)
+
+
 def unknown(kind: str, name: str, known: Iterable[str], *, where: str = "") -> JobError:
     """Return the error for a name that is not in ``known``, with similar names as the remedy."""
     names = list(known)
-    near = [other for other in names if len(name) > 2 and other.startswith(name)]
-    near = near[:3] or get_close_matches(name, names, n=3, cutoff=0.5)
+    near = near_names(name, names)
     place = f"{where}: " if where else ""
     if near:
         remedy = f"Did you mean {' or '.join(repr(candidate) for candidate in near)}?"

@@ -16,7 +16,8 @@ from dataclasses import dataclass, fields
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from incrowd.options import DOCUMENTED
+DOCUMENTED: list[type[Any]] = []
+"""Every class of options that is loaded; ``options.documented`` adds them."""
 
 ANY = "…"
 """What stands for a value that a message leaves open."""
@@ -32,17 +33,14 @@ COMMAND_LINE_ONLY = frozenset(
         "--log-file",
         "--on-interrupt",
         "--policy",
-        "--policy-combinations",
-        "--policy-unfit",
         "--quiet",
-        "--rebase",
         "--repair",
         "--set",
         "--show-values",
         "--verbose",
     }
 )
-"""Flags without a counterpart in Python: messages name them as they are."""
+"""Flags without a counterpart in Python, besides those of options that are not public."""
 
 _PROSE = """
 a all an and are as at be both but by compares did do does each fewer fixes for from had has have
@@ -155,19 +153,25 @@ def setting_of(flag: str, *, of_run: bool = False) -> Setting | None:
     if flag in _KEYWORDS and not of_run:
         return _KEYWORDS[flag]
     public = sys.modules["incrowd"].__all__
-    having = [
-        (part, setting)
-        for part in DOCUMENTED
-        if part.__name__ in public and (setting := _field_setting(part, flag)) is not None
-    ]
+    having = [setting for setting in _field_settings(flag) if setting.owner in public]
     if not having:
         return _KEYWORDS.get(flag)
-    _, setting = having[0]
+    setting = having[0]
     if len(having) == 1:
         return setting
-    choices = tuple(choice for _, other in having for choice in other.choices)
-    kinds = {other.kind for _, other in having}
+    choices = tuple(choice for other in having for choice in other.choices)
+    kinds = {other.kind for other in having}
     return Setting(setting.keyword, setting.kind if len(kinds) == 1 else "text", "", choices)
+
+
+def is_command_line_only(flag: str) -> bool:
+    """Whether a flag is one of the command line alone: listed as such, or of private options."""
+    return flag in COMMAND_LINE_ONLY or (setting_of(flag) is None and bool(_field_settings(flag)))
+
+
+def _field_settings(flag: str) -> list[Setting]:
+    found = [_field_setting(part, flag) for part in DOCUMENTED]
+    return [setting for setting in found if setting is not None]
 
 
 def _field_setting(part: type[Any], flag: str) -> Setting | None:

@@ -138,3 +138,17 @@ def test_an_audit_is_a_frame(release):
     assert isinstance(audit.to_frame("pyarrow"), pa.Table)
     with pytest.raises(ic.InputError, match="'polars'"):
         audit.to_frame("polar")
+
+
+@pytest.mark.slow
+def test_a_grid_is_compared_on_a_frame(census, tmp_path):
+    job = ic.Job(ic.KAnonymity(2), SCHEMA, ic.Mondrian())
+    found = ic.compare(job, ks=[3, 9], data=census.to_pandas(), n_queries=10)
+    assert [point["status"] for point in found.points] == ["released", "released"]
+    table = found.to_frame("polars")
+    assert table["k"].to_list() == [3, 9]
+    assert table["is_recommended"].sum() == 1
+    census.to_pandas().to_csv(tmp_path / "census.csv", index=False)
+    named = ic.Job(ic.KAnonymity(2), SCHEMA, data=tmp_path / "census.csv")
+    with pytest.raises(ic.InputError, match="the job names a file"):
+        ic.compare(named, data=census)

@@ -10,9 +10,16 @@ import pytest
 import incrowd as ic
 from command_line import call
 from incrowd.errors import InputError
+from incrowd.hierarchies.specs import KINDS
 from incrowd.job.inputs import SET_KINDS
-from incrowd.options import DOCUMENTED
-from incrowd.wording import COMMAND_LINE_ONLY, phrase, setting_of, speak_flags, to_python
+from incrowd.wording import (
+    DOCUMENTED,
+    is_command_line_only,
+    phrase,
+    setting_of,
+    speak_flags,
+    to_python,
+)
 
 SOURCE = Path(ic.__file__).parent
 FLAG = re.compile(r"(?<![\w(-])--[a-z][a-z-]*[a-z]|(?<![\w-])--[a-z]\b|(?<![\w-])-o\b")
@@ -66,7 +73,7 @@ def test_every_flag_of_every_message_has_a_name_in_python():
         (place, flag)
         for place, text in found
         for flag in FLAG.findall(text)
-        if flag not in COMMAND_LINE_ONLY and setting_of(flag) is None
+        if not is_command_line_only(flag) and setting_of(flag) is None
     }
     assert not unknown, "name them in wording.py: in _KEYWORDS, or in COMMAND_LINE_ONLY"
 
@@ -74,13 +81,13 @@ def test_every_flag_of_every_message_has_a_name_in_python():
 def test_no_message_shows_a_flag_in_python():
     for place, text in messages():
         shown = re.sub(r"\bincrowd [a-z-]+( [^\s;,.]\S*)*", "", to_python(text))
-        left = {flag for flag in FLAG.findall(shown) if flag not in COMMAND_LINE_ONLY}
+        left = {flag for flag in FLAG.findall(shown) if not is_command_line_only(flag)}
         assert not left, f"{place}: {shown}"
 
 
 def test_no_word_of_a_sentence_becomes_a_value():
     """A bare word after a flag is its value only where it is a choice, a name or a placeholder."""
-    words = {DYNAMIC, *SET_KINDS, "full", "driver", "linkage", "learning", "flat", "age", "zip"}
+    words = {DYNAMIC, *SET_KINDS, *KINDS, "full", "driver", "linkage", "learning", "age", "zip"}
     for part in DOCUMENTED:
         words |= {str(getattr(part, "name", ""))}
         for item in part.__dataclass_fields__.values():

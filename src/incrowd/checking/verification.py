@@ -21,9 +21,9 @@ from incrowd.guarantees.evidence import TABLES, Finding
 from incrowd.guarantees.sets.differential_privacy import EdgeDp, NodeDp
 from incrowd.guarantees.table import Guarantee
 from incrowd.guarantees.transactions.promises import KmAnonymity
+from incrowd.job.accept import build_guarantee
 from incrowd.job.documents import EDITIONS, WORDS
 from incrowd.job.inputs import InputOptions, SetInput
-from incrowd.job.job import build_guarantee
 from incrowd.sets.sets import BIPARTITE
 from incrowd.tables.locations import Location, is_folder, resolve_location
 from incrowd.tables.schema import Schema

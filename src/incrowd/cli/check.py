@@ -34,9 +34,10 @@ from incrowd.engines.choice import EngineChoice
 from incrowd.errors import InputError, JobError, ProblemList
 from incrowd.guarantees.evidence import TABLES
 from incrowd.guarantees.table import GUARANTEES, SET_GUARANTEES, TABLE_GUARANTEES
+from incrowd.job.accept import build_guarantee
 from incrowd.job.build import build
 from incrowd.job.inputs import InputOptions, RuleInput, SetInput
-from incrowd.job.job import Job, build_guarantee, implied_guarantee
+from incrowd.job.job import Job, implied_guarantee
 from incrowd.measures.options import AttackOptions, CompositionOptions, RiskOptions, UtilityOptions
 from incrowd.methods.base import TableMethod
 from incrowd.tables.locations import location_name, resolve_location

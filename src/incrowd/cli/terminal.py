@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from incrowd.progress import COMPILING, Progress, silent
+from incrowd.bars import live_bar, plain_lines
+from incrowd.progress import Progress, silent
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import TaskID
 
 
-QUIET_SECONDS = 2.0  # nothing is shown for work shorter than this
 PLAIN_WIDTH = 110
 
 
@@ -71,68 +68,7 @@ def progress_bar() -> Iterator[Progress]:
     if VERBOSITY.get().is_quiet:
         yield silent
     elif sys.stderr.isatty():
-        with _live_bar() as report:
+        with live_bar(messages()) as report:
             yield report
     else:
         yield plain_lines()
-
-
-@contextmanager
-def _live_bar() -> Iterator[Progress]:
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
-
-    bars = Bars(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TextColumn("{task.fields[loss]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=messages(),
-        transient=True,
-    )
-    tasks: dict[str, TaskID] = {}
-    showing = ""
-    # work that says nothing for long is shown too: a bar that moves, without a share
-    waiting = threading.Timer(QUIET_SECONDS, bars.start)
-    waiting.daemon = True
-    waiting.start()
-
-    def report(stage: str, done: int, total: int, loss: float | None = None, /) -> None:
-        nonlocal showing
-        if stage not in tasks:
-            tasks[stage] = bars.add_task(stage, total=total or None, loss="")
-        if stage != showing:
-            for task in tasks.values():
-                bars.update(task, visible=False)
-            showing = stage
-        shown = "" if loss is None else f"loss {loss:.2%}"
-        bars.update(tasks[stage], completed=done, total=total or None, loss=shown, visible=True)
-
-    try:
-        yield report
-    finally:
-        waiting.cancel()
-        waiting.join()
-        if bars.live.is_started:
-            bars.stop()
-
-
-def plain_lines(clock: Callable[[], float] = time.monotonic) -> Progress:
-    """Return a report that prints one line per stage, once the work has taken two seconds.
-
-    What takes long and happens once, such as compiling, is told at once.
-    """
-    begun = clock()
-    told: set[str] = set()
-
-    def report(stage: str, done: int, total: int, loss: float | None = None, /) -> None:
-        del done, total, loss
-        is_announcement = stage.startswith(COMPILING)
-        if stage in told or not (is_announcement or clock() - begun >= QUIET_SECONDS):
-            return
-        told.add(stage)
-        print(f"{stage} …", file=sys.stderr, flush=True)
-
-    return report

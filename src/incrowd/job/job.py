@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from incrowd.encoding.coding import Coding
 from incrowd.engines.choice import EngineChoice
 from incrowd.errors import JobError, ProblemList, unknown
 from incrowd.guarantees.evidence import SETS, TABLES
-from incrowd.guarantees.table import GUARANTEES, Guarantee, TableGuarantee, require_guarantee
+from incrowd.guarantees.table import Guarantee, TableGuarantee
 from incrowd.guarantees.tables.k_anonymity import KAnonymity
 from incrowd.hierarchies.specs import HierarchySpec
+from incrowd.job.accept import accept_parts, build_guarantee, build_method
 from incrowd.job.build import (
     build,
     parse_location,
@@ -29,8 +30,7 @@ from incrowd.job.inputs import InputOptions, RuleInput, SetInput
 from incrowd.methods.base import Method, TableMethod
 from incrowd.methods.shared.shown_columns import with_flat, with_means
 from incrowd.methods.table import METHODS, default_method
-from incrowd.methods.table import PAPER_NAMES as PAPER_METHODS
-from incrowd.options import changed_parameters, parameters
+from incrowd.options import changed_parameters, parameters, suggest_keywords
 from incrowd.tables.locations import Location, resolve_location
 from incrowd.tables.schema import Schema
 
@@ -38,11 +38,14 @@ SET_SUFFIXES = (".dat", ".npz", ".mtx")
 """Endings of files that hold sets and nothing else."""
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class Job:
     """Everything a user states: data, roles, hierarchies, the promise, the search, the engine.
 
-    The guarantee says which shape the data have: tables, sets or transactions.
+    The guarantee says which shape the data have: tables, sets or transactions. In place of objects
+    it takes what a job file states: ``method="mondrian"``, ``guarantee={"name": "smooth",
+    "k": 8}``, ``hierarchies={"age": {"intervals": [5, 10]}}``.
 
     >>> import incrowd as ic
     >>> job = ic.Job(schema=ic.Schema(quasi=["age"], sensitive=["diagnosis"]),
@@ -88,7 +91,9 @@ class Job:
     guarantee: Guarantee
     schema: Schema = field(default_factory=Schema)
     method: Method = None  # type: ignore[assignment]  # the guarantee's default, once it is built
-    hierarchies: Mapping[str, HierarchySpec | str] = field(default_factory=dict)
+    hierarchies: Mapping[str, HierarchySpec | str | Path | Mapping[str, Any]] = field(
+        default_factory=dict
+    )
     coding: Mapping[str, Coding] = field(default_factory=dict)
     bins: Mapping[str, int] = field(default_factory=dict)
     sets: SetInput = field(default_factory=SetInput)
@@ -101,6 +106,8 @@ class Job:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        for name, part in accept_parts(self).items():
+            object.__setattr__(self, name, part)
         if self.method is None:
             object.__setattr__(self, "method", METHODS[default_method(self.guarantee.name)]())
         problems = ProblemList()
@@ -130,13 +137,30 @@ class Job:
 
     def _settled_hierarchies(self) -> dict[str, HierarchySpec]:
         """Return the hierarchies that are stated or that the method asks for."""
-        specs = {
-            column: HierarchySpec.parse(spec) if isinstance(spec, str) else spec
-            for column, spec in self.hierarchies.items()
-        }
+        specs = dict(self.hierarchy_specs)
         method, k = cast(TableMethod, self.method), cast(TableGuarantee, self.guarantee).k
         specs = with_means(method, self.schema, k, specs, self.coding)
         return with_flat(method, self.schema, specs, self.coding)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            guarantee: Guarantee | Mapping[str, Any] | str | int,
+            schema: Schema | Mapping[str, Any] = ...,
+            method: Method | Mapping[str, Any] | str | None = None,
+            hierarchies: Mapping[str, HierarchySpec | str | Path | Mapping[str, Any]] = ...,
+            coding: Mapping[str, Coding | Mapping[str, Any]] = ...,
+            bins: Mapping[str, int] = ...,
+            sets: SetInput | Mapping[str, Any] = ...,
+            rules: RuleInput | Mapping[str, Any] = ...,
+            data: Location | None = None,
+            output: Location | None = None,
+            engine: EngineChoice | Mapping[str, Any] | str = ...,
+            input: InputOptions | Mapping[str, Any] = ...,
+            release: ReleaseOptions | Mapping[str, Any] = ...,
+            seed: int = 0,
+        ) -> None: ...
 
     # ── TOML ────────────────────────────────────────────────────────────────────────────────
 
@@ -299,25 +323,6 @@ def implied_guarantee(mapping: Mapping[str, Any]) -> str:
     data = mapping.get("data")
     is_of_sets = isinstance(data, str) and data.removesuffix(".gz").endswith(SET_SUFFIXES)
     return "smooth" if is_of_sets else KAnonymity.name
-
-
-def build_guarantee(name: str, mapping: Mapping[str, Any]) -> Guarantee:
-    """Build a promise by name; where people state their own k, k-anonymity has at least 2."""
-    name = require_guarantee(name)
-    stated = dict(mapping)
-    if name == KAnonymity.name and (stated.get("k_column") or stated.get("k_rules")):
-        stated.setdefault("k", 2)
-    promise: Guarantee = build(GUARANTEES[name], stated, "guarantee")
-    return promise
-
-
-def build_method(name: str, mapping: Mapping[str, Any]) -> Method:
-    """Build a method by name; that of a paper is understood, with the settings that make it so."""
-    name, settings = PAPER_METHODS.get(name, (name, {}))
-    if name not in METHODS:
-        raise unknown("method", name, METHODS)
-    method: Method = build(METHODS[name], {**settings, **mapping}, "method")
-    return method
 
 
 def _rule_files(stated: Mapping[str, Any], base: Path) -> tuple[str, ...]:

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from incrowd.errors import JobError, unknown
+from incrowd.options import suggest_keywords
 
 ROLES = ("identifying", "quasi-identifying", "sensitive", "insensitive")
 
 
+@suggest_keywords
 @dataclass(frozen=True, init=False)
 class Schema:
     """Which columns play which role; a column with no stated role is not released.
@@ -50,7 +52,7 @@ class Schema:
         groups |= {"insensitive": insensitive, "identifying": identifying}
         role_of: dict[str, str] = {}
         for attribute, names in groups.items():
-            listed = (names,) if isinstance(names, str) else tuple(names)
+            listed = _listed(names, attribute)
             for name in listed:
                 if name in role_of:
                     role = _role_word(attribute)
@@ -98,6 +100,20 @@ class Schema:
     def published(self) -> tuple[str, ...]:
         """The columns that a release shows, in no particular order."""
         return (*self.quasi, *self.sensitive, *self.insensitive)
+
+
+def _listed(names: object, attribute: str) -> tuple[str, ...]:
+    """Return stated columns; a text is one column."""
+    if isinstance(names, str):
+        return (names,)
+    listed = tuple(names) if isinstance(names, Iterable) else None
+    if listed is None or not all(isinstance(name, str) for name in listed):
+        raise JobError(
+            f"{attribute}: not a list of column names but a {type(names).__name__}"
+            + ("" if listed is None else " that holds others than texts"),
+            remedy=f'State {attribute}=["age", "zip"].',
+        )
+    return listed
 
 
 def _role_word(attribute: str) -> str:
