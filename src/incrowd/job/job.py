@@ -11,7 +11,7 @@ from incrowd.encoding.coding import Coding
 from incrowd.engines.choice import EngineChoice
 from incrowd.errors import JobError, ProblemList, unknown
 from incrowd.guarantees.evidence import SETS, TABLES
-from incrowd.guarantees.table import Guarantee, TableGuarantee
+from incrowd.guarantees.table import Guarantee, TableGuarantee, require_guarantee
 from incrowd.guarantees.tables.k_anonymity import KAnonymity
 from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.job.accept import accept_parts, build_guarantee, build_method
