@@ -82,7 +82,8 @@ class Audit(Summarized):
     """The record of one check of one release.
 
     ``holds`` is true when no finding is broken. ``losses`` are shares unless their name says
-    otherwise; ``incrowd.measures.losses`` knows each one's direction. This is the owner's edition:
+    otherwise; ``incrowd.measures.losses`` knows each one's direction. ``warnings`` say where a
+    release that holds is of little use. This is the owner's edition:
     it may carry row numbers and the input's hash, and is not for publication.
     """
 
@@ -104,6 +105,7 @@ class Audit(Summarized):
     release_sha256: str = ""
     input_sha256: str = ""
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     incrowd_version: str = __version__
     edition: str = "owner"
 
@@ -135,6 +137,7 @@ class Audit(Summarized):
         if self.quasi:
             facts.append(("quasi-identifying", ", ".join(self.quasi)))
         facts += [(name, f"{self.losses[name]:.4g}") for name in MAIN_LOSSES if name in self.losses]
+        facts += [("warning", warning) for warning in self.warnings]
         return facts + [(f"broken: {finding.name}", finding.summary) for finding in self.broken]
 
     @property

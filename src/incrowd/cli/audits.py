@@ -64,7 +64,10 @@ def show_release(release: Release[None]) -> None:
     if verbosity.is_quiet:
         return
     console, audit = results(), release.audit
-    console.print(f"[bold green]published[/bold green] [bold]{release.path}[/bold]: {audit.crowds}")
+    done = "[bold green]published[/bold green]"
+    if not release.is_published:
+        done = "[bold yellow]dry run: nothing is published[/bold yellow]; would publish"
+    console.print(f"{done} [bold]{release.path}[/bold]: {audit.crowds}")
     if release.overview is not None:
         _show_overview(console, release.overview, audit)
     _show_verdict(console, audit)

@@ -94,6 +94,13 @@ def run_command(
     save_job: Annotated[
         Path | None, typer.Option(help="Write the job that reproduces this release.")
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Do everything but publish: read, search, audit, and tell what would be released.",
+        ),
+    ] = False,
     on_interrupt: Annotated[
         str,
         typer.Option(
@@ -159,6 +166,7 @@ def run_command(
         save_job=save_job,
         as_json=as_json,
         publishes=on_interrupt == "publish",
+        dry_run=dry_run,
     )
 
 
@@ -191,11 +199,18 @@ def sound_job(
 
 
 def execute(
-    job: Job, *, force: bool, save_job: Path | None, as_json: bool, publishes: bool = False
+    job: Job,
+    *,
+    force: bool,
+    save_job: Path | None,
+    as_json: bool,
+    publishes: bool = False,
+    dry_run: bool = False,
 ) -> int:
     """Run a job and show its audit; the exit status of success is 0.
 
-    With ``publishes`` the first Ctrl-C ends the search and publishes what it has.
+    With ``publishes`` the first Ctrl-C ends the search and publishes what it has. With ``dry_run``
+    nothing is published.
     """
     from incrowd.cli.audits import show_release
     from incrowd.flow.run import run
@@ -211,13 +226,20 @@ def execute(
         progress_bar() as progress,
         handle_interrupts(publishes=publishes, notify=lambda: say(ENDING)),
     ):
-        release = run(job, force=force, progress=progress, save_job=save_job)
+        release = run(
+            job,
+            force=force,
+            progress=progress,
+            save_job=save_job,
+            dry_run=dry_run,
+            warn=lambda warning: say(f"warning: {warning}", style="yellow"),
+        )
     for note in release.audit.notes:
         say(f"note: {note}")
-    if save_job is not None:
+    if save_job is not None and not dry_run:
         say(f"job saved: {save_job}")
     if as_json:
-        print(release.audit.to_json())
+        print(release.to_json())
     else:
         show_release(release)
     return 0

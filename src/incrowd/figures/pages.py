@@ -118,7 +118,7 @@ def owner_page(
         technical_section(findings),
         losses_section(audit.losses),
         times_section(audit),
-        notes_section(audit.notes),
+        notes_section((*audit.warnings, *audit.notes)),
         repeat_section(audit, job_text, is_table=isinstance(material, TableMaterial)),
     ]
     return Page(

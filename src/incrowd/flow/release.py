@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -29,7 +30,8 @@ class Release(Summarized, Generic[Data]):
     """Data that passed its audit, and the audit. ``path`` is set where it was written to a file.
 
     ``job`` makes this very release again: what the stated job left open is settled in it.
-    ``overview`` says what each column became and has a few released rows. What
+    ``overview`` says what each column became and has a few released rows. Of a dry run
+    ``is_published`` is False, and nothing is at ``path``. What
     documents are made of, the original among it, is not pickled with a release.
     """
 
@@ -39,16 +41,24 @@ class Release(Summarized, Generic[Data]):
     job: Job | None = None
     source: DocumentSource | None = field(default=None, compare=False)
     overview: Overview | None = field(default=None, compare=False)
+    is_published: bool = True
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "source": None}
 
     def _title(self) -> str:
         where = f", {self.path}" if self.path is not None else ""
-        return f"Release{where}: {self.audit.guarantee['name']} {verdict(self.audit.holds)}"
+        what = "Release" if self.is_published else "Dry run of a release"
+        return f"{what}{where}: {self.audit.guarantee['name']} {verdict(self.audit.holds)}"
 
     def _facts(self) -> list[tuple[str, str]]:
         return self.audit._facts()
+
+    def to_json(self) -> str:
+        """Return the audit as indented JSON; that of a dry run says so."""
+        if self.is_published:
+            return self.audit.to_json()
+        return json.dumps({"dry_run": True, **self.audit.to_dict()}, indent=2, ensure_ascii=False)
 
     def report(
         self,

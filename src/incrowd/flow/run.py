@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,11 @@ from incrowd.flow.outputs import Target, resolve_target
 from incrowd.flow.placement import engine_for_file, engine_for_frame
 from incrowd.flow.publication import DocumentSource, Publication, place_documents, place_key
 from incrowd.flow.release import Release, refuse_broken
+from incrowd.flow.usefulness import warnings_of_use
 from incrowd.forks import refuse_lost_threads
 from incrowd.job.job import Job
 from incrowd.progress import Progress, log, report_compilation, silent
+from incrowd.tables.locations import Location
 from incrowd.workspace import Workspace
 
 
@@ -32,11 +35,15 @@ def run(
     force: bool = False,
     progress: Progress = silent,
     save_job: Path | None = None,
+    dry_run: bool = False,
+    warn: Callable[[str], None] | None = None,
 ) -> Release[None]:
     """Anonymize a file: the release appears under its name only if its audit holds.
 
-    ``save_job`` is where the job that reproduces this release is written. Raises InputError
-    (exit 2), InfeasibleError (3) or AuditError (4); then nothing was published.
+    ``save_job`` is where the job that reproduces this release is written. With ``dry_run``
+    everything is done but publishing: no file remains. ``warn`` is told, before anything is
+    published, where the release is of little use. Raises InputError (exit 2), InfeasibleError (3)
+    or AuditError (4); then nothing was published.
     """
     refuse_lost_threads()
     target = resolve_target(job, force, save_job)
@@ -47,7 +54,8 @@ def run(
         ExitStack() as resources,
     ):
         adapter = adapter_for_file(job, target, engine, workspace, resources, force=force)
-        return _anonymize(job, adapter, Stages(progress), force=force, save_job=save_job)
+        plan = PublishingPlan(force, save_job, target.output if dry_run else None, warn)
+        return _anonymize(job, adapter, Stages(progress), plan)
 
 
 def anonymize(data: Any, job: Job, *, progress: Progress = silent) -> Release[Any]:
@@ -61,19 +69,29 @@ def anonymize(data: Any, job: Job, *, progress: Progress = silent) -> Release[An
     refuse_lost_threads()
     with closing(engine_for_frame(data, job)) as engine:
         adapter = adapter_for_frame(job, data, engine)
-        return _anonymize(job, adapter, Stages(progress), force=False)
+        return _anonymize(job, adapter, Stages(progress), PublishingPlan())
 
 
-def _anonymize(
-    job: Job, adapter: Adapter, stages: Stages, *, force: bool, save_job: Path | None = None
-) -> Release[Any]:
+@dataclass(frozen=True)
+class PublishingPlan:
+    """How a release is published: over files that exist, with its job beside it, or not at all.
+
+    ``dry_run_of`` is where a dry run would publish. ``warn`` is told where a release is of little
+    use, before it is published.
+    """
+
+    force: bool = False
+    save_job: Path | None = None
+    dry_run_of: Location | None = None
+    warn: Callable[[str], None] | None = None
+
+
+def _anonymize(job: Job, adapter: Adapter, stages: Stages, plan: PublishingPlan) -> Release[Any]:
     with report_compilation(stages.progress, job.method.n_kernels):
-        return _publish(job, adapter, stages, force=force, save_job=save_job)
+        return _publish(job, adapter, stages, plan)
 
 
-def _publish(
-    job: Job, adapter: Adapter, stages: Stages, *, force: bool, save_job: Path | None
-) -> Release[Any]:
+def _publish(job: Job, adapter: Adapter, stages: Stages, plan: PublishingPlan) -> Release[Any]:
     with stages("read"):
         original = adapter.store.read()
     with stages("encode"):
@@ -107,6 +125,7 @@ def _publish(
         release_sha256=release_hash,
         input_sha256=input_hash,
         notes=candidate.notes,
+        warnings=warnings_of_use(job, checked),
     )
     for note in audit.notes:
         log.info("%s", note)
@@ -114,6 +133,14 @@ def _publish(
         if finding.holds is not True:
             log.log(logging.INFO if finding.holds is None else logging.WARNING, "%r", finding)
     refuse_broken(audit)
+    for warning in audit.warnings:
+        log.warning("%s", warning)
+        if plan.warn is not None:
+            plan.warn(warning)
+    if plan.dry_run_of is not None:
+        log.info("dry run: %s would hold, %s", audit.guarantee["name"], audit.crowds)
+        where, job, overview = plan.dry_run_of, candidate.job, checked.overview
+        return Release(None, audit, where, job, overview=overview, is_published=False)
     source = DocumentSource(
         audit,
         candidate.job,
@@ -121,13 +148,13 @@ def _publish(
         adapter.reading(candidate),
         adapter.material(candidate, reread),
     ).appraised(job.release)
-    with Publication(force=force) as publication:
+    with Publication(force=plan.force) as publication:
         place_documents(publication, job.release, source)
         place_key(publication, job.release.key, candidate.original_row)
         adapter.private_files(candidate, reread, publication, audit)
-        if save_job is not None:
-            text = candidate.job.to_toml(base=save_job.absolute().parent)
-            publication.write(save_job, text)
+        if plan.save_job is not None:
+            text = candidate.job.to_toml(base=plan.save_job.absolute().parent)
+            publication.write(plan.save_job, text)
         data, path = adapter.store.publish(written, publication)
     log.info("released: %s holds, %s", audit.guarantee["name"], audit.crowds)
     kept = source if path is None else None

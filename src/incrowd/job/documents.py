@@ -159,6 +159,12 @@ class ReleaseOptions(Documents):
         maximum=1,
         about=TABLES,
     )
+    warn_loss: float = option(
+        0.5,
+        help="Warn before publishing if more than this share of the information is lost, 0 to 1.",
+        minimum=0,
+        maximum=1,
+    )
     save_policy: str | None = option(
         None,
         help="Save the generalization as a policy in this folder (mode 0700), for run --policy "
@@ -213,13 +219,18 @@ class ReleaseOptions(Documents):
                 "a key, or the order of rows, numbers all rows, and repeated people are excluded",
                 remedy="Leave --key and --keep-order out, or use --repeated-people compare.",
             )
+        for name, example in (
+            ("suppression_limit", "0.02 for one row in fifty"),
+            ("warn_loss", "0.5"),
+        ):
+            share = getattr(self, name)
+            is_number = isinstance(share, (int, float)) and not isinstance(share, bool)
+            if not is_number or not 0 <= share <= 1:
+                raise JobError(
+                    f"{name} is not a share from 0 to 1",
+                    remedy=f"State --{name.replace('_', '-')} {example}.",
+                )
         limit = self.suppression_limit
-        is_number = isinstance(limit, (int, float)) and not isinstance(limit, bool)
-        if not is_number or not 0 <= limit <= 1:
-            raise JobError(
-                "suppression_limit is not a share from 0 to 1",
-                remedy="State --suppression-limit 0.02 for one row in fifty.",
-            )
         if self.keep_order and limit > 0 and not self.keep_suppressed:
             raise JobError(
                 "keep_order keeps every row in its place, and suppression_limit leaves rows out",

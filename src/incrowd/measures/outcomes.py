@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from incrowd.codes import factorize
 from incrowd.errors import JobError
+from incrowd.hierarchies.costs import cost_to_root
 from incrowd.hierarchies.specs import DEFAULT_DATE_UNITS, HierarchySpec
 from incrowd.hierarchies.tree import STAR, Hierarchy
 
@@ -31,12 +33,18 @@ N_SAMPLE_ROWS = 5
 
 @dataclass(frozen=True)
 class ColumnOutcome:
-    """A released column: what its cells show, and the shares that are unchanged or suppressed."""
+    """A released column: what its cells show, and the shares that are unchanged or suppressed.
+
+    ``loss`` is the share of the column's information that is lost, of 0 (as it was) to 1 (``*`` in
+    every row); ``has_groups`` is False where a cell is shown as it was or not at all.
+    """
 
     column: str
     words: str
     share_unchanged: float
     share_suppressed: float
+    loss: float = 0.0
+    has_groups: bool = True
 
     def __str__(self) -> str:
         return f"{self.column}: {self.words}"
@@ -72,7 +80,21 @@ def describe_outcome(column: str, hierarchy: Hierarchy, released: Counts) -> Col
         for node in nodes.tolist():
             counted[name_of(node)] += int(released[node])
     words = _join_kinds(counted, n_suppressed, n_cells)
-    return ColumnOutcome(column, words, n_unchanged / n_cells, n_suppressed / n_cells)
+    return ColumnOutcome(
+        column,
+        words,
+        n_unchanged / n_cells,
+        n_suppressed / n_cells,
+        _loss_of_column(hierarchy, released),
+        hierarchy.n_all_nodes > hierarchy.n_leaves + 1,
+    )
+
+
+def _loss_of_column(hierarchy: Hierarchy, released: Counts) -> float:
+    """Return the column's part in ``loss``, from 0 to 1."""
+    kept = cost_to_root(hierarchy, "loss")
+    dearest = float(kept.max()) * int(released.sum())
+    return 1.0 - math.fsum((released * kept).tolist()) / dearest if dearest > 0 else 0.0
 
 
 def describe_released(column: str, cells: pa.ChunkedArray) -> ColumnOutcome:
