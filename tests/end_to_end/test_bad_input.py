@@ -25,7 +25,7 @@ FILES = {
     "header only": "age,sex,diagnosis\n",
     "short row": rows(*GOOD_LINES, "30,f"),
     "long row": rows(*GOOD_LINES, "30,f,flu,extra"),
-    "wrong encoding": rows(*GOOD_LINES, "30,f,grippe à virus").encode("latin-1"),
+    "wrong encoding": rows(*GOOD_LINES, "30,f,Michał").encode("cp1250"),
     "duplicate column": "age,sex,age,diagnosis\n1,f,1,x\n",
     "empty column name": "age,,diagnosis\n1,f,x\n",
     "NUL byte": rows(*GOOD_LINES, "3\x000,f,flu"),

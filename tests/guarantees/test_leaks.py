@@ -39,6 +39,13 @@ def leaks(table, insensitive=("ward",), **more):
     return find_table_leaks(table, ("age", "zip"), ("ill",), insensitive, **more)
 
 
+def test_columns_may_have_any_name():
+    renamed = people().rename_columns(["n", "len", "c0", "c1"])
+    findings = find_table_leaks(renamed, ("n", "len"), ("c0",), ("c1",))
+    expected = leaks(people())
+    assert [finding.holds for finding in findings] == [finding.holds for finding in expected]
+
+
 def test_a_harmless_table():
     findings = leaks(people().sort_by([(name, "ascending") for name in people().column_names]))
     assert all(finding.holds for finding in findings)

@@ -306,7 +306,7 @@ def test_the_file_is_on_disk_before_it_returns(
 
 def test_kinds_that_do_not_exist(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="unknown format"):
-        write_table(SAMPLE, tmp_path / "data.csv", Format("xlsx"))
+        write_table(SAMPLE, tmp_path / "data.csv", Format("docx"))
 
 
 # ── a stream of tables ──────────────────────────────────────────────────────────────────────
@@ -380,7 +380,7 @@ def test_formats_of_names(name: str, like: Format | None, asked: Format) -> None
     assert format_of_path(name, like) == asked
 
 
-@pytest.mark.parametrize("name", ["a.xlsx", "a", "a.parquet.gz"])
+@pytest.mark.parametrize("name", ["a.docx", "a.xls", "a.sav", "a", "a.parquet.gz"])
 def test_formats_that_names_cannot_ask_for(name: str) -> None:
     with pytest.raises(DataError):
         format_of_path(name, Format())

@@ -105,6 +105,8 @@ class ReadOptions:
     missing_values: tuple[str, ...] = ()
     is_release: bool = False
     has_plain_zeros: bool = False
+    sheet: str | None = None
+    value_labels: str = "labels"
 
     @property
     def text_options(self) -> dict[str, Any]:
@@ -114,6 +116,8 @@ class ReadOptions:
             "encoding": self.encoding,
             "header": self.header,
             "missing_values": self.missing_values,
+            "sheet": self.sheet,
+            "value_labels": self.value_labels,
         }
 
     def normalize(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:

@@ -31,7 +31,7 @@ from incrowd.flow.assignment import (
     derive_blocks,
     generalize_blocks,
 )
-from incrowd.flow.outputs import Target
+from incrowd.flow.outputs import Target, for_excel
 from incrowd.flow.overview import count_fragments, overview_of_table
 from incrowd.flow.publication import Publication
 from incrowd.flow.tables import refuse_leaks, settle_formats
@@ -267,7 +267,7 @@ class OutOfCoreFile:
     def write(self, data: Blocks) -> Path:
         """Write the rows in the order of their content to a file that only this run sees."""
         stored = format_of_path(self.output, self.stored)
-        self.stored = settle_quoting(self.engine, data, stored)
+        self.stored = settle_format(self.engine, data, stored, self.job)
         self.columns = self.engine.schema(data).names
         path = self.workspace.file("release" + "".join(self.output.suffixes[-2:]))
         write_tables(self.engine.iter_sorted(data), self.engine.schema(data), path, self.stored)
@@ -327,7 +327,7 @@ class OutOfCoreFolder:
     def write(self, data: Blocks) -> ReleaseFolder:
         """Have the engine write part files into a folder that has no name yet."""
         stored = self.target.format_like(self.stored)
-        self.stored = settle_quoting(self.engine, data, stored)
+        self.stored = settle_format(self.engine, data, stored, self.job)
         folder = self.resources.enter_context(
             self.engine.new_folder(str(self.target.output), force=self.force)
         )
@@ -387,8 +387,10 @@ def read_original(job: Job, target: Target, engine: OutOfCoreEngine) -> tuple[Bl
     return engine.read(str(target.data), replace(job.input.reading, has_plain_zeros=True))
 
 
-def settle_quoting(engine: OutOfCoreEngine, blocks: Blocks, stored: Format) -> Format:
-    """Return the format with the columns that are quoted in a text file, found on the engine."""
+def settle_format(engine: OutOfCoreEngine, blocks: Blocks, stored: Format, job: Job) -> Format:
+    """Return the format as the job asks, with the quoted columns of text found on the engine."""
+    if job.release.excel_csv:
+        stored = for_excel(stored)
     if stored.kind != "csv":
         return stored
     position = pa.schema([("position", pa.int64())])

@@ -18,7 +18,7 @@ from incrowd.tables.locations import (
     location_name,
     resolve_location,
 )
-from incrowd.tables.table import SUFFIXES, Format
+from incrowd.tables.table import STATISTICS, SUFFIXES, Format
 from incrowd.tables.write import format_of_path
 from incrowd.workspace import output_exists_error
 
@@ -57,7 +57,24 @@ def resolve_target(job: Job, force: bool, save_job: Path | None = None) -> Targe
     data, output = _guard(job, force, save_job)
     if isinstance(output, Path) and job.shape == TABLES:
         format_of_path(output)
+    if job.release.excel_csv and job.shape == TABLES:
+        ending = "".join(Path(location_name(output)).suffixes[-1:]).lower()
+        if ending not in (".csv", ".txt") and not (isinstance(output, str) and not ending):
+            raise JobError(
+                f"{output}: excel_csv is about a CSV release",
+                remedy="Name the release .csv, or write a workbook (.xlsx) without --excel-csv.",
+            )
     return Target(data, output)
+
+
+def for_excel(stored: Format) -> Format:
+    """Return a text format as Excel opens it by double click: semicolons, a byte order mark."""
+    if stored.kind != "csv":
+        raise JobError(
+            f"excel_csv is about a CSV release, and this one is {stored.kind}",
+            remedy="Name the release .csv, or leave --excel-csv out.",
+        )
+    return replace(stored, delimiter=";", encoding="utf-8-sig")
 
 
 def _guard(job: Job, force: bool, save_job: Path | None) -> tuple[Location, Location]:
@@ -184,10 +201,12 @@ def resolve_output(job: Job, data: Location) -> Location:
 
 def default_output(data: Location) -> Location:
     """Return ``census.release.csv.gz`` for ``census.csv.gz``, and ``people.release/`` for a
-    folder ``people``."""
+    folder ``people``; the release of a statistics file is CSV."""
     if is_folder(data):
         return str(data).rstrip("/") + ".release" + ("" if is_address(data) else "/")
     data = Path(data)
     suffixes = data.suffixes[-2:] if data.suffix in (".gz", ".zst") else data.suffixes[-1:]
     ending = "".join(suffixes)
-    return data.with_name(data.name.removesuffix(ending) + ".release" + ending)
+    known = SUFFIXES.get(ending.lower())
+    written = ".csv" if known is not None and known.kind in STATISTICS else ending
+    return data.with_name(data.name.removesuffix(ending) + ".release" + written)

@@ -16,8 +16,8 @@ from incrowd.hierarchies.specs import MEAN
 from incrowd.job.job import Job
 from incrowd.methods.base import TableMethod
 from incrowd.tables.frames import is_spark_frame
-from incrowd.tables.locations import Location, is_address, is_folder
-from incrowd.tables.table import format_by_suffix
+from incrowd.tables.locations import Location, is_address, is_folder, location_name
+from incrowd.tables.table import IN_MEMORY, SUFFIXES, format_by_suffix
 
 PER_BYTE_OF_TEXT = 8
 """About how many bytes a run in memory takes for one of a text file …"""
@@ -56,7 +56,7 @@ def runs_out_of_core(job: Job, target: Target) -> bool:
     """
     if job.shape != TABLES:
         return False
-    reason = why_not_out_of_core(job)
+    reason = why_not_out_of_core(job) or why_in_memory(target)
     if job.engine.name == "local":
         for location in (target.data, target.output):
             if is_address(location):
@@ -110,6 +110,15 @@ def why_not_out_of_core(job: Job) -> str:
     return next((reason for reason, is_so in reasons.items() if is_so), "")
 
 
+def why_in_memory(target: Target) -> str:
+    """Return why the formats of a job's files need its rows in memory; nothing if they do not."""
+    for location in (target.data, target.output):
+        known = SUFFIXES.get(Path(location_name(location)).suffix.lower())
+        if known is not None and known.kind in IN_MEMORY:
+            return "Excel, SPSS, Stata and SAS files go through memory as a whole"
+    return ""
+
+
 def is_larger(job: Job, location: Location) -> bool:
     """Whether a file takes more memory than a run may use: what is stated, or the machine's half.
 
@@ -136,6 +145,6 @@ def memory_needed(path: Path) -> int:
 
         about = parquet.ParquetFile(path).metadata
         return PROGRAM + PER_CELL * int(about.num_rows) * int(about.num_columns)
-    if stored.compression:
+    if stored.compression or stored.kind == "xlsx":
         n_bytes *= PACKED
     return PROGRAM + PER_BYTE_OF_TEXT * n_bytes

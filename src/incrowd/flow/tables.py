@@ -29,7 +29,7 @@ from incrowd.flow.adapter import Candidate, Checked
 from incrowd.flow.assignment import assign_by_content
 from incrowd.flow.conditions import derive_conditions, refuse_infeasible, sensitive_hierarchies_of
 from incrowd.flow.former_releases import exclude_repeated, former_findings, identifiers_of
-from incrowd.flow.outputs import Target
+from incrowd.flow.outputs import Target, for_excel
 from incrowd.flow.overview import Overview, overview_of_table
 from incrowd.flow.policies import place_policy
 from incrowd.flow.publication import Publication
@@ -78,7 +78,7 @@ from incrowd.tables.normalize import (
 )
 from incrowd.tables.read import notes_on_encoding, reread_table
 from incrowd.tables.schema import Schema
-from incrowd.tables.table import Format, Table
+from incrowd.tables.table import STATISTICS, Format, Table, format_by_suffix
 from incrowd.tables.write import format_of_path, write_table
 from incrowd.workspace import Workspace, file_hash
 
@@ -408,14 +408,28 @@ class TableFile:
                 frame = engine.collect(blocks)
             notes = notes_on_encoding(self.format, options.encoding)
             name = location_name(location)
-            return Table(frame, self.format, options.missing_values, name, notes)
+            table = Table(frame, self.format, options.missing_values, name, notes)
+            return self._fit_output(table)
         table = read_input(Path(location), options)
         self.input_hash, self.format = file_hash(Path(location)), table.format
+        return self._fit_output(table)
+
+    def _fit_output(self, table: Table) -> Table:
+        """Refuse a table that the release's format cannot hold; say where the format is another."""
+        if format_by_suffix(self.output).kind == "xlsx":
+            from incrowd.tables.excel import refuse_too_large
+
+            refuse_too_large(table.n_rows, len(table.columns), self.output.name)
+        if self.job.output is None and self.format.kind in STATISTICS:
+            note = "the release is a CSV file: SPSS, Stata and SAS files are not written"
+            return replace(table, notes=(*table.notes, note))
         return table
 
     def write(self, data: pa.Table) -> WrittenTable:
         """Write the release to a file that only this run sees."""
         stored = format_of_path(self.output, self.format)
+        if self.job.release.excel_csv:
+            stored = for_excel(stored)
         path = self.workspace.file("release" + "".join(self.output.suffixes[-2:]))
         write_table(data, path, stored)
         return WrittenTable(path, stored, data.column_names)

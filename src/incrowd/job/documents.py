@@ -195,6 +195,12 @@ class ReleaseOptions(Documents):
         about=TABLES,
     )
 
+    excel_csv: bool = option(
+        False,
+        help="Write a CSV release that Excel opens by double click: semicolons and a byte order "
+        "mark.",
+        about=TABLES,
+    )
     symmetrize: str = option(
         "none",
         help="Make the release of an undirected graph symmetric: keep edges that either or "

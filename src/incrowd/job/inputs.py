@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from incrowd.tables.table import Table
 
 
+VALUE_LABELS = ("labels", "codes")
 SET_KINDS = ("baskets", "edges", "pairs", "lists", "npz", "mtx")
 
 
@@ -31,7 +32,7 @@ class InputOptions:
 
     delimiter: str | None = option(None, help="Delimiter; detected if omitted.")
     encoding: str | None = option(
-        None, help="Text encoding; UTF-8 and byte order marks are detected."
+        None, help="Text encoding; UTF-8, UTF-16 and windows-1252 are detected."
     )
     header: bool | None = option(
         None, help="Whether the first line holds column names; detected if omitted."
@@ -54,8 +55,20 @@ class InputOptions:
         "text: no numbers). Repeatable; detected where the values decide.",
         about=TABLES,
     )
+    sheet: str | None = option(
+        None, help="Sheet of an Excel workbook, if several hold data.", about=TABLES
+    )
+    value_labels: str = option(
+        "labels",
+        help="Of SPSS, Stata and SAS files, read labels (of columns in which every value has one) "
+        "or codes.",
+        choices=VALUE_LABELS,
+        about=TABLES,
+    )
 
     def __post_init__(self) -> None:
+        if self.value_labels not in VALUE_LABELS:
+            raise unknown("choice", self.value_labels, VALUE_LABELS, where="[input] value_labels")
         if self.date_formats or self.number_formats:
             self.stated_formats.refuse_unreadable()
             for column in self.date_formats:
@@ -77,7 +90,14 @@ class InputOptions:
         """How an engine reads files, as they stand."""
         from incrowd.engines.base import ReadOptions
 
-        return ReadOptions(self.delimiter, self.encoding, self.header, self.missing_values)
+        return ReadOptions(
+            self.delimiter,
+            self.encoding,
+            self.header,
+            self.missing_values,
+            sheet=self.sheet,
+            value_labels=self.value_labels,
+        )
 
 
 @documented
@@ -206,6 +226,8 @@ def read_input(path: Path, options: InputOptions) -> Table:
         encoding=options.encoding,
         header=options.header,
         missing_values=options.missing_values,
+        sheet=options.sheet,
+        value_labels=options.value_labels,
     )
 
 
@@ -219,5 +241,7 @@ def read_columns(path: Path, options: InputOptions) -> list[str]:
         encoding=options.encoding,
         header=options.header,
         missing_values=options.missing_values,
+        sheet=options.sheet,
+        value_labels=options.value_labels,
     )
     return list(source.schema.names)

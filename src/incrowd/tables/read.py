@@ -22,7 +22,7 @@ from incrowd.errors import DataError
 from incrowd.tables.column_types import NUMBER
 from incrowd.tables.frames import CellChecks, normalize_block, refuse_unsupported_types
 from incrowd.tables.partitions import find_partitions, is_partition, nested_folder_error
-from incrowd.tables.table import MANIFEST, SUCCESS, Format, Table, format_by_suffix
+from incrowd.tables.table import IN_MEMORY, MANIFEST, SUCCESS, Format, Table, format_by_suffix
 from incrowd.tables.text import detect_text_format, read_text_blocks
 from incrowd.tables.text_encodings import WINDOWS_1252
 
@@ -30,8 +30,9 @@ BATCH_ROWS = 1 << 16
 """Rows of a Parquet file that are decoded at a time."""
 
 _NOT_TEXT = {
-    b"PK\x03\x04": "a ZIP archive or a spreadsheet",
-    b"\xd0\xcf\x11\xe0": "an old spreadsheet",
+    b"PK\x03\x04": "a ZIP archive or an Excel workbook",
+    b"\xd0\xcf\x11\xe0": "a workbook of an old Excel",
+    b"$FL": "an SPSS file",
     b"%PDF-": "a PDF",
     b"ARROW1\0\0": "an Arrow file",
     b"FEA1": "a Feather file",
@@ -56,6 +57,7 @@ class RowSource:
     schema: pa.Schema
     format: Format
     tables: Iterator[pa.Table]
+    notes: tuple[str, ...] = ()
 
 
 def read_table(
@@ -65,26 +67,35 @@ def read_table(
     encoding: str | None = None,
     header: bool | None = None,
     missing_values: tuple[str, ...] = (),
+    sheet: str | None = None,
+    value_labels: str = "labels",
 ) -> Table:
-    """Read CSV, TSV (also .gz, .zst), Parquet or Arrow; the file extension decides.
+    """Read CSV, TSV (also .gz, .zst), Parquet, Arrow, Excel, SPSS, Stata or SAS by the extension.
 
     Cells of text files come exactly as they stand, as strings, and an empty one is null. What is
     not stated of a text file is detected: the delimiter among ``, ; tab |``, the encoding by its
     byte order mark or else by its bytes (UTF-8; UTF-16 or windows-1252 where that is clear), the
     header unless the first line may be data. Without a header the columns are ``column_1`` and so
-    on. Parquet and Arrow columns keep their types.
+    on. Columns of other files keep their types. ``sheet`` names that of a workbook, if several hold
+    data; ``value_labels`` says whether the labels or the codes of a statistics file are read.
 
     Raises DataError, also where the delimiter or the header is ambiguous.
     """
     path = Path(path)
     tokens = tuple(missing_values)
     source = open_rows(
-        path, delimiter=delimiter, encoding=encoding, header=header, missing_values=tokens
+        path,
+        delimiter=delimiter,
+        encoding=encoding,
+        header=header,
+        missing_values=tokens,
+        sheet=sheet,
+        value_labels=value_labels,
     )
     tables = list(source.tables)
     if not tables:
         raise no_rows_error(str(path), source.format)
-    notes = notes_on_encoding(source.format, encoding)
+    notes = (*source.notes, *notes_on_encoding(source.format, encoding))
     return Table(pa.concat_tables(tables), source.format, tokens, path.name, notes)
 
 
@@ -95,11 +106,16 @@ def open_rows(
     encoding: str | None = None,
     header: bool | None = None,
     missing_values: tuple[str, ...] = (),
+    sheet: str | None = None,
+    value_labels: str = "labels",
 ) -> RowSource:
     """Open a file to read it in blocks, as ``read_table`` reads it; it may turn out to be empty."""
     check_file(path)
     by_name = format_by_suffix(path)
     with system_errors_as_data_errors(path):
+        if by_name.kind in IN_MEMORY:
+            table, notes = _read_whole(path, by_name.kind, sheet, value_labels)
+            return RowSource(table.schema, by_name, iter([table]), notes)
         if by_name.kind != "csv":
             schema, stored = _typed_head(path, by_name.kind)
             return RowSource(schema, stored, _typed_tables(path, by_name.kind))
@@ -119,6 +135,19 @@ def open_rows(
             yield from read_text_blocks(path, stored.encoding, dialect)
 
     return RowSource(schema, stored, tables())
+
+
+def _read_whole(
+    path: Path, kind: str, sheet: str | None, value_labels: str
+) -> tuple[pa.Table, tuple[str, ...]]:
+    """Return the table of a workbook or a statistics file, and what is to be told of it."""
+    if kind == "xlsx":
+        from incrowd.tables.excel import read_excel
+
+        return read_excel(path, sheet), ()
+    from incrowd.tables.statistics import read_statistics
+
+    return read_statistics(path, kind, value_labels)
 
 
 def notes_on_encoding(stored: Format, stated: str | None) -> tuple[str, ...]:
@@ -377,6 +406,8 @@ def open_location(
     encoding: str | None = None,
     header: bool | None = None,
     missing_values: tuple[str, ...] = (),
+    sheet: str | None = None,
+    value_labels: str = "labels",
 ) -> RowSource:
     """Open a file, or the part files of a folder, to read rows in blocks.
 
@@ -396,6 +427,8 @@ def open_location(
         encoding=encoding,
         header=header,
         missing_values=missing_values,
+        sheet=sheet,
+        value_labels=value_labels,
     )
     stored = first.format
 
@@ -407,6 +440,8 @@ def open_location(
                 encoding=encoding,
                 header=stored.has_header if is_text else None,
                 missing_values=missing_values,
+                sheet=sheet,
+                value_labels=value_labels,
             )
             if source.schema != first.schema:
                 raise different_columns_error(str(path), source.schema, paths[0].name, first.schema)

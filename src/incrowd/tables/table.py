@@ -24,7 +24,7 @@ SUCCESS, MANIFEST = "_SUCCESS", "_manifest.json"
 class Format:
     """How a table is stored, so that a release can come back the same way."""
 
-    kind: str = "csv"  # csv, parquet or arrow
+    kind: str = "csv"  # csv, parquet, arrow, xlsx, or one of STATISTICS
     compression: str = ""  # "", gz or zst (csv only)
     delimiter: str = ","
     encoding: str = "utf-8"  # how the input was decoded; releases are utf-8, or utf-8-sig
@@ -33,6 +33,12 @@ class Format:
     is_stream: bool = False  # arrow only: the streaming format instead of the file format
     quoted_columns: tuple[int, ...] | None = None  # csv only: where to quote; None: by the rows
 
+
+STATISTICS = ("sav", "dta", "sas7bdat", "xpt")
+"""The formats of SPSS, Stata and SAS, which are read and not written."""
+
+IN_MEMORY = ("xlsx", *STATISTICS)
+"""The formats that are read into memory as a whole."""
 
 SUFFIXES = {
     ".csv": Format(),
@@ -44,7 +50,15 @@ SUFFIXES = {
     ".feather": Format("arrow"),
     ".ipc": Format("arrow"),
     ".arrows": Format("arrow", is_stream=True),
+    ".xlsx": Format("xlsx"),
+    ".sav": Format("sav"),
+    ".zsav": Format("sav"),
+    ".dta": Format("dta"),
+    ".sas7bdat": Format("sas7bdat"),
+    ".xpt": Format("xpt"),
 }
+
+_OTHER_SPREADSHEETS = (".xls", ".xlsb", ".xlsm", ".ods", ".numbers")
 
 
 def format_by_suffix(path: Path) -> Format:
@@ -57,12 +71,17 @@ def format_by_suffix(path: Path) -> Format:
     if compression:
         suffixes.pop()
     known = SUFFIXES.get(suffixes[-1]) if suffixes else None
+    if suffixes and suffixes[-1] in _OTHER_SPREADSHEETS:
+        raise DataError(
+            f"{path}: {suffixes[-1]} workbooks are not supported",
+            remedy="Open it in Excel (or LibreOffice) and save it as .xlsx.",
+        )
     if known is None:
         ending = f"ends in {suffixes[-1]!r}" if suffixes else "has no ending"
         raise DataError(
             f"{path}: the name {ending}, which is not a known table format",
             remedy=f"Known are {', '.join(SUFFIXES)}; .csv, .tsv and .txt may be followed by "
-            ".gz or .zst. Export a spreadsheet as CSV (UTF-8).",
+            ".gz or .zst.",
         )
     if compression and known.kind != "csv":
         raise DataError(

@@ -14,10 +14,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incrowd.errors import DataError
 from incrowd.tables.column_types import labels_of
+from incrowd.tables.excel import write_excel
 from incrowd.tables.frames import BLOCK_ROWS, copy_detached
 from incrowd.tables.sniff import DELIMITERS
-from incrowd.tables.table import Format, format_by_suffix
+from incrowd.tables.table import STATISTICS, Format, format_by_suffix
 
 GROUP_ROWS = 16 * BLOCK_ROWS
 """Rows of a row group of a Parquet file: fixed, since they show in its bytes."""
@@ -33,7 +35,14 @@ def format_of_path(path: str | os.PathLike[str], like: Format | None = None) -> 
     Releases are UTF-8 whatever the input was. Raises DataError for an ending that is not known.
     """
     asked = format_by_suffix(Path(path))
+    if asked.kind in STATISTICS:
+        raise DataError(
+            f"{path}: files of SPSS, Stata and SAS are read, but not written",
+            remedy="Name the release .csv, .xlsx or .parquet.",
+        )
     if like is None or like.kind != asked.kind:
+        return asked
+    if asked.kind == "xlsx":
         return asked
     if asked.kind == "arrow":
         return replace(asked, is_stream=asked.is_stream or like.is_stream)
@@ -74,6 +83,9 @@ def write_tables(
             _write_parquet(tables, schema, file)
         elif format.kind == "arrow":
             _write_arrow(tables, schema, file, format.is_stream)
+        elif format.kind == "xlsx":
+            rows = pa.concat_tables([schema.empty_table(), *tables])
+            write_excel(rows, file, Path(path).absolute().parent)
         else:
             raise ValueError(f"unknown format {format.kind!r}")
         file.flush()

@@ -120,12 +120,16 @@ class FrameCounts:
 
     def guess(self, given: Sequence[str], quasi: str) -> Guess | None:
         """Return how well given columns tell another; None where it shows nothing."""
-        shown = self._codes([*given, quasi]).filter(pl.col(quasi).is_not_null())
+        codes = self._codes([*given, quasi])
+        # numbered: a column of the table may have the name of the count
+        codes.columns = [f"c{place}" for place in range(codes.width)]
+        *keys, asked = codes.columns
+        shown = codes.filter(pl.col(asked).is_not_null())
         if not shown.height:
             return None
-        counts = shown.group_by([*given, quasi]).len("n")
-        right = counts.group_by(list(given)).agg(pl.col("n").max())["n"].sum() / shown.height
-        commonest = shown.group_by(quasi).len("n")["n"].to_numpy().max() / shown.height
+        counts = shown.group_by([*keys, asked]).len("n")
+        right = counts.group_by(keys).agg(pl.col("n").max())["n"].sum() / shown.height
+        commonest = shown.group_by(asked).len("n")["n"].to_numpy().max() / shown.height
         return Guess(list(given), quasi, float(right), float(commonest))
 
     def split_by_zeros(self, quasi: Sequence[str]) -> tuple[list[str], Counted]:
