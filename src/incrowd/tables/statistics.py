@@ -51,7 +51,7 @@ def read_statistics(path: Path, kind: str, value_labels: str) -> tuple[pa.Table,
             column = shown
             labelled.append(name)
         columns.append(column)
-    notes = ()
+    notes: tuple[str, ...] = ()
     if labelled:
         notes = (
             f"value labels are read for {len(labelled)} of {len(columns)} columns; read codes with "
