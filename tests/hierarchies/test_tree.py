@@ -8,7 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.errors import HierarchyError
+from incrowd.hierarchies.builders import build_hierarchy
+from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.hierarchies.tree import STAR, Hierarchy
+from incrowd.tables.column_types import ColumnKind
 from oracles import hierarchies as oracle
 
 
@@ -196,3 +199,16 @@ def test_a_deep_chain_is_no_trouble():
     assert tree.depth[0] == 3_000
     assert tree.height[tree.root] == 3_000
     assert tree.leaf_count.tolist() == [1] * tree.n_nodes
+
+
+@pytest.mark.parametrize("spec", ["ranges:5,from=20,to=60", "intervals:5,10", "prefix", "flat"])
+def test_leaf_spans_are_the_leaves_under_each_node(spec):
+    numbers = [str(number) for number in (18, 21, 22, 25, 38, 39, 44, 57, 58, 61, 77)]
+    tree = build_hierarchy(HierarchySpec.parse(spec), "c", numbers, ColumnKind("integer"))
+    tree = tree.with_leaves(["", "?"])
+    low, high = tree.leaf_spans
+    assert len(low) == len(high) == tree.n_all_nodes
+    leaves = np.arange(tree.n_leaves, dtype=np.int32)
+    for node in range(tree.n_all_nodes):
+        under = tree.is_ancestor(np.full(tree.n_leaves, node, np.int32), leaves)
+        assert sorted(tree.leaf_order[under].tolist()) == list(range(low[node], high[node]))

@@ -169,12 +169,11 @@ def _needed_values(spec: HierarchySpec, tree: Hierarchy, labels: set[str]) -> li
     if not leaves:
         return []
     needed = {max(leaves, key=len)}
-    places = np.argsort(tree.leaf_order)
-    every = np.arange(tree.n_leaves, dtype=np.int32)
+    leaf_at, (low, high) = np.argsort(tree.leaf_order), tree.leaf_spans
     for label in labels - {""}:
-        node = np.full(tree.n_leaves, tree.node_of_label[label], dtype=np.int32)
-        covered = places[tree.is_ancestor(node, every)[places]]
-        needed |= {tree.labels[leaf] for leaf in covered[[0, -1]].tolist()} - {""}
+        node = tree.node_of_label[label]
+        outermost = leaf_at[[low[node], high[node] - 1]].tolist()
+        needed |= {tree.labels[leaf] for leaf in outermost} - {""}
     if _has_labels(spec, tree.name, sorted(needed), labels):
         return sorted(needed)
     return sorted(leaves)

@@ -408,6 +408,28 @@ class Hierarchy:
         return start[: self.n_leaves].astype(np.int32)
 
     @cached_property
+    def leaf_spans(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The places in ``leaf_order`` that each node covers, ranges beyond the tree included.
+
+        A node covers those from the first of its numbers to before the second.
+        """
+        low = np.full(self.n_nodes, np.inf)
+        high = np.full(self.n_nodes, -np.inf)
+        low[: self.n_leaves] = high[: self.n_leaves] = self.leaf_order
+        self._spread_up(np.minimum, low)
+        self._spread_up(np.maximum, high)
+        if self.runs is not None:
+            runs = self.runs
+            is_number = runs.cell_of_leaf >= 0
+            cell, place = runs.cell_of_leaf[is_number], self.leaf_order[is_number]
+            first, last = np.full(runs.n_cells, np.inf), np.full(runs.n_cells, -np.inf)
+            np.minimum.at(first, cell, place)
+            np.maximum.at(last, cell, place)
+            low = np.append(low, first[runs.first[runs.n_tree :]])
+            high = np.append(high, last[runs.last[runs.n_tree :]])
+        return low.astype(np.int32), (high + 1).astype(np.int32)
+
+    @cached_property
     def width(self) -> NDArray[np.float64]:
         """The span of the numbers under each node, where leaves are numbers (else zeros).
 

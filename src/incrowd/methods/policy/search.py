@@ -21,7 +21,6 @@ from incrowd.methods.shared.recreate.table import search_table
 
 if TYPE_CHECKING:
     from incrowd.engines.base import Engine
-    from incrowd.hierarchies.tree import Hierarchy
     from incrowd.methods.policy.method import Policy
     from incrowd.methods.shared.conditions import Conditions
     from incrowd.progress import Progress
@@ -313,27 +312,17 @@ def _read_combinations(path: Path, rows: Rows, rebase: tuple[str, ...]) -> Combi
         dtype=np.int32,
     ).reshape(rows.n_columns, len(read))
     is_known = (nodes != NONE).all(axis=0)
-    nodes = rebase_dates(nodes[:, is_known], rows, rebase)
-    spans = [_spans(tree, nodes[place]) for place, tree in enumerate(rows.hierarchies)]
-    low = np.stack([first for first, _ in spans])
-    high = np.stack([end for _, end in spans])
+    nodes, trees = rebase_dates(nodes[:, is_known], rows, rebase), rows.hierarchies
+    low = np.stack(
+        [tree.leaf_spans[0][nodes[place]] for place, tree in enumerate(rows.hierarchies)]
+    )
+    high = np.stack(
+        [tree.leaf_spans[1][nodes[place]] for place, tree in enumerate(rows.hierarchies)]
+    )
     price = np.zeros(nodes.shape[1])
-    for place, tree in enumerate(rows.hierarchies):
+    for place, tree in enumerate(trees):
         price += (high[place] - low[place] - 1) / max(1, tree.n_leaves - 1)
     order = np.argsort(price, kind="stable")
     return Combinations(
         nodes[:, order], low[:, order], high[:, order], len(read), int((~is_known).sum())
     )
-
-
-def _spans(tree: Hierarchy, nodes: NDArray[np.int32]) -> tuple[NDArray[np.int32], ...]:
-    """Return which places among the leaves, in their order, each node holds."""
-    leaves = np.arange(tree.n_leaves, dtype=np.int32)
-    distinct, number = np.unique(nodes, return_inverse=True)
-    low = np.zeros(len(distinct), dtype=np.int32)
-    high = np.zeros(len(distinct), dtype=np.int32)
-    for place, node in enumerate(distinct):
-        held = tree.leaf_order[tree.is_ancestor(np.full(tree.n_leaves, node, np.int32), leaves)]
-        if len(held) and held.max() - held.min() + 1 == len(held):
-            low[place], high[place] = held.min(), held.max() + 1
-    return low[number], high[number]
