@@ -162,7 +162,7 @@ def notes_on_removed(job: Job, columns: list[str]) -> list[str]:
     notes = []
     withheld = {schema.person, cast(TableGuarantee, job.guarantee).k_column}
     unstated = [name for name in columns if name not in schema.roles and name not in withheld]
-    removed = [*schema.identifying, *sorted(name for name in withheld if name)]
+    removed = list(dict.fromkeys([*schema.identifying, *sorted(filter(None, withheld))]))
     if removed:
         notes.append(f"removed as stated: {', '.join(removed)}")
     if unstated:
