@@ -88,6 +88,17 @@ def test_what_fits_nowhere_is_refused_or_searched(tmp_path):
     assert found.trace.figures["searched_rows"] == 2
 
 
+def test_groups_that_lack_rows_meet_in_another(tmp_path):
+    """Two people whose own combinations are too small share the next one that covers both."""
+    method = policy_of(tmp_path, [["0", "0"], ["0", "1"], ["0", "*"], ["1", "*"]])
+    rows = Rows(("a", "b"), np.array([[0, 0, 1, 1], [0, 1, 2, 3]], np.int32), (TREE, TREE))
+    people = Conditions(2, person_of_row=np.array([0, 1, 2, 3], np.int32))
+    found = method.run(rows, people, LocalEngine(threads=1), 0, silent)
+    labels = [[TREE.all_labels[node] for node in column] for column in found.nodes]
+    assert labels == [["0", "0", "1", "1"], ["*"] * 4]
+    assert found.trace.figures["unfit_rows"] == 0
+
+
 @pytest.mark.parametrize("lines", [[], [["8", "9"]], [["3", "3"]]])
 def test_a_batch_that_no_line_holds(tmp_path, lines):
     """The policy has no lines, none in these hierarchies, or none with enough rows."""

@@ -27,11 +27,12 @@ UNFIT = ("refuse", "search")
 class Policy(TableMethod):
     """Generalize every row to the cheapest combination of an earlier release that covers it.
 
-    Beyond the papers. Groups that would not be valid among the new rows alone are not shown; their
-    rows go to another combination that is valid, as far as one covers them, and groups give rows
-    they can spare to combinations that lack some. What is left is suppressed where the job allows
-    so many rows, else refused, or searched by ``cluster`` together with as few groups as make it
-    valid. O(distinct rows · combinations) in the worst case, and the cheapest come first.
+    Beyond the papers. Groups that would not be valid among the new rows alone are not shown: the
+    smallest first, their rows go to the next combination that covers them; at last groups give
+    rows they can spare to combinations that lack some. What is left is suppressed where the job
+    allows so many rows, else refused, or searched by ``cluster`` together with as few groups as
+    make it valid. O(distinct rows · combinations) a round in the worst case, and the cheapest
+    come first.
     """
 
     name: ClassVar[str] = "policy"

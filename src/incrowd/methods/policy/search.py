@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 
 NONE = -1
+
+MOST_ROUNDS = 500
+"""Rounds after which all groups that are not valid are given up at once."""
 
 
 @compiled
@@ -134,37 +138,37 @@ def apply_policy(
 def _fit_rows(
     rows: Rows, combinations: Combinations, conditions: Conditions
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return each row's combination, −1 for none, and which ones have a valid group of rows."""
+    """Return each row's combination, −1 for none, and which ones have a valid group of rows.
+
+    The smallest groups that are not valid are given up round by round: their rows go to the next
+    combination that covers them, where they may make another group valid.
+    """
     places = _places(rows)
     combination_of_row = _first_covering(places, combinations)
-    is_valid = _valid_combinations(combination_of_row, combinations.n_combinations, conditions)
     first_of_row = combination_of_row.copy()
-    # the flag after the last combination's is that of rows without a combination
-    combination_of_row[~np.append(is_valid, False)[combination_of_row]] = NONE
-    if _stays_valid_with_more_rows(conditions):
-        # rows of groups that were not valid go where they fit besides
-        again = np.flatnonzero((first_of_row >= 0) & (combination_of_row == NONE))
-        kept = np.append(np.flatnonzero(is_valid), NONE)
-        combination_of_row[again] = kept[
-            _first_covering(places[:, again], combinations.only(is_valid))
+    is_open = np.ones(combinations.n_combinations, dtype=np.bool_)
+    for n_rounds in count(1):
+        sizes, is_valid = _test_groups(combination_of_row, combinations.n_combinations, conditions)
+        is_lacking = (sizes > 0) & ~is_valid
+        if not is_lacking.any():
+            break
+        if n_rounds < MOST_ROUNDS:
+            is_lacking &= sizes == sizes[is_lacking].min()
+        is_open &= ~is_lacking
+        # the flag after the last combination's is that of rows without a combination
+        moved = np.flatnonzero(np.append(is_lacking, False)[combination_of_row])
+        still_open = np.append(np.flatnonzero(is_open), NONE)
+        combination_of_row[moved] = still_open[
+            _first_covering(places[:, moved], combinations.only(is_open))
         ]
     if conditions.is_size_only:
         _fill_up(combination_of_row, first_of_row, places, combinations, conditions.k)
-        is_valid = (
-            np.bincount(
-                combination_of_row[combination_of_row >= 0], minlength=combinations.n_combinations
-            )
-            > 0
-        )
+        is_valid = _count_groups(combination_of_row, combinations.n_combinations) > 0
     return combination_of_row, is_valid
 
 
-def _stays_valid_with_more_rows(conditions: Conditions) -> bool:
-    """Whether a valid group stays one whatever rows join it: rows, people or values are counted."""
-    return conditions.k_of_row is None and all(
-        column.t < 0 and (column.l <= 0 or column.l_kind == "distinct")
-        for column in conditions.sensitive
-    )
+def _count_groups(combination_of_row: NDArray[np.int64], n_combinations: int) -> NDArray[np.int64]:
+    return np.bincount(combination_of_row[combination_of_row >= 0], minlength=n_combinations)
 
 
 def _places(rows: Rows) -> NDArray[np.int32]:
@@ -197,9 +201,7 @@ def _fill_up(
 
     The one that most unfit rows fit first comes first. O(combinations of unfit rows · rows).
     """
-    sizes = np.bincount(
-        combination_of_row[combination_of_row >= 0], minlength=combinations.n_combinations
-    )
+    sizes = _count_groups(combination_of_row, combinations.n_combinations)
     lacking = np.bincount(
         first_of_row[(combination_of_row == NONE) & (first_of_row >= 0)],
         minlength=combinations.n_combinations,
@@ -253,10 +255,13 @@ def _first_covering(places: NDArray[np.int32], combinations: Combinations) -> ND
     return of_row
 
 
-def _valid_combinations(
+def _test_groups(
     combination_of_row: NDArray[np.int64], n_combinations: int, conditions: Conditions
-) -> NDArray[np.bool_]:
-    """Return which combinations' rows meet the conditions as a group."""
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return how many rows each combination has, and whether they meet the conditions."""
+    sizes = _count_groups(combination_of_row, n_combinations)
+    if conditions.is_size_only:
+        return sizes, sizes >= conditions.k
     order, starts = sort_into_runs(combination_of_row)
     test = Validity(order, conditions.packed(len(combination_of_row)))
     is_valid = np.zeros(n_combinations, dtype=np.bool_)
@@ -264,7 +269,7 @@ def _valid_combinations(
         combination = int(combination_of_row[order[start]])
         if combination != NONE:
             is_valid[combination] = test.of_span(start, end)
-    return is_valid
+    return sizes, is_valid
 
 
 def _enough(
@@ -280,7 +285,7 @@ def _enough(
     n_rows = len(combination_of_row)
     if any(column.t >= 0 for column in conditions.sensitive):
         return np.arange(n_rows)
-    sizes = np.bincount(combination_of_row[combination_of_row >= 0], minlength=len(is_valid))
+    sizes = _count_groups(combination_of_row, len(is_valid))
     smallest_first = np.argsort(sizes, kind="stable")
     taken = unfit
     for combination in smallest_first[sizes[smallest_first] > 0]:
