@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from incrowd.checking.request import Measurements, Request
+from incrowd.cli.completion import complete_columns, complete_guarantee
 from incrowd.cli.flags import (
     AsJson,
     Bins,
@@ -104,6 +105,7 @@ def check_command(
         typer.Option(
             help="Insensitive columns to accept although they can identify people.",
             rich_help_panel="Columns",
+            autocompletion=complete_columns,
         ),
     ] = None,
     guarantee: Annotated[
@@ -112,6 +114,7 @@ def check_command(
             help=f"The promise to check, of tables: {', '.join(TABLE_GUARANTEES)}; of sets: "
             f"{', '.join(SET_GUARANTEES)}. Default: the job's, or the first.",
             rich_help_panel="Guarantee",
+            autocompletion=complete_guarantee,
         ),
     ] = None,
     alpha: Annotated[

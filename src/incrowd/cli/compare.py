@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from incrowd.cli.completion import complete_column, complete_method
 from incrowd.cli.flags import (
     AsJson,
     Bins,
@@ -69,7 +70,10 @@ def compare_command(
     ] = None,
     method: Annotated[
         str | None,
-        typer.Option(help="Methods to compare, comma-separated; default: the job's."),
+        typer.Option(
+            help="Methods to compare, comma-separated; default: the job's.",
+            autocompletion=complete_method,
+        ),
     ] = None,
     metric: Annotated[
         str | None,
@@ -114,7 +118,8 @@ def compare_command(
         str | None,
         typer.Option(
             help="A published column to predict: models learn it from each release, and are "
-            "tested on rows that were held back."
+            "tested on rows that were held back.",
+            autocompletion=complete_column,
         ),
     ] = None,
     queries: Annotated[

@@ -11,6 +11,14 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
+from incrowd.cli.completion import (
+    complete_column,
+    complete_columns,
+    complete_guarantee,
+    complete_hierarchy,
+    complete_number_of_column,
+    completing,
+)
 from incrowd.errors import JobError, ProblemList
 from incrowd.guarantees.evidence import SETS, TABLES, TRANSACTIONS
 from incrowd.guarantees.table import GUARANTEES, SET_GUARANTEES, TABLE_GUARANTEES
@@ -19,20 +27,37 @@ from incrowd.job.build import split_setting
 
 Quasi = Annotated[
     str | None,
-    typer.Option("--quasi", help="Quasi-identifiers, comma-separated.", rich_help_panel="Columns"),
+    typer.Option(
+        "--quasi",
+        help="Quasi-identifiers, comma-separated.",
+        rich_help_panel="Columns",
+        autocompletion=complete_columns,
+    ),
 ]
 Sensitive = Annotated[
     str | None,
     typer.Option(
-        "--sensitive", help="Sensitive attributes, comma-separated.", rich_help_panel="Columns"
+        "--sensitive",
+        help="Sensitive attributes, comma-separated.",
+        rich_help_panel="Columns",
+        autocompletion=complete_columns,
     ),
 ]
 Insensitive = Annotated[
     str | None,
-    typer.Option(help="Insensitive columns, released unchanged.", rich_help_panel="Columns"),
+    typer.Option(
+        help="Insensitive columns, released unchanged.",
+        rich_help_panel="Columns",
+        autocompletion=complete_columns,
+    ),
 ]
 Identifying = Annotated[
-    str | None, typer.Option(help="Direct identifiers, removed.", rich_help_panel="Columns")
+    str | None,
+    typer.Option(
+        help="Direct identifiers, removed.",
+        rich_help_panel="Columns",
+        autocompletion=complete_columns,
+    ),
 ]
 GuaranteeName = Annotated[
     str | None,
@@ -40,6 +65,7 @@ GuaranteeName = Annotated[
         help=f"Guarantee of tables: {', '.join(TABLE_GUARANTEES)}; of sets and transactions: "
         f"{', '.join(SET_GUARANTEES)}.",
         rich_help_panel="Guarantee",
+        autocompletion=complete_guarantee,
     ),
 ]
 Seed = Annotated[int | None, typer.Option(help="Random seed; default 0.")]
@@ -54,6 +80,7 @@ Person = Annotated[
         help="Column that identifies a person, if people have several rows; groups then count "
         "people.",
         rich_help_panel="Columns",
+        autocompletion=complete_column,
     ),
 ]
 Hierarchies = Annotated[
@@ -64,6 +91,7 @@ Hierarchies = Annotated[
         "prefix | dates:month,year | age:DATE_OR_COLUMN | days-since:DATE_OR_COLUMN | flat | auto. "
         "Repeatable; default: auto.",
         rich_help_panel="Columns",
+        autocompletion=complete_hierarchy,
     ),
 ]
 Bottoms = Annotated[
@@ -72,6 +100,7 @@ Bottoms = Annotated[
         "--bottom",
         help="Bottom coding, COLUMN=NUMBER: smaller numbers are released as one value. Repeatable.",
         rich_help_panel="Columns",
+        autocompletion=complete_number_of_column,
     ),
 ]
 Tops = Annotated[
@@ -80,6 +109,7 @@ Tops = Annotated[
         "--top",
         help="Top coding, COLUMN=NUMBER: larger numbers are released as one value. Repeatable.",
         rich_help_panel="Columns",
+        autocompletion=complete_number_of_column,
     ),
 ]
 Bins = Annotated[
@@ -89,6 +119,7 @@ Bins = Annotated[
         help="COLUMN=NUMBER: cut a column of numbers into so many bins of equal counts, each shown "
         "as its median; 0 keeps it as it is. Several times.",
         rich_help_panel="Columns",
+        autocompletion=complete_number_of_column,
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
@@ -137,7 +168,8 @@ def flags_of(
                 others = {_plain_type(get_type_hints(part)[item.name]) for part in having}
                 is_mixed = str in others and len(others) > 1
                 place = (panel_of_field or {}).get(item.name) or _panel(item, having, panel)
-                parameter = _parameter(name, flag, str if is_mixed else hint, help_text, place)
+                kind = str if is_mixed else hint
+                parameter = _parameter(name, flag, kind, help_text, place, _completion(item))
                 found[name] = Flag(section, item.name, parameter, is_mixed)
     return found
 
@@ -177,10 +209,32 @@ def _help(item: Field[Any], having: list[type[Any]]) -> str:
     return f"{text} [dim]({shown})[/dim]" if shown else text
 
 
-def _parameter(name: str, flag: str, hint: Any, help_text: str, panel: str) -> inspect.Parameter:
+def _completion(item: Field[Any]) -> Callable[..., list[str]] | None:
+    """Return what completes a field's values: its choices, or columns where it names some."""
+    if item.metadata.get("choices"):
+        return completing(item.metadata["choices"])
+    if item.name == "k_column":
+        return complete_column
+    return complete_columns if item.name == "accept_insensitive" else None
+
+
+def _parameter(
+    name: str,
+    flag: str,
+    hint: Any,
+    help_text: str,
+    panel: str,
+    completion: Callable[..., list[str]] | None,
+) -> inspect.Parameter:
     kind = _plain_type(hint)
     declared = [f"{flag}/--no-{flag[2:]}"] if kind is bool else [flag]
-    option = typer.Option(*declared, help=help_text, rich_help_panel=panel, show_default=False)
+    option = typer.Option(
+        *declared,
+        help=help_text,
+        rich_help_panel=panel,
+        show_default=False,
+        autocompletion=completion,
+    )
     return inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from incrowd.cli.completion import complete_builder, complete_column
 from incrowd.cli.flags import AsJson, Debug, Force, ShowValues, apply_flags, flags_of, with_flags
 from incrowd.cli.terminal import may_show_values, results, say
 from incrowd.errors import HierarchyError, JobError
@@ -110,7 +111,10 @@ FLAGS = flags_of("input", [InputOptions], "Input")
 @with_flags(FLAGS)
 def hierarchy_command(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="The table.")],
-    column: Annotated[str, typer.Argument(metavar="COLUMN", help="Its column.")],
+    column: Annotated[
+        str,
+        typer.Argument(metavar="COLUMN", help="Its column.", autocompletion=complete_column),
+    ],
     source: Annotated[
         Path | None,
         typer.Option("--from", help="Examine this hierarchy: ARX's CSV, JSON or TOML."),
@@ -119,7 +123,8 @@ def hierarchy_command(
         str | None,
         typer.Option(
             help="Build one: ranges | intervals:5,10,20 | prefix | dates:month,year | icd10 | "
-            "postcode:DE | country | ages | isco | flat | auto [dim](default: auto)[/dim]"
+            "postcode:DE | country | ages | isco | flat | auto [dim](default: auto)[/dim]",
+            autocompletion=complete_builder,
         ),
     ] = None,
     repair: Annotated[

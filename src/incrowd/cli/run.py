@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from incrowd.cli.completion import complete_method
 from incrowd.cli.flags import (
     AsJson,
     Bins,
@@ -81,7 +82,11 @@ def run_command(
     guarantee: GuaranteeName = None,
     method: Annotated[
         str | None,
-        typer.Option(help=f"The search: {', '.join(METHODS)}.", rich_help_panel="Method"),
+        typer.Option(
+            help=f"The search: {', '.join(METHODS)}.",
+            rich_help_panel="Method",
+            autocompletion=complete_method,
+        ),
     ] = None,
     policy: Annotated[
         Path | None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from incrowd.cli.completion import complete_topic
 from incrowd.cli.flags import AsJson, Debug
 from incrowd.cli.terminal import results
 
@@ -21,6 +22,7 @@ def explain_command(
         typer.Argument(
             metavar="[TOPIC]",
             help="A guarantee, method, flag, finding, loss, file format or paper.",
+            autocompletion=complete_topic,
         ),
     ] = None,
     as_json: AsJson = False,
