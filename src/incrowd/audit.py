@@ -119,7 +119,9 @@ class Audit(Summarized):
         Crowds are groups or, of adaptive anonymity, compatible rows; of transactions it says how
         many items were generalized.
         """
-        told = f"{self.n_rows:,} rows in {self.n_groups:,} groups, smallest {self.smallest_group}"
+        told = f"{self.n_rows:,} rows"
+        if self.n_groups:
+            told += f" in {self.n_groups:,} groups, smallest {self.smallest_group}"
         for finding in self.findings:
             if finding.name == "mutual compatibility":
                 smallest = finding.figures.get("smallest_crowd", 0)

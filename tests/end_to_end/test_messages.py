@@ -159,3 +159,49 @@ def test_json_of_a_refused_release_has_the_audit_and_the_error(desk, monkeypatch
     assert finished.status == 4
     assert told["holds"] is False
     assert told["error"]["kind"] == "audit"
+
+
+def test_wrong_flags_of_check_are_no_verdict(desk):
+    """A key of something else is exit 2; one untrue row of a good key is exit 1."""
+    (desk / "private").mkdir()
+    made = desk.call(*RUN, "-o", "out.csv", "--key", "private/key.csv", "--save-job", "made.toml")
+    assert made.status == 0, made.err
+    owner = ("--original", "census.csv")
+    key = (*owner, "--key", "private/key.csv")
+    assert desk.call("check", "out.csv", "made.toml", *key).status == 0
+    for wrong in [
+        (*owner, "--aligned"),
+        ("--original", "turned.csv", "--key", "private/key.csv"),
+    ]:
+        rows = (desk / "census.csv").read_text().splitlines()
+        (desk / "turned.csv").write_text("\n".join([rows[0], *rows[:0:-1]]) + "\n")
+        finished = desk.call("check", "out.csv", "made.toml", *wrong)
+        assert finished.status == 2
+        assert "could not check" in finished.err
+        assert "original rows" in finished.err
+        assert finished.out == ""
+    text = (desk / "out.csv").read_text().splitlines()
+    cells = text[1].split(",")
+    cells[-1] = "another"
+    (desk / "out.csv").write_text("\n".join([text[0], ",".join(cells), *text[2:]]) + "\n")
+    altered = desk.call("check", "out.csv", "made.toml", *key)
+    assert altered.status == 1
+    assert "do not agree" in altered.out
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--k", 5, "--quasi", "agee"),
+        ("--k", 5),
+        ("--quasi", "age"),
+        ("--k", 5, "--quasi", "age", "--guarantee", "nothing"),
+        ("--k", 5, "--quasi", "age", "--l", 3),
+        ("--k", 5, "--quasi", "age", "--key", "key.csv"),
+    ],
+)
+def test_bad_flags_of_check_say_that_nothing_was_checked(desk, flags):
+    finished = desk.call("check", "census.csv", *flags)
+    assert finished.status == 2
+    assert "could not check" in finished.err
+    assert finished.out == ""

@@ -19,6 +19,7 @@ from incrowd.encoding.encode import encode
 from incrowd.encoding.personal_k import assign_k
 from incrowd.engines.choice import make_engine
 from incrowd.errors import DataError, InputError, JobError, unknown
+from incrowd.guarantees.evidence import Finding
 from incrowd.guarantees.table import TableGuarantee
 from incrowd.hierarchies.builders import hierarchy_for
 from incrowd.hierarchies.specs import HierarchySpec
@@ -99,6 +100,7 @@ def check_table(request: Request) -> CheckedTable:
             codings=request.coding,
         )
         description = engine.describe()
+    _refuse_unrelated_key(findings, loaded.released.n_rows, request)
     n_left_out = 0
     if owner is not None and owner.original_row is not None:
         n_left_out = owner.original.n_rows - loaded.released.n_rows
@@ -113,6 +115,28 @@ def check_table(request: Request) -> CheckedTable:
         release_sha256=loaded.release_sha256,
     )
     return measure_table(CheckedTable(loaded, audit))
+
+
+MOST_UNTRUE = 0.5
+"""The share of rows that are untrue from which on a key is taken for that of another release."""
+
+
+def _refuse_unrelated_key(findings: list[Finding], n_rows: int, request: Request) -> None:
+    """Raise where most rows are not those that the key names: it says nothing of this release.
+
+    A few untrue rows are the release's fault, and make the audit fail.
+    """
+    for finding in findings:
+        if finding.name == "key" and finding.figures.get("n_untrue_rows", 0) > MOST_UNTRUE * n_rows:
+            n_untrue = finding.figures["n_untrue_rows"]
+            stated = "--aligned" if request.aligned else "--key"
+            raise InputError(
+                f"could not check: {n_untrue:,} of {n_rows:,} released rows are not the original "
+                f"rows that {stated} names for them",
+                remedy="A release is sorted unless it was made with --keep-order: give the key "
+                "that run --key wrote, and the original, hierarchies and codings of this release "
+                "(--job has them). Without --original the promise is checked on the file alone.",
+            )
 
 
 def load_table(request: Request) -> LoadedTable:

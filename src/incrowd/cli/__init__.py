@@ -13,6 +13,7 @@ from incrowd.progress import TERMINATED
 from incrowd.wording import speak_flags
 
 USAGE_ERROR, INTERNAL_ERROR, INTERRUPTED = 2, 70, 130
+COULD_NOT_CHECK = "could not check"
 STOPPED = "interrupted, nothing was published"
 
 
@@ -55,7 +56,10 @@ def _run_with_status(arguments: list[str]) -> int:
     except IncrowdError as error:
         if wants_debug:
             traceback.print_exc()
-        complain(f"incrowd: {error.text(may_show_values(arguments))}")
+        text = error.text(may_show_values(arguments))
+        if _checks(arguments) and not text.startswith(COULD_NOT_CHECK):
+            text = f"{COULD_NOT_CHECK}: {text}"
+        complain(f"incrowd: {text}")
         return refuse(**error.to_mapping(), status=error.exit_status)
     except (typer.Abort, KeyboardInterrupt):
         complain(f"incrowd: {STOPPED}")
@@ -76,6 +80,11 @@ def _run_with_status(arguments: list[str]) -> int:
         remedy = "Run again with --debug for details"
         complain(f"incrowd: {what}. {remedy}")
         return refuse("internal", what, remedy, INTERNAL_ERROR)
+
+
+def _checks(arguments: list[str]) -> bool:
+    """Whether a command checks: its errors are no verdict, and say so."""
+    return arguments[:1] in (["check"], ["verify-certificate"])
 
 
 def _is_of_usage(error: BaseException) -> bool:

@@ -95,6 +95,11 @@ def show_check(audit: Audit) -> None:
     if verbosity.is_quiet:
         return
     _show_promise(console, audit)
+    if [finding.name for finding in audit.broken] == ["key"]:
+        console.print(
+            "  the promise itself was not looked at: what the owner gave (--original, --key, "
+            "--aligned) and the release do not agree"
+        )
     shown = [
         finding
         for place, finding in enumerate(audit.findings)
