@@ -8,6 +8,8 @@ import pytest
 from typer.main import get_command
 
 from incrowd.cli.app import app
+from incrowd.cli.explain.topics import all_topics
+from incrowd.cli.help import SCREENS
 from incrowd.engines.choice import EngineChoice
 from incrowd.guarantees.table import GUARANTEES
 from incrowd.job.documents import ReleaseOptions
@@ -41,7 +43,9 @@ PHRASES = {
     r"who is who\b|who is which": "the identity of rows",
     r"\bdearest\b": "most expensive",
     r"holds? it off|held off|holds? off": "protects against",
-    r"(?<!does )(?<!what )\btells? (of|apart|that|which|how|what|nothing|more|less)\b": "reveals, says",
+    r"(?<!does )(?<!what )\btells? (of|apart|that|which|how|what|nothing|more|less)\b": (
+        "reveals, says"
+    ),
     r"is told\b|are told\b|be told\b": "is reported",
     r"to the byte what": "identical to",
     r"hand(s|ed)? (back|out)": "return",
@@ -88,5 +92,9 @@ def test_help_has_no_private_words():
         texts[part.__name__] = part.__doc__ or ""
         for item in fields(part):
             texts[f"{part.__name__}.{item.name}"] = item.metadata["help"]
+    for topic in all_topics():
+        texts[f"explain {topic.name}"] = " ".join(topic.paragraphs)
+    for command, screen in SCREENS.items():
+        texts[f"{command} --help"] = " ".join([screen.purpose, *(text for _, text in screen.lines)])
     assert len(texts) > 150
     assert {name: words for name, text in texts.items() if (words := private_words(text))} == {}

@@ -137,7 +137,7 @@ def test_explain_prints_a_topic_with_an_example(desk):
     assert "suppression_limit in [release]" in flag.out
     assert desk.call("explain", "suppression_limit").out == flag.out
     two_words = desk.call("explain", "row", "order")
-    assert "place tells who it is" in two_words.out
+    assert "position identifies a person" in two_words.out
 
 
 def test_explain_lists_topics_and_suggests_near_ones(desk):

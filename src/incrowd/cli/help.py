@@ -72,8 +72,11 @@ SCREENS = {
             ("--missing-values TOKENS", "Further tokens for missing values: '?,NA'."),
             ("-o, --output FILE, --force", "The release; overwrite what is there already."),
             ("--report, --certificate FILE", "Documents of the release and its audit."),
-            ("--save-job JOB.toml", "Write the job that reproduces this release."),
-            ("--dry-run", "Tell what would be released, and publish nothing."),
+            (
+                "--save-job, --policy",
+                "Write the job that reproduces this; release as an earlier batch.",
+            ),
+            ("--dry-run", "Show what would be released, and publish nothing."),
             *_COMMON,
         ),
         "0 published, 2 bad job, data or usage, 3 impossible, 4 audit refused, 130 interrupted",

@@ -128,7 +128,10 @@ def hierarchy_command(
         ),
     ] = None,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Repair every problem that can be repaired without guessing.")
+        bool,
+        typer.Option(
+            "--repair", help="Repair every problem that can be repaired without guessing."
+        ),
     ] = False,
     output: Annotated[
         Path | None,

@@ -103,7 +103,7 @@ def run_command(
         bool,
         typer.Option(
             "--dry-run",
-            help="Do everything but publish: read, search, audit, and tell what would be released.",
+            help="Do everything but publish: read, search, audit, and show what would be released.",
         ),
     ] = False,
     on_interrupt: Annotated[

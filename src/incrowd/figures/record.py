@@ -107,7 +107,7 @@ def _describe_adaptive() -> Promise:
         f"{_OWNER} The belief is an estimate where it cannot be counted.",
         (
             "The choice of columns: no audit can check what else somebody may know.",
-            "The wishes themselves: stars and group sizes hint at who asked for much.",
+            "The requested k: stars and group sizes hint at who asked for much.",
             _HOMOGENEITY.replace("a group", "a crowd").replace("the group", "the crowd"),
             _METHOD,
             _COMPOSITION,
@@ -193,7 +193,7 @@ def _describe_km(stated: Mapping[str, Any]) -> Promise:
         (
             f"Somebody who knows more than {m} items.",
             "What the transactions that fit have in common: if all hold a sensitive item, it is "
-            "told.",
+            "revealed.",
             "Knowledge of what a person does not have.",
             _COMPOSITION,
             _LAW,

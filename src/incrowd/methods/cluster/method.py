@@ -40,8 +40,8 @@ LEAST_CHUNK = 1_000
 class Cluster(DistinctRowMethod, SetMethod):
     """Gather near rows in groups, then change a few groups at a time while less is lost.
 
-    Searches of incrowd's own. Tables are split top down, then a few near groups at a time are torn
-    up and rebuilt cheaper (ruin and recreate); every group has at least k rows at every moment,
+    Searches of incrowd's own. Tables are split top down, then a few near groups at a time are
+    dissolved and rebuilt cheaper (ruin and recreate); every group has at least k rows at all times,
     equal rows may end in different groups, and more than 40,000 distinct rows are searched in
     blocks. Time grows with the effort, and with k for each change.
 
