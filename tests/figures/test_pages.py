@@ -103,7 +103,7 @@ def test_five_lists_are_shown():
         sets = material.released
         (sample,) = section_of(owner_page_of(kind), "data").blocks
         assert len(sample.rows) == 5
-        for row, n_items, items in sample.rows:
+        for row, items, n_items in sample.rows:
             assert n_items == sets.sizes[int(row.replace(",", "")) - 1]
             assert n_items > 15 or items.count(", ") >= n_items - 1
 

@@ -50,7 +50,10 @@ class Listing:
 
 @dataclass(frozen=True)
 class Bars:
-    """A number for every category in each series; categories in the order they are shown."""
+    """A number for every category in each series; categories in the order they are shown.
+
+    With ``has_rest`` the last category is all that is left: told, and not drawn to scale.
+    """
 
     title: str
     categories: tuple[str, ...]
@@ -60,6 +63,7 @@ class Bars:
     y_title: str = ""
     is_horizontal: bool = False
     note: str = ""
+    has_rest: bool = False
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,7 @@ def top_bars(
         y_title="value",
         is_horizontal=True,
         note=note,
+        has_rest=n_left > 0,
     )
 
 

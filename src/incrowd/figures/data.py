@@ -67,10 +67,10 @@ def sets_section(material: SetMaterial) -> Section | None:
         said = ", ".join(labels[item] for item in items[:MOST_ITEMS_SHOWN])
         n_left = len(items) - MOST_ITEMS_SHOWN
         rows.append(
-            (f"{place + 1:,}", len(items), said + (f", {n_left} more" if n_left > 0 else ""))
+            (f"{place + 1:,}", said + (f", {n_left} more" if n_left > 0 else ""), len(items))
         )
     listing = Listing(
-        ("row", "number of items", "items"),
+        ("row", "items", "number of items"),
         tuple(rows),
         title=_count_rows(len(places), released.n_rows, "lists"),
     )

@@ -153,6 +153,8 @@ def describe_guarantee(guarantee: Mapping[str, Any]) -> str:
         for name in ("k", "l", "t", "m", "confidence", "epsilon")
         if parameters.get(name) is not None
     ]
+    if parameters.get("k_column"):
+        stated[0] = f"k of each row in column {parameters['k_column']}"
     return ", ".join([guarantee["name"], *stated])
 
 

@@ -16,8 +16,9 @@ from incrowd.hierarchies.tree import Hierarchy
 MOST_NODES = 60
 """Splits that are drawn, the heaviest."""
 
-MOST_LINES = 26
-"""Lines of labels that a hierarchy is drawn in; siblings beyond it share one."""
+MOST_LINES, MOST_UNSHOWN_LINES = 26, 16
+"""Lines of labels that a hierarchy is drawn in; siblings beyond it share one. With so many lines
+no more are added for nodes at and below which nothing is shown."""
 
 Counts = NDArray[np.int64]
 
@@ -39,8 +40,8 @@ def hierarchy_tree(hierarchy: Hierarchy, before: Counts, after: Counts) -> Tree:
     kept = _choose_nodes(hierarchy, under, shown_under)
     nodes = _walk_order(hierarchy, kept, _Rows(under, shown, shown_under))
     note = (
-        "The root (*) is on the left, values on the right. The darker a field, the more of its "
-        "rows are shown as its label; the higher, the more rows belong to it."
+        "The root (*) is on the left, values on the right. The stronger a field's colour, the "
+        "more of its rows are shown as its label; the higher it is, the more rows belong to it."
     )
     if n_beyond:
         note += f" {n_beyond:,} cells show a range between two levels: here at the wider one."
@@ -97,7 +98,7 @@ def _choose_nodes(hierarchy: Hierarchy, under: Counts, shown_under: Counts) -> s
         n_siblings, n_before = len(children[parent]), n_kept_below.get(parent, 0)
         # the first child takes its parent's line, the last one that of the others
         added = int(n_before + 1 < n_siblings)
-        if n_lines + added > MOST_LINES:
+        if n_lines + added > (MOST_LINES if shown_under[node] else MOST_UNSHOWN_LINES):
             continue
         n_lines += added
         n_kept_below[parent] = n_before + 1

@@ -289,7 +289,8 @@ def _steps(block: Steps, width: int) -> Specification:
         "field": "from",
         "type": "quantitative",
         "scale": scale,
-        "axis": _axis("number", block.x_title, [low, high], grid=False),
+        "axis": _axis("number", block.x_title, [low, high], grid=False)
+        | ({"tickMinStep": 1} if all(edge == round(edge) for edge in block.edges) else {}),
     }
     numbers = [number for of_series in block.series.values() for number in of_series]
     room = 1.0 if block.mark is None else 1.2  # the mark's words stand above the bars

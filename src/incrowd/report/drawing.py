@@ -34,7 +34,8 @@ def format_cell(cell: Cell, unit: Unit | None = None) -> str:
     if unit == "seconds":
         return _format_seconds(float(cell))
     if isinstance(cell, int) or unit == "count":
-        return f"{cell:,.0f}" if float(cell).is_integer() else f"{cell:,.1f}"
+        is_whole = float(cell).is_integer() or abs(cell) >= 100
+        return f"{cell:,.0f}" if is_whole else f"{cell:,.1f}"
     return _format_number(cell)
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 COLUMNS = 6
 """A row is six columns wide: cards take two, three, four or all of them."""
 
-ALIKE = 0.7
-"""A card at least so high, as a share of the highest in its row, is stretched to that height."""
+ALIKE, UNLIKE = 0.7, 0.5
+"""Shares of the highest card of a row: one that is higher than the first is stretched to it, with
+one that is lower than the second each card has a row of its own."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ def arrange(wishes: Sequence[Wish]) -> list[Span]:
     [3, 3, 3, 3]
     """
     spans: list[Span] = []
-    for row in _rows(wishes):
+    for row in _split_unlike(_rows(wishes)):
         columns = _fill([wish.columns for wish in row])
         highest = max(wish.height for wish in row)
         spans += [
@@ -68,6 +69,18 @@ def _rows(wishes: Sequence[Wish]) -> list[list[Wish]]:
             place += 1
         rows.append(row)
     return rows
+
+
+def _split_unlike(rows: list[list[Wish]]) -> list[list[Wish]]:
+    """Return rows without those in which a low card would stand beside a much higher one."""
+    found: list[list[Wish]] = []
+    for row in rows:
+        heights = [wish.height for wish in row]
+        if min(heights) < UNLIKE * max(heights):
+            found += [[wish] for wish in row]
+        else:
+            found.append(row)
+    return found
 
 
 def _count_run(wishes: Sequence[Wish], place: int) -> int:

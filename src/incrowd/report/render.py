@@ -275,14 +275,16 @@ def _legend(block: Chart) -> tuple[tuple[str, str], ...]:
 def _bar_card(block: Bars, label: str) -> Card:
     """Return bars as rows of the page itself: they are as wide as it is, and read as text."""
     colours = series_colours(tuple(block.series))
-    largest = max((abs(n) for numbers in block.series.values() for n in numbers), default=0.0)
+    drawn = len(block.categories) - block.has_rest
+    sizes = (abs(n) for numbers in block.series.values() for n in numbers[:drawn])
+    largest = max(sizes, default=0.0)
     rows = []
     for place, category in enumerate(block.categories if block.series else ()):
         bars = tuple(
             (
-                f"{abs(numbers[place]) / largest:.4f}" if largest > 0 else "0",
+                f"{abs(numbers[place]) / largest:.4f}" if largest > 0 and place < drawn else "0",
                 format_cell(numbers[place], block.unit),
-                colour,
+                colour if place < drawn else "",
             )
             for numbers, colour in zip(block.series.values(), colours, strict=True)
         )
