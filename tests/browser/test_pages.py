@@ -2,11 +2,16 @@
 
 import functools
 import json
+from dataclasses import asdict
+from itertools import product
 
 import pytest
 
+from benchmarks.picture import make_report, take_picture
 from browser.opening import CARDS, OVERLAPS, assert_quiet_and_readable, opened
 from figures.materials import KINDS, owner_page_of, public_page_of, releases
+from incrowd.comparing.comparison import Comparison
+from incrowd.comparing.grid import Point
 from incrowd.figures.blocks import Bars, Heat, Lines, Node, Page, Section, Steps, Tree
 from incrowd.report.render import render
 
@@ -131,6 +136,51 @@ def test_verdicts_have_a_sign_besides_their_colour(browser, file_of):
             assert cells.nth(place).locator("svg.sign.good").count() == 1
             assert cells.nth(place).inner_text() == "holds"
         assert page.locator(".answer svg.sign.good").count() == 1
+
+
+def comparison(n_points=8):
+    """Return a comparison of made-up points."""
+    methods, ks = ("cluster", "mondrian"), (2, 5, 10, 50)
+    points = [
+        {
+            "key": f"k={k} method={method}",
+            "point": asdict(Point(k, method, "loss", None, 0.0)),
+            "status": "released",
+            "reason": "",
+            "losses": {"loss": 0.02 * (place + 1)},
+            "seconds": 0.5 + 0.4 * (place % 3),
+            "peak_memory_bytes": 300 << 20,
+            "n_rows": 30_000,
+            "n_suppressed": 0,
+            "smallest_group": k,
+            "utility": {"queries": {"are": 0.01 * (place + 2)}},
+        }
+        for place, (k, method) in enumerate(product(ks, methods))
+    ]
+    words = ("incrowd", "run", "a census.csv", "--quasi", "age,sex,zip")
+    promise = {"name": "k-anonymity"}
+    return Comparison("a census.csv", promise, "loss", points[:n_points], {}, words=words)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(400, "dark"), (1400, "light")])
+@pytest.mark.parametrize("n_points", [1, 8])
+def test_comparisons_are_readable_and_fill_the_page(browser, tmp_path, width, scheme, n_points):
+    path = tmp_path / "compare.html"
+    comparison(n_points).report(path)
+    assert_quiet_and_readable(browser, path, width, scheme)
+    with opened(browser, path, width) as (page, _, _):
+        shown = page.evaluate(CARDS)
+        assert [row for row in shown["rows"] if row["right"] < shown["right"] - 3] == []
+        assert "incrowd run 'a census.csv' --quasi" in page.inner_text("pre.console")
+        charts, line = page.locator(".chart"), "svg path[stroke^='var(--mark']"
+        assert charts.nth(0).locator(line).count() > 0
+        assert charts.nth(1).locator(line).count() == 0  # loss against time has points only
+
+
+def test_the_picture_of_the_readme_can_be_taken(browser, tmp_path):
+    picture = tmp_path / "report.png"
+    take_picture(browser, make_report(tmp_path), picture)
+    assert 20_000 < picture.stat().st_size <= 250 << 10
 
 
 def test_dark_and_light_differ_and_print_is_light(browser, file_of):

@@ -1,4 +1,4 @@
-"""Sizes of groups: how many there are of each, and what each person got of what they asked for."""
+"""Sizes of groups: how many there are of each, and what each person got of the k they requested."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def as_floats(counts: Any) -> tuple[float, ...]:
     return tuple(float(count) for count in counts)
 
 
-# Sizes of groups: how many there are of each, and what each person got of what they wished.
+# Sizes of groups: how many there are of each, and what each person got of the k they requested.
 
 Whole = NDArray[np.int64]
 MOST_WISHES = 12
@@ -97,7 +97,7 @@ def sizes_section(group_of_row: Whole, k: int | None, alike: str) -> Section:
             ("rows in groups below 2k", _share_below(sizes, 2 * k)) if k else ("rows", n_rows),
         ),
         title="Groups",
-        note=f"A group is rows that are alike in {alike}.",
+        note=f"A group (equivalence class) is all rows with equal values of {alike}.",
     )
     return Section("groups", "Sizes of groups", (), (facts, _histogram(sizes, k)))
 
@@ -111,21 +111,21 @@ def _histogram(sizes: Whole, k: int | None) -> Steps:
     least = min(int(sizes.min()), k or int(sizes.min()))
     edges, is_log = bin_edges(int(sizes.max()), max(1, least - 1))
     return Steps(
-        "People by the size of their group",
+        "Rows by the size of their group",
         tuple(float(edge) for edge in edges),
         {"rows": as_floats(count_between(sizes, edges, sizes))},
         x_title="size of the group",
         y_title="rows",
         is_log_x=is_log,
         mark=(float(k), f"promised: {k}") if k else None,
-        note="Each row is counted at the size of the group that it stands in.",
+        note="Each row is counted at the size of the group that it is in.",
     )
 
 
 def requested_sizes_section(group_of_row: Whole, wish_of_row: NDArray[Any]) -> Section:
-    """Return what everybody wished for and how large the group is that they stand in.
+    """Return the k that everybody requested and how large the group is that they are in.
 
-    Both are by released row. Where crowds are no groups, the findings tell what was achieved.
+    Both are by released row. Where crowds are no groups, the findings report what was achieved.
     """
     achieved = np.bincount(group_of_row)[group_of_row]
     wishes = np.unique(wish_of_row)
@@ -148,18 +148,18 @@ def requested_sizes_section(group_of_row: Whole, wish_of_row: NDArray[Any]) -> S
             )
     listing = Listing(
         (
-            "wished k",
+            "requested k",
             "people",
             "smallest group",
             "middle group",
             "largest group",
-            "groups below the wish",
+            "rows below it",
         ),
         tuple(rows),
-        title="What people wished for and got",
+        title="Requested k and group sizes",
     )
     return Section(
-        "wishes", "Achieved against wished", (), (listing, ratio_bars(achieved, wish_of_row))
+        "wishes", "Achieved against requested k", (), (listing, ratio_bars(achieved, wish_of_row))
     )
 
 
@@ -177,16 +177,16 @@ def _range_labels(starts: Whole, largest: int) -> list[tuple[int, int]]:
 def ratio_bars(achieved: NDArray[Any], wished: NDArray[Any]) -> Bars:
     """Return people by how many times their wish the group is that they stand in."""
     shares = histogram(achieved / np.maximum(wished, 1))
-    return ratio_shares("How many times the wish everybody got", shares)
+    return ratio_shares("Group size over requested k", shares)
 
 
 def ratio_shares(title: str, shares: dict[str, float]) -> Bars:
-    """Return shares of people by achieved over wished, as audits tell them."""
+    """Return shares of people by achieved over requested k, as audits report them."""
     return Bars(
         title,
         tuple(shares),
         {"people": tuple(shares.values())},
         unit="share",
-        y_title="achieved over wished",
+        y_title="achieved over requested",
         is_horizontal=True,
     )

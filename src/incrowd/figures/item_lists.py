@@ -205,7 +205,7 @@ def parts_section(material: SetMaterial) -> Section | None:
         )
     if material.own is not None and material.own.splits:
         blocks.insert(0, split_tree(material.own.splits))
-    return Section("parts", "Items that stand for several", (), tuple(blocks))
+    return Section("parts", "Generalized items", (), tuple(blocks))
 
 
 def _members(released: Sets) -> list[tuple[str, ...]] | None:
@@ -234,8 +234,6 @@ def rules_section(own: OwnSets) -> Section | None:
         rows.append((_format_members(tuple(public)), _format_members(tuple(sensitive))))
     left = rules.n_rules - len(rows)
     note = f"{left:,} further rules are not listed." if left else ""
-    listing = Listing(
-        ("who is known to have", "is not to be known to have"), tuple(rows), note=note
-    )
-    text = (f"{rules.n_rules:,} rules are protected. They tell what is rare: keep them.",)
+    listing = Listing(("known items", "protected items"), tuple(rows), note=note)
+    text = (f"{rules.n_rules:,} rules are protected. They reveal what is rare: keep them private.",)
     return Section("rules", "Protected rules", text, (listing,))

@@ -250,7 +250,7 @@ def _highlights(audit: Audit) -> Facts:
 
 
 def _group_sections(audit: Audit, material: Material) -> list[Section | None]:
-    """Return sizes of groups, and what people got of what they wished where wishes differ."""
+    """Return sizes of groups, and what people got of the k they requested, where it differs."""
     name = audit.guarantee["name"]
     if name not in (*GROUPS, "adaptive"):
         return []
@@ -279,7 +279,7 @@ def _wishes(k_of_row: NDArray[np.int32], original_row: NDArray[np.int64]) -> NDA
 
 
 def _adaptive_section(audit: Audit) -> Section | None:
-    """Return achieved over wished crowds by each reading, as the audit counted them."""
+    """Return achieved over requested crowds by each reading, as the audit counted them."""
     blocks: list[Block] = [
         ratio_shares(finding.name[:1].upper() + finding.name[1:], shares)
         for finding in audit.findings
@@ -288,10 +288,10 @@ def _adaptive_section(audit: Audit) -> Section | None:
     if not blocks:
         return None
     text = (
-        "Crowds over the crowd that each person wished for, by what is counted: 1 or more is "
-        "what was promised. The groups above are merely rows that are written alike."
+        "The size of each person's crowd over the k they requested, by what is counted: 1 or more "
+        "is what was promised. The groups above are merely rows that are written alike."
     )
-    return Section("wishes", "Achieved against wished", (text,), tuple(blocks))
+    return Section("wishes", "Achieved against requested k", (text,), tuple(blocks))
 
 
 def _table_sections(audit: Audit, material: TableMaterial) -> list[Section | None]:
@@ -417,7 +417,7 @@ def _record(certificate: Mapping[str, Any]) -> Section:
     )
     text = (
         "This page is made of the released file and of its certificate, and of nothing else. "
-        "The commitment can be opened by the owner only; it tells nothing of the input by itself."
+        "Only the owner can open the commitment; by itself it reveals nothing of the input."
     )
     blocks = (Facts(facts, title="Record"),)
     return Section("record", "On which bytes", (text,), blocks, is_appendix=True)
