@@ -429,7 +429,7 @@ def unchanged_section(material: TableMaterial) -> Section | None:
 
 
 def released_section(material: TableMaterial) -> Section | None:
-    """Return what the file shows in the columns by which people can be known: no “before”."""
+    """Return what the file shows in its quasi-identifying columns: no “before”."""
     released = material.released
     names = [name for name in material.schema.quasi if name in released.frame.column_names]
     if not names:

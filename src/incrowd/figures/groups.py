@@ -175,7 +175,7 @@ def _range_labels(starts: Whole, largest: int) -> list[tuple[int, int]]:
 
 
 def ratio_bars(achieved: NDArray[Any], wished: NDArray[Any]) -> Bars:
-    """Return people by how many times their wish the group is that they stand in."""
+    """Return people by the size of their group over the k they requested."""
     shares = histogram(achieved / np.maximum(wished, 1))
     return ratio_shares("Group size over requested k", shares)
 

@@ -259,7 +259,7 @@ def _group_sections(audit: Audit, material: Material) -> list[Section | None]:
         group_of_row = table_group_of_row(material.released, material.schema)
         alike = join_names(material.schema.quasi, 8)
     else:
-        group_of_row, alike = set_group_of_row(material.released), "all their items"
+        group_of_row, alike = set_group_of_row(material.released), "all items"
     promised = int(k) if isinstance(k, int) and name != "adaptive" else None
     sections: list[Section | None] = [sizes_section(group_of_row, promised, alike)]
     own = material.own
@@ -354,7 +354,7 @@ def public_page(certificate: Mapping[str, Any], material: Material) -> Page:
             group_of_row = table_group_of_row(material.released, material.schema)
             alike = join_names(material.schema.quasi, 8)
         else:
-            group_of_row, alike = set_group_of_row(material.released), "all their items"
+            group_of_row, alike = set_group_of_row(material.released), "all items"
         sections.append(sizes_section(group_of_row, promised, alike))
     if isinstance(material, TableMaterial):
         sections += [released_section(material), unchanged_section(material)]

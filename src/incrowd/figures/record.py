@@ -67,11 +67,11 @@ def describe_promise(guarantee: Mapping[str, Any], *, has_own_k: bool = False) -
 def _describe_groups(stated: Mapping[str, Any], has_own_k: bool) -> Promise:
     k = stated.get("k", "k")
     plain = (
-        f"Every released row looks like at least {_one_less(k)} others in the columns by which "
-        "people can be known."
+        f"Every released row has the same quasi-identifying values as at least {_one_less(k)} "
+        "others."
     )
     if has_own_k:
-        plain += " Whoever asked for a larger crowd stands in one at least that large."
+        plain += " A person who requested a larger k is in a group at least that large."
     not_stopped = ["The choice of columns: no audit can check what else somebody may know."]
     if stated.get("l"):
         plain += (
@@ -90,8 +90,8 @@ def _describe_groups(stated: Mapping[str, Any], has_own_k: bool) -> Promise:
         not_stopped.append(_SKEWNESS)
     not_stopped += [_COMPOSITION, _METHOD, _SINGLING, _LAW]
     attacker = (
-        "Somebody who knows these columns of a person and that the person is in the data, and "
-        f"looks the row up: the right row is one of at least {k}."
+        "Somebody who knows the quasi-identifiers of a person and that the person is in the data: "
+        f"the person's row is one of at least {k}."
     )
     checks = _FILE if not has_own_k else f"{_FILE} A k per person needs the owner."
     return Promise(plain, attacker, checks, tuple(not_stopped))
@@ -99,11 +99,11 @@ def _describe_groups(stated: Mapping[str, Any], has_own_k: bool) -> Promise:
 
 def _describe_adaptive() -> Promise:
     return Promise(
-        "Every person has said how large a crowd they want to be hidden in. What the release shows "
-        "of them fits at least as many rows as they asked for, and somebody who matches people to "
-        "rows believes in the right pair with at most one in that number.",
-        "Somebody who knows the columns below of everybody and who is in the file, but nobody's "
-        "wish, and who holds all ways to match people to rows for equally likely.",
+        "Every person has requested a k. What the release shows of them is compatible with at "
+        "least that many rows, and somebody who matches people to rows believes in the right pair "
+        "with a probability of at most one in that number.",
+        "Somebody who knows everybody's quasi-identifiers and who is in the file, but nobody's "
+        "requested k, and who takes all ways to match people to rows to be equally likely.",
         f"{_OWNER} The belief is an estimate where it cannot be counted.",
         (
             "The choice of columns: no audit can check what else somebody may know.",
@@ -234,16 +234,23 @@ def describe_assumption(guarantee: Mapping[str, Any], quasi: tuple[str, ...]) ->
     name = guarantee["name"]
     if quasi:
         return (
-            f"This rests on an assumption that no audit can check: that people can be known by "
-            f"{join_names(quasi)} only. An attacker who knows more about a person is not covered."
+            "This rests on an assumption that no audit can check: that an attacker knows at most "
+            f"{join_names(quasi)} of a person. An attacker who knows more is not covered."
         )
+    if name in ("edge-dp", "node-dp"):
+        return (
+            "This rests on an assumption that no audit can check: that the list of items is "
+            "public. An attacker may know anything else."
+        )
+    m = guarantee.get("parameters", {}).get("m", "m")
     known = {
-        "rules": "the public items of the stated rules only",
-        "km": f"up to {guarantee.get('parameters', {}).get('m', 'm')} public items only",
-        "edge-dp": "anything: the list of items, though, is taken to be public",
-        "node-dp": "anything: the list of items, though, is taken to be public",
-    }.get(name, "their own lists only")
-    return f"This rests on an assumption that no audit can check: that people are known by {known}."
+        "rules": "the public items of the stated rules",
+        "km": f"up to {m} public items of a person",
+    }.get(name, "people's own lists")
+    return (
+        "This rests on an assumption that no audit can check: that an attacker knows at most "
+        f"{known}."
+    )
 
 
 def join_names(names: tuple[str, ...], most: int = 20) -> str:
@@ -281,7 +288,7 @@ TECHNICAL = (
     *("rerun", "coding", "signed zeros", "formula cells", "unstated columns", "near-continuous"),
     *("closure", "graph", "measured"),
 )
-"""Checks of how a release is written and proven, for experts: they stand in the appendix."""
+"""Checks of how a release is written and proven, for experts: they are listed in the appendix."""
 
 DRAWN = ("risk", "attack", "utility")
 """Findings with sections of their own begin so."""
