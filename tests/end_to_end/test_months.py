@@ -7,6 +7,8 @@ import shutil
 from collections import Counter
 from dataclasses import dataclass, field
 
+import openpyxl
+import polars as pl
 import pytest
 
 QUASI = ["age", "sex", "ward", "zip", "admitted"]
@@ -218,7 +220,7 @@ def test_without_a_column_that_names_people_it_says_what_was_assumed(months):
     assert found["summary"].startswith("assumed that nobody is in both (no column")
     exclude = release(months, "nov.csv", *flags, "--repeated-people", "exclude", output="x.csv")
     assert exclude.status == 2
-    assert "no column tells the people of oct.out.csv apart" in exclude.err
+    assert "no column identifies the people of oct.out.csv" in exclude.err
     compare = release(months, "nov.csv", *flags, "--repeated-people", "compare", output="x.csv")
     assert compare.status == 4, "somebody may be exposed, and nothing tells that nobody is"
 
@@ -274,6 +276,47 @@ def test_another_dialect_and_order_of_columns(months, delimiter):
     assert ran.status == 0, ran.err
     assert set(months.rows("other.out.csv", delimiter)[0]) == {*QUASI, "diagnosis"}
     assert ran.json["method"]["parameters"]["unfit_rows"] == 0
+
+
+@pytest.mark.parametrize("ending", ["parquet", "xlsx"])
+def test_a_batch_in_another_container(months, ending):
+    """Typed numbers and dates fit the combinations of a file of text."""
+    save_october(months, "--identifying", "patient")
+    batch = pl.read_csv(
+        months / "oct.csv", try_parse_dates=True, schema_overrides={"zip": pl.String}
+    )
+    assert batch.schema["admitted"] == pl.Date
+    if ending == "parquet":
+        batch.write_parquet(months / "typed.parquet")
+    else:
+        write_workbook(months / "typed.xlsx", batch)
+    flags = ["--policy", "p10", "--no-check-former"]
+    ran = release(months, f"typed.{ending}", *flags, output="out.csv")
+    assert ran.status == 0, ran.err
+    figures = ran.json["method"]["parameters"]
+    assert figures["unfit_rows"] == figures["policy_combinations_unknown"] == 0
+    assert set(combinations(months, "out.csv")) <= set(combinations(months, "oct.out.csv"))
+    people = release(months, f"typed.{ending}", "--policy", "p10", output="x.csv")
+    assert people.status == 4
+    assert "240 people of this batch are in it too" in people.err
+
+
+def write_workbook(path, frame):
+    workbook = openpyxl.Workbook()
+    workbook.active.append(frame.columns)
+    for row in frame.rows():
+        workbook.active.append(row)
+    workbook.save(path)
+
+
+def test_coded_columns_stay_coded(months):
+    save_october(months, "--top", "age=75")
+    flags = ["--policy", "p10", "--rebase", "admitted", "--policy-unfit", "search"]
+    ran = release(months, "nov.csv", *flags)
+    assert ran.status == 0, ran.err
+    assert ran.json["method"]["parameters"]["policy_combinations_unknown"] == 0
+    ages = {row["age"] for row in months.rows("nov.out.csv")}
+    assert not ages & {str(age) for age in range(76, 100)}
 
 
 def test_batches_that_do_not_belong_to_the_policy(months):

@@ -47,7 +47,7 @@ DIGEST_BYTES = 8
 
 @dataclass(frozen=True)
 class FormerRelease:
-    """A release that was published before: where it is, and what tells its people apart.
+    """A release that was published before: where it is, and what identifies its people.
 
     ``path`` is empty where it was a frame, ``people`` the file of digests, both seen from the
     folder of the policy that recorded it. ``identifiers`` are the columns that have digests.
@@ -115,6 +115,11 @@ def find_former(job: Job) -> list[FormerRelease]:
     recorded = _recorded(job) if job.release.check_former else []
     stated = []
     for path in job.release.former:
+        if Path(path).is_dir():
+            raise InputError(
+                f"{path}: a folder of part files, and former releases are compared file by file",
+                remedy="Name a release that is one file, or leave the comparison out.",
+            )
         if not Path(path).is_file():
             raise InputError(f"{path}: there is no such former release", remedy="Check the path.")
         digest = file_hash(Path(path))
@@ -170,7 +175,7 @@ def recorded_files(job: Job) -> list[str]:
 
 
 def identifiers_of(job: Job, table: Table) -> pa.Table | None:
-    """Return the columns that tell people apart, where a policy keeps or compares them."""
+    """Return the columns that identify people, where a policy keeps or compares them."""
     person = job.schema.person
     names = dict.fromkeys([*([person] if person else []), *job.schema.identifying])
     is_asked = job.release.save_policy or job.release.former or isinstance(job.method, Policy)
@@ -248,7 +253,7 @@ def _normalize(label: str) -> str:
 def exclude_repeated(job: Job, table: Table) -> tuple[Table, list[str]]:
     """Return a table without the people who are in a former release, and a note of how many.
 
-    Raises JobError where no column tells people apart in every former release.
+    Raises JobError where no column identifies people in every former release.
     """
     if job.release.repeated_people != "exclude":
         return table, []
@@ -261,7 +266,7 @@ def exclude_repeated(job: Job, table: Table) -> tuple[Table, list[str]]:
         repeats = _find_repeats(ours, theirs, job.schema.person, former.person)
         if not repeats.column:
             raise JobError(
-                f"--repeated-people exclude: no column tells the people of {former.name} apart",
+                f"--repeated-people exclude: no column identifies the people of {former.name}",
                 remedy="Save the policy with --person COLUMN, and state it for every batch.",
             )
         is_repeated |= repeats.is_repeated
@@ -279,7 +284,7 @@ def exclude_repeated(job: Job, table: Table) -> tuple[Table, list[str]]:
 class _Repeats:
     """People of a batch who are in a former release: by which column, and in which rows.
 
-    ``column`` tells people apart: the person column, or an identifying one that has no value twice
+    ``column`` identifies people: the person column, or an identifying one that has no value twice
     in either release. ``in_common`` counts the values that both have, by column.
     """
 
@@ -298,7 +303,7 @@ def former_findings(
 ) -> list[Finding]:
     """Hold a release against every former one; broken where people repeat or are exposed by both.
 
-    ``identifiers`` has a row per released row. Where a column tells people apart, whoever repeats
+    ``identifiers`` has a row per released row. Where a column identifies people, whoever repeats
     is counted; people are meant to be different. Where none does, the files are compared as if
     somebody were in both, which informs; with ``repeated_people = "compare"`` that decides.
     """
@@ -409,7 +414,7 @@ def _assumed(repeats: _Repeats) -> str:
     if none:
         told += f"; no value in common: {', '.join(map(repr, none))}"
     if not repeats.in_common:
-        told += " (no column in both tells people apart; --person COLUMN would)"
+        told += " (no column identifies people in both; state one with --person COLUMN)"
     return told
 
 

@@ -63,7 +63,7 @@ def place_policy(
 ) -> None:
     """Save the policy of a release where the job asks for it.
 
-    ``identifiers`` are the columns that tell people apart, a row per released row.
+    ``identifiers`` are the columns that identify people, a row per released row.
     """
     if job.release.save_policy is None:
         return
