@@ -14,6 +14,7 @@ import pytest
 import incrowd
 from benchmarks.sets.data import user_lists
 from benchmarks.workloads import WORKLOADS, charts_of, fill, load_results
+from end_to_end.transcripts import PAGES as TRANSCRIPTS
 from incrowd.cli import run_with_status
 from incrowd.engines.choice import EngineChoice
 from incrowd.guarantees.table import GUARANTEES
@@ -28,11 +29,12 @@ from incrowd.sets.files import write_sets
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
-# each point of a comparison is measured in a process of its own; the hospital has three months
-SLOW = ("docs/guide/compare.md", "docs/walkthroughs/hospital.md")
+# each point of a comparison is measured in a process of its own
+SLOW = ("docs/guide/compare.md",)
 EXAMPLES = [
     pytest.param(page, marks=pytest.mark.slow if name in SLOW else (), id=name)
     for page, name in zip(PAGES, NAMES, strict=True)
+    if page not in TRANSCRIPTS  # held line by line by end_to_end/test_hospital.py
 ]
 
 

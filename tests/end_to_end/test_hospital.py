@@ -1,6 +1,7 @@
 """A hospital's data custodian, from the export to the third month, as the docs tell it."""
 
 import csv
+import re
 import stat
 from collections import Counter
 
@@ -45,6 +46,13 @@ def releases(hospital):
 def test_the_transcript_is_what_happens(hospital):
     _, written, today = hospital
     assert written == today, "renew it: cd tests && python -m end_to_end.transcripts"
+
+
+def test_the_file_looks_as_the_page_says(hospital):
+    folder, written, _ = hospital
+    (shown,) = re.findall(r"^```text\n(.*?)^```", written, re.M | re.S)
+    content = (folder / f"Aufnahmen-{MONTHS[0]}.csv").read_bytes().decode(ENCODING)
+    assert content.replace("\r\n", "\n").startswith(shown)
 
 
 def test_every_month_keeps_its_promise_by_recount(releases):
