@@ -14,6 +14,7 @@ from incrowd.tables.column_formats import (
     DateFormat,
     NumberFormat,
     detect_format,
+    may_have_format,
 )
 from incrowd.tables.normalize import (
     StatedFormats,
@@ -186,6 +187,32 @@ def test_any_table_is_restored_to_the_same_text(cells):
     again = normalize_table(table, read.readings)
     assert again.frame.equals(read.frame)
     assert len(set(read.frame.column("x").to_pylist())) == len(set(cells) - {""}) + ("" in cells)
+
+
+@examples(100)
+@given(
+    st.lists(
+        st.dates(date(1990, 1, 1), date(1999, 12, 31)).map(lambda day: f"{day:%d.%m.%Y}")
+        | st.integers(0, 9999).map(lambda number: f"{number / 100:.2f}".replace(".", ","))
+        | st.text("0123456789.,/-a", min_size=1, max_size=8),
+        min_size=1,
+        max_size=12,
+        unique=True,
+    )
+)
+def test_a_column_is_never_given_up_that_has_a_format(cells):
+    if detected(cells) != (None, []):
+        assert may_have_format(pa.chunked_array([pa.array(cells)]))
+
+
+def test_names_ids_and_plain_values_are_given_up_uncounted():
+    for cells in (
+        [f"name {number}a" for number in range(50)],
+        [str(number) for number in range(50)],
+        [f"{number}.25" for number in range(50)],
+        [f"2024-01-01 00:00:{number:02d}" for number in range(50)],
+    ):
+        assert not may_have_format(pa.chunked_array([pa.array(cells)]))
 
 
 def test_formats_are_stated_as_in_python_too():

@@ -12,6 +12,7 @@ from incrowd.guarantees.evidence import Evidence, Finding
 from incrowd.guarantees.table import TableGuarantee
 from incrowd.job.inputs import read_input
 from incrowd.measures.options import AttackOptions, CompositionOptions, RiskOptions
+from incrowd.tables.normalize import normalize_table
 from incrowd.tables.schema import Schema
 
 if TYPE_CHECKING:
@@ -88,7 +89,10 @@ def _risk(loaded: LoadedTable, options: RiskOptions) -> Finding:
 
     population = None
     if options.population is not None:
+        from incrowd.checking.tables import read_like_original
+
         population = read_input(Path(options.population), loaded.request.input)
+        population = read_like_original(loaded.request, population)
     owner = loaded.owner
     hierarchies = {}
     if population is not None:
@@ -153,6 +157,7 @@ def _composition(loaded: LoadedTable, other: Any, options: CompositionOptions) -
 
     guarantee = cast(TableGuarantee, loaded.request.guarantee)
     second, _ = read_table_data(other, loaded.request.input)
+    second = normalize_table(second, loaded.released.readings)
     quasi = tuple(name for name in loaded.schema.quasi if name in second.columns)
     sensitive = tuple(name for name in loaded.schema.sensitive if name in second.columns)
     schema = Schema(quasi, sensitive)
@@ -209,9 +214,12 @@ def _published(
             "two originals have people in common only by a column that names them",
             remedy="State it: --person COLUMN.",
         )
-    original = (
-        owner.original if is_same else read_input(Path(str(other_path)), loaded.request.input)
-    )
+    original = owner.original
+    if not is_same:
+        from incrowd.checking.tables import read_like_original
+
+        original = read_input(Path(str(other_path)), loaded.request.input)
+        original = read_like_original(loaded.request, original)
     rows = _proven_rows(second, schema, original, Path(options.key_of_other), loaded)
     return (
         replace(first, person_of_row=_people(owner.original, owner.original_row, person)),

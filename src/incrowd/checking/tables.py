@@ -15,6 +15,7 @@ from incrowd.audit import Audit, assemble
 from incrowd.checking.examine import Owner, encode_release, examine
 from incrowd.checking.material import OwnTable, TableMaterial
 from incrowd.checking.request import Request
+from incrowd.encoding.derived import derive_columns
 from incrowd.encoding.encode import encode
 from incrowd.encoding.personal_k import assign_k
 from incrowd.engines.choice import make_engine
@@ -188,6 +189,14 @@ def _plan_reading(request: Request) -> ReadingPlan:
         coding=request.coding,
         bins=request.bins,
     )
+
+
+def read_like_original(request: Request, table: Table) -> Table:
+    """Return a table of the original's kind with its dates and numbers read, ages and days derived.
+
+    A population and the original of another release are compared with what the release shows.
+    """
+    return derive_columns(_plan_reading(request).read(table), request.hierarchies)[0]
 
 
 def _read_alone(request: Request, released: Table) -> Table:

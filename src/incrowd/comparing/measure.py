@@ -249,8 +249,10 @@ def _learning(
 
     Where columns are released as bits, rows are held back from learning alone.
     """
+    from incrowd.encoding.derived import derive_columns
     from incrowd.flow.run import run
     from incrowd.job.inputs import read_input
+    from incrowd.job.preparation import plan_job_reading
     from incrowd.measures.utility.learning import HELD_SHARE, choose_test_rows, learning_finding
     from incrowd.tables.write import write_table
 
@@ -265,7 +267,8 @@ def _learning(
     write_table(table.frame.filter(~is_held), rest, table.format)
     placed = _place_outputs(_with_key(replace(job, data=rest), None), part / "release")
     repeated = _repeat_job(run(placed), placed)
-    held_back = replace(table, frame=table.frame.filter(is_held))
+    ready, _, _ = derive_columns(plan_job_reading(repeated).read(table), repeated.hierarchy_specs)
+    held_back = replace(ready, frame=ready.frame.filter(is_held))
     of_rest: Any = repeated_material(repeated)
     return learning_finding(of_rest, target, seed=asked.seed, held_back=held_back).figures
 

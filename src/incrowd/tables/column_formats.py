@@ -47,6 +47,12 @@ _NUMBER_SHAPE = (
     rf"(?P<body>[0-9](?:[0-9.,'\x{{2019}}{_SPACES}]*[0-9])?)(?P<suffix>{_SUFFIX}) *$"
 )
 _IN_GROUPS = r"^ *[+-]?(?:[0-9]{1,3}|[1-9][0-9]{0,2}(?:\.[0-9]{3})+) *$"
+_PLAIN_ALONE = rf"^ *(?:[+-]?[0-9]*\.(?:[0-9]{{1,2}}|[0-9]{{4,}})|{ISO_DATE}) *$"
+"""ISO dates and decimals that are no thousands: only the canonical way of writing has them."""
+
+_EITHER_SHAPE = "|".join(
+    re.sub(r"\(\?P<[a-z]+>", "(?:", shape) for shape in (_DATE_SHAPE, _NUMBER_SHAPE)
+)
 _CHUNK = 1 << 14  # distinct values that are looked at before it is asked whether to go on
 
 _DAYS_IN_MONTH = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
@@ -153,6 +159,10 @@ class DateFormat:
         date = re.escape(self.separator).join(parts[part] for part in self.order)
         return rf"^(?P<lead> *){date}(?: (?P<hour>{hour}):{_TIME})?(?P<trail> *)$"
 
+    def fits(self, texts: pa.Array) -> NDArray[np.bool_]:
+        """Return which texts are dates of this format."""
+        return to_mask(pc.is_valid(self.normalize(texts)))
+
     def normalize(self, texts: pa.Array) -> pa.Array:
         """Return each text as an ISO date, null where it is not a date of this format."""
         parts = pc.extract_regex(texts, self._pattern)
@@ -257,6 +267,10 @@ class NumberFormat:
             r"(?P<trail> *)$"
         )
 
+    def fits(self, texts: pa.Array) -> NDArray[np.bool_]:
+        """Return which texts are numbers of this format."""
+        return to_mask(pc.fill_null(pc.match_substring_regex(texts, self._pattern), False))
+
     def normalize(self, texts: pa.Array) -> pa.Array:
         """Return each text as a plain number, null where it is not a number of this format."""
         parts = pc.extract_regex(texts, self._pattern)
@@ -312,8 +326,7 @@ def unit_of(values: pa.Array, counts: NDArray[np.int64]) -> tuple[str, str]:
     shaped = _shaped(values, counts, _NUMBER_SHAPE)
     if shaped is None or not shaped.any():
         return "", ""
-    texts = values.filter(pa.array(shaped))
-    return _commonest_unit(pc.extract_regex(texts, _NUMBER_SHAPE), counts[shaped])
+    return _commonest_unit(values.filter(pa.array(shaped)), counts[shaped])
 
 
 @dataclass(frozen=True)
@@ -328,6 +341,32 @@ class Detection:
 
 
 NOTHING = Detection()
+
+
+def may_have_format(column: pa.ChunkedArray, tokens: Sequence[str] = ()) -> bool:
+    """Whether ``detect_format`` could find something in a column of text, from its cells.
+
+    Where values repeat, counting them is quicker than looking at cells. Else a column of names, of
+    ISO dates or of plain decimals is given up after about a tenth of its cells, uncounted: more
+    cells than may be odd fit no other way of writing.
+    """
+    if _repeats(column):
+        return True
+    missing = pa.array(["", *tokens], column.type)
+    n_cells, n_hopeless, has_marks = len(column) - column.null_count, 0, False
+    for chunk in column.chunks:
+        for start in range(0, len(chunk), _CHUNK):
+            cells = chunk.slice(start, _CHUNK).drop_null()
+            if not has_marks and to_mask(pc.ascii_is_decimal(cells)).all():
+                continue
+            has_marks = True
+            cells = cells.filter(pc.invert(pc.is_in(cells, missing)))
+            is_plain = pc.match_substring_regex(cells, _PLAIN_ALONE)
+            shaped = pc.match_substring_regex(cells, _EITHER_SHAPE)
+            n_hopeless += len(cells) - (pc.sum(pc.and_not(shaped, is_plain)).as_py() or 0)
+            if n_cells - n_hopeless < DOMINANT_SHARE * n_cells:
+                return False
+    return has_marks
 
 
 def detect_format(values: pa.Array, counts: NDArray[np.int64]) -> Detection:
@@ -391,10 +430,8 @@ def _has_doubtful_century(years: pa.Array) -> bool:
 
 
 def _detect_numbers(texts: pa.Array, counts: NDArray[np.int64], n_cells: int) -> Detection:
-    parts = pc.extract_regex(texts, _NUMBER_SHAPE)
-    prefix, suffix = _commonest_unit(parts, counts)
-    bodies = _field(parts, "body")
-    marks = [mark for mark in _THOUSANDS if to_mask(pc.match_substring(bodies, mark)).any()]
+    prefix, suffix = _commonest_unit(texts, counts)
+    marks = [mark for mark in _THOUSANDS if to_mask(pc.match_substring(texts, mark)).any()]
     formats = [
         NumberFormat(decimal, thousands, prefix, suffix)
         for decimal in (".", ",")
@@ -404,7 +441,13 @@ def _detect_numbers(texts: pa.Array, counts: NDArray[np.int64], n_cells: int) ->
     return _choose(formats, texts, counts, n_cells)
 
 
-def _commonest_unit(parts: pa.Array, counts: NDArray[np.int64]) -> tuple[str, str]:
+def _commonest_unit(texts: pa.Array, counts: NDArray[np.int64]) -> tuple[str, str]:
+    """Return what stands before and after most numbers.
+
+    A quarter of the cells is enough: what nine in ten have is the commonest among them.
+    """
+    n_some = int(np.searchsorted(np.cumsum(counts), counts.sum() / 4)) + 1
+    parts, counts = pc.extract_regex(texts[:n_some], _NUMBER_SHAPE), counts[:n_some]
     around = pc.binary_join_element_wise(_field(parts, "prefix"), _field(parts, "suffix"), "\0")
     prefix, _, suffix = _commonest(around, counts).partition("\0")
     return prefix, suffix
@@ -416,24 +459,36 @@ def _choose(
     """Return the format that most cells fit; several where they fit as well and say otherwise.
 
     Days and months are decided by values that only one order allows: if there are such values for
-    both orders, neither is chosen.
+    both orders, neither is chosen. Formats that too many cells do not fit are given up on the way.
     """
-    read = [way.normalize(texts) for way in formats]
-    fits = [to_mask(pc.is_valid(converted)) for converted in read]
-    n_fitting = [int(counts[fit].sum()) for fit in fits]
-    most = max(n_fitting)
-    if most < DOMINANT_SHARE * n_cells:
+    n_unfit = dict.fromkeys(range(len(formats)), n_cells - int(counts.sum()))
+    fits = np.zeros((len(formats), len(texts)), dtype=np.bool_)
+    for start in range(0, len(texts), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        for place in list(n_unfit):
+            fits[place, part] = formats[place].fits(texts[part])
+            n_unfit[place] += int(counts[part][~fits[place, part]].sum())
+            if n_cells - n_unfit[place] < DOMINANT_SHARE * n_cells:
+                del n_unfit[place]
+    if not n_unfit:
         return NOTHING
-    best = n_fitting.index(most)
-    rivals: list[int] = []
+    best = min(n_unfit, key=n_unfit.__getitem__)
+    rivals = [best]
+    others = texts.filter(pa.array(~fits[best]))
     for place, way in enumerate(formats):
-        contradicts = isinstance(way, DateFormat) and bool((fits[place] & ~fits[best]).any())
-        says_otherwise = all(not read[place].equals(read[other]) for other in rivals)
-        if (n_fitting[place] == most or contradicts) and says_otherwise:
-            rivals.append(place)
+        is_equal = n_unfit.get(place) == n_unfit[best]
+        contradicts = isinstance(way, DateFormat) and bool(way.fits(others).any())
+        if place != best and (is_equal or contradicts):
+            rivals += [place] if all(_differ(way, formats[r], texts) for r in rivals) else []
     if len(rivals) > 1:
-        return Detection(choices=tuple(formats[place] for place in rivals))
+        return Detection(choices=tuple(formats[place] for place in sorted(rivals)))
     return NOTHING if formats[best].is_canonical else Detection(formats[best])
+
+
+def _differ(one: ColumnFormat, other: ColumnFormat, texts: pa.Array) -> bool:
+    """Whether two formats read some text differently."""
+    parts = (texts.slice(start, _CHUNK) for start in range(0, len(texts), _CHUNK))
+    return any(not one.normalize(part).equals(other.normalize(part)) for part in parts)
 
 
 # ── conversion of columns ───────────────────────────────────────────────────────────────────
@@ -463,34 +518,53 @@ class ColumnReading:
 
     def unfit(self, values: pa.Array) -> NDArray[np.bool_]:
         """Return which distinct values, none of them missing, are not written in this format."""
-        return to_mask(pc.is_null(self.format.normalize(values)))
+        return ~self.format.fits(values)
 
     def conflicts(self, values: pa.Array) -> NDArray[np.bool_]:
         """Return which distinct values would not come back: what is written in another way and
-        reads as the canonical form of this one.
+        reads as the canonical form of this one, and what would read as a token.
         """
-        canonical = self._converted(values, self.format.normalize)
-        restored = self._converted(canonical, self.format.restore)
-        return ~to_mask(pc.equal(restored, values))
+        unfit = self.unfit(values)
+        others = values.filter(pa.array(unfit))
+        changed = pc.not_equal(self._converted(others, self.format.restore), others)
+        conflicts = np.zeros(len(values), dtype=np.bool_)
+        conflicts[unfit] = to_mask(changed)
+        if self.tokens:
+            shown = self.format.restore(pa.array(self.tokens, values.type))
+            conflicts |= to_mask(pc.is_in(values, shown.drop_null()))
+        return conflicts
 
 
 def convert(column: Any, function: Callable[[pa.Array], pa.Array]) -> Any:
-    """Apply a function of texts to a column, once for each distinct value; nulls stay null."""
-    if isinstance(column, pa.ChunkedArray):
-        if pa.types.is_dictionary(column.type):
-            column = column.unify_dictionaries()
-        encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-        if not encoded.num_chunks:
-            return column
-        values = _text_array(function(_text_array(encoded.chunk(0).dictionary)))
-        chunks = [pa.DictionaryArray.from_arrays(part.indices, values) for part in encoded.chunks]
-        is_kept = pa.types.is_dictionary(column.type)
-        return pa.chunked_array(chunks if is_kept else [_decode(part) for part in chunks])
+    """Apply a function of texts to a column, once for each distinct value where values repeat.
+
+    Nulls stay null, and a dictionary stays one.
+    """
+    if not isinstance(column, pa.ChunkedArray):
+        converted = convert(pa.chunked_array([column]), function)
+        return converted.chunk(0) if converted.num_chunks == 1 else converted.combine_chunks()
+    if column.type == pa.string_view():
+        column = column.cast(pa.large_string())
     is_kept = pa.types.is_dictionary(column.type)
-    encoded = column if is_kept else column.dictionary_encode()
-    values = _text_array(function(_text_array(encoded.dictionary)))
-    converted = pa.DictionaryArray.from_arrays(encoded.indices, values)
-    return converted if is_kept else _decode(converted)
+    if not is_kept and not _repeats(column):
+        return pa.chunked_array(
+            [function(_text_array(part)) for part in column.chunks], type=column.type
+        )
+    encoded = column.unify_dictionaries() if is_kept else column.dictionary_encode()
+    if not encoded.num_chunks:
+        return column
+    values = function(_text_array(encoded.chunk(0).dictionary))
+    if is_kept:
+        return pa.chunked_array(
+            [pa.DictionaryArray.from_arrays(part.indices, values) for part in encoded.chunks]
+        )
+    return pa.chunked_array([values.take(part.indices) for part in encoded.chunks])
+
+
+def _repeats(column: pa.ChunkedArray) -> bool:
+    """Whether the first cells of a column hold few distinct values."""
+    head = column.slice(0, 4 * _CHUNK)
+    return 2 * len(pc.unique(head)) <= len(head)
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -502,15 +576,9 @@ def is_text(kind: pa.DataType) -> bool:
     )
 
 
-def _text_array(texts: Any) -> pa.Array:
-    """Return texts as one plain array."""
-    if isinstance(texts, pa.ChunkedArray):
-        texts = texts.combine_chunks()
+def _text_array(texts: pa.Array) -> pa.Array:
+    """Return texts as an array that every function takes."""
     return texts.cast(pa.large_string()) if texts.type == pa.string_view() else texts
-
-
-def _decode(column: pa.DictionaryArray) -> pa.Array:
-    return column.dictionary.take(column.indices)
 
 
 # ── parts of texts ──────────────────────────────────────────────────────────────────────────

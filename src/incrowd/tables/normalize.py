@@ -22,6 +22,7 @@ from incrowd.tables.column_formats import (
     NumberFormat,
     detect_format,
     is_text,
+    may_have_format,
     parse_format,
     unit_of,
 )
@@ -76,11 +77,7 @@ class DistinctCells:
     @classmethod
     def of(cls, table: Table, column: str) -> DistinctCells:
         """Count the cells of a table's column."""
-        cells = table.frame.column(column)
-        if pa.types.is_dictionary(cells.type):
-            cells = cells.cast(cells.type.value_type)
-        if cells.type == pa.string_view():
-            cells = cells.cast(pa.large_string())
+        cells = _plain_text(table.frame.column(column))
         counted = pc.value_counts(cells)
         return cls(
             table.name,
@@ -198,18 +195,27 @@ def read_columns(
     Only columns of text are looked at. Raises for a ``needed`` column that leaves its format open
     and for a stated format that values do not fit, but for ``lenient`` columns.
     """
-    readings = {}
+    readings, stated = {}, stated or StatedFormats()
     for name in table.columns:
-        if name in names and is_text(table.frame.schema.field(name).type):
+        column = table.frame.column(name)
+        if name not in names or not is_text(column.type):
+            continue
+        if name in stated or may_have_format(_plain_text(column), table.missing_values):
             reading = choose_reading(
                 DistinctCells.of(table, name),
-                stated or StatedFormats(),
+                stated,
                 is_needed=name in needed,
                 is_lenient=name in lenient,
             )
             if reading is not None:
                 readings[name] = reading
     return normalize_table(table, readings)
+
+
+def _plain_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return column.cast(pa.large_string()) if column.type == pa.string_view() else column
 
 
 def normalize_table(table: Table, readings: Readings) -> Table:
