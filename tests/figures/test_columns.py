@@ -1,6 +1,7 @@
 """Columns before and after, against counts by hand and against the losses of an audit."""
 
 from collections import Counter
+from datetime import date
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +13,9 @@ import incrowd as ic
 from incrowd.checking.material import OwnTable, TableMaterial
 from incrowd.encoding.encode import encode
 from incrowd.encoding.rows import Rows
-from incrowd.figures.blocks import Bars, Steps, Tree
+from incrowd.figures.blocks import Bars, Facts, Steps, Tree
 from incrowd.figures.columns import (
+    column_block,
     column_sections,
     count_changes,
     histogram,
@@ -24,6 +26,8 @@ from incrowd.figures.columns import (
 from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.hierarchies.tree import Hierarchy
 from incrowd.measures.losses.tables import measure_losses
+from incrowd.report.charts import chart_specification
+from incrowd.report.render import list_numbers
 from incrowd.tables.table import Table
 from tiers import examples
 
@@ -178,3 +182,39 @@ def test_values_that_nobody_has_lie_beyond_a_histogram():
     """A hierarchy may know values below the least of the data; they have no bar."""
     steps = histogram("age", (10.0, 20.0, 30.0), {"before": (np.array([5.0, 12.0, 40.0]), None)})
     assert steps.series == {"before": (1.0, 0.0)}
+
+
+def days_of(n_days, step=1):
+    return [date.fromordinal(719_163 + step * day).isoformat() for day in range(n_days)]
+
+
+def test_dates_are_drawn_on_the_calendar():
+    days = days_of(300, step=40)  # over 33 years
+    table = Table(pa.table({"born": days}))
+    before, _ = encode(table, ("born",), {"born": HierarchySpec.parse("dates:year,decade")})
+    own = OwnTable(table, np.arange(len(days)), before, before)
+    (section,) = column_sections(count_changes(own), TableMaterial(table, ic.Schema(["born"]), own))
+    steps = next(block for block in section.blocks if isinstance(block, Steps))
+    assert steps.is_date_x
+    edges = [date.fromordinal(int(edge)) for edge in steps.edges]
+    assert {(edge.month, edge.day) for edge in edges} == {(1, 1)}
+    by_year = Counter(day[:4] for day in days)
+    assert steps.series["before"] == tuple(by_year[str(edge.year)] for edge in edges[:-1])
+    facts = dict(next(block for block in section.blocks if isinstance(block, Facts)).facts)
+    middle = np.mean([date.fromisoformat(day).toordinal() for day in days])
+    assert facts["mean, before"] == date.fromordinal(int(middle)).isoformat()
+    chart = chart_specification(steps, 600)
+    axis = chart["layer"][0]["encoding"]["x"]["axis"]
+    assert '"1970"' in axis["labelExpr"]
+    assert len(axis["values"]) <= 8
+    assert list_numbers(steps).rows[0][:2] == ("1970-01-01", "1971-01-01")
+
+
+@pytest.mark.parametrize(("n_days", "step"), [(20, 1), (90, 1), (200, 9), (60, 3000)])
+def test_every_day_lies_within_the_edges_of_its_calendar(n_days, step):
+    days = days_of(n_days, step)
+    column = pa.chunked_array([pa.array([*days, None])])
+    block = column_block(column, "seen")
+    assert block.is_date_x
+    assert sum(block.series["rows"]) == n_days
+    assert len(block.edges) <= 42

@@ -1,6 +1,7 @@
 """What columns became, in words, against cells that were counted by hand."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -101,3 +102,10 @@ def test_shares_never_claim_all_or_nothing(share):
     said = format_share(share)
     assert (said == "0%") == (share == 0)
     assert (said == "100%") == (share == 1)
+
+
+def test_a_derived_column_says_what_it_holds_now():
+    ages = Hierarchy.from_ladder("born", [["1", "2", "3"], ["1-2", "1-2", "3"], ["*"] * 3])
+    ages = replace(ages, origin="age:2026-01-01,intervals:2")
+    outcome = describe_outcome("born", ages, np.array([0, 0, 2, 8, 0]))
+    assert outcome.words.startswith("age in completed years on 2026-01-01: ranges of 2")

@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.checking.material import OwnSets, OwnTable, SetMaterial, TableMaterial
+from incrowd.encoding.encode import encode
 from incrowd.encoding.rows import Rows
+from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.hierarchies.tree import Hierarchy
 from incrowd.measures.utility.cells import columns_of
 from incrowd.measures.utility.statistics import (
@@ -92,6 +94,18 @@ def test_marginals_by_hand():
     assert sex["distance"] == pytest.approx(2 / 3 - 1 / 2, abs=1e-6)
     assert ill["distance"] == pytest.approx(2 / 3 - 1 / 2, abs=1e-6)
     assert "mean_before" not in sex
+
+
+def test_means_of_dates_are_dates():
+    days = ["2024-01-01", "2024-01-03", "2024-01-08"]
+    table = Table(pa.table({"seen": days, "left": days}))
+    before, _ = encode(table, ("seen",), {"seen": HierarchySpec.parse("dates:month")})
+    own = OwnTable(table, np.arange(3), before, before)
+    material = TableMaterial(table, Schema(["seen"], ["left"]), own)
+    for column in statistics_finding(material).figures["columns"]:
+        assert column["mean_before"] == column["mean_after"] == "2024-01-04"
+        assert column["median_before"] == "2024-01-03"
+        assert column["deviation_before"] == pytest.approx((26 / 3) ** 0.5, abs=1e-6)
 
 
 def test_associations_by_hand():

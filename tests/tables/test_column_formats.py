@@ -13,9 +13,8 @@ from incrowd.tables.column_formats import (
     ColumnReading,
     DateFormat,
     NumberFormat,
-    detect_format,
-    may_have_format,
 )
+from incrowd.tables.format_detection import detect_format, may_have_format
 from incrowd.tables.normalize import (
     StatedFormats,
     as_written,

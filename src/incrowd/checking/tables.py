@@ -15,7 +15,7 @@ from incrowd.audit import Audit, assemble
 from incrowd.checking.examine import Owner, encode_release, examine
 from incrowd.checking.material import OwnTable, TableMaterial
 from incrowd.checking.request import Request
-from incrowd.encoding.derived import derive_columns
+from incrowd.encoding.derived import derive_columns, name_derivations
 from incrowd.encoding.encode import encode
 from incrowd.encoding.personal_k import assign_k
 from incrowd.engines.choice import make_engine
@@ -56,6 +56,8 @@ class LoadedTable:
         if owner is None or owner.original_row is None:
             return TableMaterial(released, schema)
         before, _ = encode(owner.original, schema.quasi, self.hierarchies, self.request.coding)
+        named = name_derivations(before.hierarchies, self.request.hierarchies)
+        before = replace(before, hierarchies=named)
         after = encode_release(before, released, owner.original_row)
         removed = tuple(name for name in owner.original.columns if name not in released.columns)
         own = OwnTable(owner.original, owner.original_row, before, after, owner.k_of_row, removed)

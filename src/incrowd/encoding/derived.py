@@ -23,6 +23,7 @@ from incrowd.tables.column_formats import is_text
 from incrowd.tables.column_types import labels_of, parse_dates, to_mask
 
 if TYPE_CHECKING:
+    from incrowd.hierarchies.tree import Hierarchy
     from incrowd.tables.table import Table
 
 _SHOWN = 5  # rows that are named
@@ -88,6 +89,19 @@ def derive_columns(
     return replace(table, frame=frame, readings=readings), grouped, notes
 
 
+def name_derivations(
+    hierarchies: Iterable[Hierarchy], specs: Mapping[str, HierarchySpec]
+) -> tuple[Hierarchy, ...]:
+    """Return hierarchies of which the origin states the derivation that came before, too."""
+    named = []
+    for tree in hierarchies:
+        spec = specs.get(tree.name)
+        if spec is not None and spec.is_derived:
+            tree = replace(tree, origin=f"{spec.kind}:{spec.reference},{tree.origin}")
+        named.append(tree)
+    return tuple(named)
+
+
 def derive_frame(
     frame: pa.Table, derived: Mapping[str, HierarchySpec], tokens: tuple[str, ...]
 ) -> tuple[pa.Table, dict[str, Counts]]:
@@ -130,9 +144,7 @@ def judge_derived(where: str, column: str, spec: HierarchySpec, counts: Counts) 
                 remedy=f"{remedy}\nOr group the others without them:  "
                 f"--hierarchy {column}={spec.text()},missing=suppress.",
             )
-    day = spec.reference if spec.reference_date else f"the date in {spec.reference!r}"
-    what = f"age in completed years on {day}" if spec.kind == AGE else f"days since {day}"
-    said = f"column {column!r}: {what}"
+    said = f"column {column!r}: {spec.derivation}"
     n_missing = counts.n_without_reference + (0 if is_strict else counts.n_negative)
     return [f"{said} ({n_missing:,} cells without one are missing)" if n_missing else said]
 

@@ -70,7 +70,8 @@ class Bars:
 class Steps:
     """A number for every range between two neighbouring ``edges``, in each series.
 
-    ``mark`` is a place on the axis and what it is called.
+    ``mark`` is a place on the axis and what it is called. With ``is_date_x`` edges are days as
+    ``date.toordinal`` counts them.
     """
 
     title: str
@@ -82,6 +83,7 @@ class Steps:
     is_log_x: bool = False
     mark: tuple[float, str] | None = None
     note: str = ""
+    is_date_x: bool = False
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -16,16 +17,20 @@ from numpy.typing import NDArray
 from incrowd.checking.material import OwnTable, TableMaterial
 from incrowd.codes import factorize
 from incrowd.encoding.encode import encode_labels
-from incrowd.figures.blocks import Bars, Block, Facts, Listing, Section, Steps
+from incrowd.figures.blocks import Bars, Block, Cell, Facts, Listing, Section, Steps
 from incrowd.figures.trees import hierarchy_tree
 from incrowd.hierarchies.costs import COSTS_OF_METRIC, cost_to_root
+from incrowd.hierarchies.groupings import holds_days
 from incrowd.hierarchies.tree import Hierarchy
 from incrowd.measures.losses.tables import Tally, count_tables, weighted_sum
 from incrowd.measures.outcomes import ColumnOutcome, describe_outcome
+from incrowd.tables.column_types import days_as_text, parse_days
 
 MOST_VALUES = 12
 MOST_BINS = 40
 MISSING = "(missing)"
+CALENDAR_STEPS = (1, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 12000)
+"""Months that a bar of a histogram of dates may span."""
 
 
 def value_bars(column: pa.ChunkedArray, title: str) -> Bars:
@@ -82,6 +87,13 @@ def parse_numbers(column: pa.ChunkedArray, missing_values: tuple[str, ...] = ())
     return of_code[cells.codes]
 
 
+def parse_cell_days(column: pa.ChunkedArray, missing_values: tuple[str, ...] = ()) -> Any:
+    """Return a column's days, NaN where a cell is missing; None where some are no dates."""
+    cells = encode_labels(column, missing_values)
+    of_code = np.append(parse_days(cells.texts.to_pylist()), np.nan)
+    return None if np.isnan(of_code[:-1]).any() else of_code[cells.codes]
+
+
 def number_edges(numbers: NDArray[np.float64]) -> tuple[float, ...]:
     """Return round edges of equal steps over all numbers that are finite."""
     finite = numbers[np.isfinite(numbers)]
@@ -93,6 +105,24 @@ def number_edges(numbers: NDArray[np.float64]) -> tuple[float, ...]:
     first = np.floor(low / step)
     n_steps = int(np.floor(high / step) - first) + 1
     return tuple(float(np.round((first + place) * step, 10)) for place in range(n_steps + 1))
+
+
+def date_edges(days: NDArray[np.float64]) -> tuple[float, ...]:
+    """Return the first days of equal spans of the calendar, of days, months or years, over all."""
+    finite = days[np.isfinite(days)]
+    if not len(finite):
+        return ()
+    low, high = (date.fromordinal(int(day)) for day in (finite.min(), finite.max()))
+    n_months = 12 * (high.year - low.year) + high.month - low.month
+    if n_months <= 1:
+        return tuple(float(day) for day in range(low.toordinal(), high.toordinal() + 2))
+    step = next(step for step in CALENDAR_STEPS if n_months <= step * MOST_BINS)
+    first = (12 * low.year + low.month - 1) // step * step
+    last = 12 * high.year + high.month - 1
+    starts = range(first, last + step + 1, step)
+    return tuple(
+        float(date(max(1, month // 12), month % 12 + 1, 1).toordinal()) for month in starts
+    )
 
 
 def round_step(least: float, is_whole: bool) -> float:
@@ -109,7 +139,12 @@ def round_step(least: float, is_whole: bool) -> float:
 
 
 def histogram(
-    title: str, edges: tuple[float, ...], series: dict[str, tuple[Any, Any]], note: str = ""
+    title: str,
+    edges: tuple[float, ...],
+    series: dict[str, tuple[Any, Any]],
+    note: str = "",
+    *,
+    is_date: bool = False,
 ) -> Steps:
     """Return a histogram of (numbers, weights or None) per series; numbers beyond the edges no."""
     counted = {}
@@ -119,7 +154,7 @@ def histogram(
         heavy = None if weights is None else weights[finite]
         counts = np.bincount(places, weights=heavy, minlength=len(edges) - 1)
         counted[name] = tuple(float(count) for count in counts[: len(edges) - 1])
-    return Steps(title, edges, counted, y_title="rows", note=note)
+    return Steps(title, edges, counted, y_title="rows", note=note, is_date_x=is_date)
 
 
 def column_block(
@@ -138,6 +173,12 @@ def column_block(
             if len(edges) > 1:
                 series = {name: (found, None) for name, found in numbers.items()}
                 return histogram(title, edges, series)
+        days = {name: parse_cell_days(side, missing_values) for name, side in sides.items()}
+        if all(found is not None for found in days.values()):
+            edges = date_edges(np.concatenate(list(days.values())))
+            if len(edges) > 1:
+                series = {name: (found, None) for name, found in days.items()}
+                return histogram(title, edges, series, is_date=True)
     if before is None:
         return value_bars(column, title)
     return _before_after_bars(column, before, title)
@@ -354,12 +395,15 @@ def _facts(change: ColumnChange) -> Facts:
     is_number = ~np.isnan(values)
     before = change.before[: change.hierarchy.n_leaves] * is_number
     after = change.spread * is_number
-    facts = []
+    facts: list[tuple[str, Cell]] = []
     for name, counts in (("before", before), ("after", after)):
         total = float(counts.sum())
         mean = float((counts * numbers).sum()) / total if total else math.nan
         spread = float((counts * (numbers - mean) ** 2).sum()) / total if total else math.nan
-        facts += [(f"mean, {name}", mean), (f"standard deviation, {name}", math.sqrt(spread))]
+        is_date = total > 0 and holds_days(change.hierarchy)
+        said = "standard deviation in days" if is_date else "standard deviation"
+        shown = days_as_text([mean])[0] if is_date else mean
+        facts += [(f"mean, {name}", shown), (f"{said}, {name}", math.sqrt(spread))]
     return Facts(tuple(facts), title="In numbers", note=SPREAD)
 
 
@@ -372,10 +416,11 @@ def before_after_block(change: ColumnChange) -> Bars | Steps:
     title = "Before and after"
     if values is not None and np.count_nonzero(~np.isnan(values)) > MOST_VALUES:
         occurring = values[(before > 0) | (after > 0)]
-        edges = number_edges(occurring)
+        is_date = holds_days(hierarchy)
+        edges = date_edges(occurring) if is_date else number_edges(occurring)
         if len(edges) > 1:
             series = {"before": (values, before), "after": (values, after)}
-            return histogram(title, edges, series, SPREAD)
+            return histogram(title, edges, series, SPREAD, is_date=is_date)
     node_of_leaf = _coarse_nodes(hierarchy, before)
     sides = {
         name: np.bincount(node_of_leaf, weights=counts, minlength=hierarchy.n_nodes)

@@ -10,6 +10,7 @@ from incrowd.figures.blocks import Block, Cell, Listing, Section
 from incrowd.figures.columns import ColumnChange
 from incrowd.measures.outcomes import choose_sample_rows, describe_released
 from incrowd.sets.names import item_names_of
+from incrowd.tables.normalize import as_written
 
 MOST_COLUMNS_SHOWN = 12
 MOST_COLUMNS_LISTED = 200
@@ -27,7 +28,7 @@ def table_section(
     ``changes`` say what became of columns where the original is known; then columns that were
     removed are listed too.
     """
-    frame = material.released.frame
+    frame = as_written(material.released)
     columns = _columns(material, changes) + _removed_columns(material, guarantee or {})
     blocks: list[Block] = [
         Listing(

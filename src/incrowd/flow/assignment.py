@@ -19,6 +19,7 @@ from incrowd.encoding.derived import (
     derived_specs,
     derived_type,
     judge_derived,
+    name_derivations,
     reference_columns,
 )
 from incrowd.encoding.encode import nodes_of, shown_cells
@@ -198,7 +199,8 @@ def count_distinct_rows(engine: Engine, blocks: Blocks, job: Job, where: str) ->
     ordered = key.numbers[order]
     first = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
     n_of_row = np.add.reduceat(n_of_line[order], first) if len(first) else n_of_line
-    rows = Rows(quasi, np.ascontiguousarray(nodes[:, order[first]]), tuple(hierarchies))
+    named = name_derivations(hierarchies, specs)
+    rows = Rows(quasi, np.ascontiguousarray(nodes[:, order[first]]), named)
     notes = [*notes_on_readings(readings), *notes]
     return DistinctRows(rows, n_of_row.astype(np.int64), tuple(notes), readings)
 

@@ -153,8 +153,8 @@ def _rebuilding(stated: HierarchySpec, tree: Hierarchy) -> HierarchySpec | None:
         return None
     if built.kind in NOT_REBUILT:
         return None
-    if stated.is_derived:
-        return replace(stated, of_number=built)
+    if built.is_derived and built.grouping_kind in NOT_REBUILT:
+        return None
     return replace(built, missing=stated.missing)
 
 

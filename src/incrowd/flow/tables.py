@@ -18,7 +18,7 @@ from incrowd.checking.material import Material, OwnTable, TableMaterial
 from incrowd.codes import canonical_order
 from incrowd.encoding.coding import CodedView
 from incrowd.encoding.cost_matrices import add_costs
-from incrowd.encoding.derived import reference_columns
+from incrowd.encoding.derived import name_derivations, reference_columns
 from incrowd.encoding.encode import decode, encode, refuse_stars, star_missing
 from incrowd.encoding.rows import Rows
 from incrowd.engines.base import Engine
@@ -71,6 +71,7 @@ from incrowd.tables.frames import (
 from incrowd.tables.locations import Location, is_folder, location_name
 from incrowd.tables.normalize import (
     Readings,
+    as_written,
     normalize_table,
     notes_on_readings,
     restore_frame,
@@ -147,7 +148,11 @@ class TableAdapter:
         before, notes_on_hierarchies = encode(
             table, schema.quasi, prepared.hierarchies, job.coding, self.method.known_values()
         )
-        before = replace(before, attribute_of_column=prepared.attribute_of_column)
+        before = replace(
+            before,
+            hierarchies=name_derivations(before.hierarchies, job.hierarchy_specs),
+            attribute_of_column=prepared.attribute_of_column,
+        )
         before = add_costs(before, self.method.stated_costs)
         hierarchies = sensitive_hierarchies_of(job, table)
         conditions = derive_conditions(job, original, hierarchies)
@@ -271,7 +276,7 @@ class TableAdapter:
         for counts, hierarchy in zip(released, counted.hierarchies, strict=True):
             counts[hierarchy.root] -= counted.n_suppressed
         return overview_of_table(
-            schema, counted.hierarchies, released, reread.columns, reread.frame
+            schema, counted.hierarchies, released, reread.columns, as_written(reread)
         )
 
     def reading(self, candidate: Candidate[pa.Table, TableEvidence]) -> Reading:

@@ -7,7 +7,6 @@ real person on each of its edges.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -41,7 +40,7 @@ from incrowd.tables.column_types import (
     ColumnKind,
     kind_of_values,
     labels_of,
-    parse_dates,
+    parse_days,
     parse_numbers,
 )
 from incrowd.tables.table import Table
@@ -268,8 +267,7 @@ def _parse_numbers_or_days(
     what = kind.dominant_kind or kind.kind
     asks_nothing = spec.kind in ("auto", "flat")
     if spec.kind == "dates" or (asks_nothing and what == "date"):
-        days = parse_dates(labels)
-        return np.asarray([math.nan if day is None else float(day.toordinal()) for day in days])
+        return parse_days(labels)
     if spec.kind in GRID_KINDS or (asks_nothing and what in ("integer", "decimal")):
         return parse_numbers(labels)
     return None

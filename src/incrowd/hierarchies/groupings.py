@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from incrowd.errors import HierarchyError
 from incrowd.hierarchies.tree import STAR, Hierarchy, Runs
+from incrowd.tables.column_types import parse_days
 
 Levels = list[tuple[NDArray[Any], list[str]]]
 
@@ -186,6 +187,16 @@ def group_by_calendar(
             ]
         levels.append((group_of_day, labels))
     return levels
+
+
+def holds_days(tree: Hierarchy) -> bool:
+    """Whether the numbers of a hierarchy's leaves are days, as ``date.toordinal`` counts them."""
+    if tree.values is None:
+        return False
+    leaves = np.flatnonzero(~np.isnan(tree.values))[:1]
+    return bool(len(leaves)) and bool(
+        (parse_days([tree.labels[leaf] for leaf in leaves]) == tree.values[leaves]).all()
+    )
 
 
 def _period_label(unit: str, number: int) -> str:

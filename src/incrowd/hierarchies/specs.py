@@ -122,6 +122,14 @@ class HierarchySpec:
         return replace(self.of_number or HierarchySpec(), missing=self.missing)
 
     @property
+    def derivation(self) -> str:
+        """What the column holds after it was derived, in words; nothing where it is not."""
+        day = self.reference if self.reference_date else f"the date in {self.reference!r}"
+        if self.kind == AGE:
+            return f"age in completed years on {day}"
+        return f"days since {day}" if self.is_derived else ""
+
+    @property
     def grouping_kind(self) -> str:
         """The builder that groups the column, after it was derived."""
         return self.number_spec.kind if self.is_derived else self.kind

@@ -80,6 +80,9 @@ def describe_outcome(column: str, hierarchy: Hierarchy, released: Counts) -> Col
         for node in nodes.tolist():
             counted[name_of(node)] += int(released[node])
     words = _join_kinds(counted, n_suppressed, n_cells)
+    derivation = _stated_origin(hierarchy).derivation
+    if derivation:
+        words = f"{derivation}: {words}"
     return ColumnOutcome(
         column,
         words,
@@ -198,6 +201,12 @@ def _namer(hierarchy: Hierarchy) -> Callable[[int], str]:
 
 
 def _parse_origin(hierarchy: Hierarchy) -> HierarchySpec:
+    """Return what groups a column, after it was derived."""
+    stated = _stated_origin(hierarchy)
+    return stated.number_spec if stated.is_derived else stated
+
+
+def _stated_origin(hierarchy: Hierarchy) -> HierarchySpec:
     try:
         return HierarchySpec.parse(hierarchy.origin)
     except JobError:

@@ -9,9 +9,13 @@ from typing import Any
 
 from incrowd.figures.blocks import Bars, Heat, Lines, Steps, Tree, Unit
 from incrowd.report.drawing import N_SHADES, colour, format_cell, series_colours, shorten
+from incrowd.tables.column_types import days_as_text
 
 LINE = 15
 """Pixels of height that a label takes: no field of a tree is lower."""
+
+MOST_DATES_ON_AXIS = 7
+"""Dates that are named on an axis."""
 
 LEAST_HEIGHT, MOST_SPREAD = 130, 420
 """A tree is at least so high, and at most so high unless its labels ask for more."""
@@ -292,6 +296,8 @@ def _steps(block: Steps, width: int) -> Specification:
         "axis": _axis("number", block.x_title, [low, high], grid=False)
         | ({"tickMinStep": 1} if all(edge == round(edge) for edge in block.edges) else {}),
     }
+    if block.is_date_x:
+        across["axis"] = _date_axis(block)
     numbers = [number for of_series in block.series.values() for number in of_series]
     room = 1.0 if block.mark is None else 1.2  # the mark's words stand above the bars
     up = {
@@ -332,6 +338,26 @@ def _steps(block: Steps, width: int) -> Specification:
     if block.mark is not None and low <= block.mark[0] <= high:
         layers += _pointer(block.mark, scale, low, high)
     return {**_sized(width, 190), "layer": layers}
+
+
+def _date_axis(block: Steps) -> dict[str, Any]:
+    """Return an axis of days on which some of the edges are named, as precisely as they differ."""
+    days = days_as_text(block.edges)
+    n_apart = max(1, math.ceil(len(days) / MOST_DATES_ON_AXIS))
+    edges, days = block.edges[::n_apart], days[::n_apart]
+    length = 10
+    if all(day.endswith("-01") for day in days):
+        length = 4 if all(day.endswith("-01-01") for day in days) else 7
+    places, said = (
+        f"[{','.join(map(str, listed))}]"
+        for listed in (edges, [_quote(day[:length]) for day in days])
+    )
+    return {
+        "values": list(edges),
+        "labelExpr": f"{said}[indexof({places}, datum.value)]",
+        "title": _label(block.x_title) or None,
+        "grid": False,
+    }
 
 
 def _pointer(

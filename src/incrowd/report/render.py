@@ -45,6 +45,7 @@ from incrowd.report.drawing import (
     shorten,
 )
 from incrowd.report.layout import COLUMNS, Span, Wish, arrange
+from incrowd.tables.column_types import days_as_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -73,9 +74,10 @@ def _list_bars(block: Bars) -> Listing:
 
 
 def _list_steps(block: Steps) -> Listing:
+    edges = days_as_text(block.edges) if block.is_date_x else block.edges
     rows: list[tuple[Cell, ...]] = [
         cells
-        for cells in zip(block.edges, block.edges[1:], *block.series.values(), strict=False)
+        for cells in zip(edges, edges[1:], *block.series.values(), strict=False)
         if any(cells[2:])
     ]
     units: dict[str, Unit] = dict.fromkeys(block.series, block.unit)

@@ -1,17 +1,16 @@
-"""How a column of text writes dates and numbers: detected from its values, converted and restored.
+"""Formats of dates and numbers in columns of text: how they are converted and restored.
 
 Everything inside understands one way of writing: ISO dates (``2024-03-05``, ``2024-03-05 08:15``)
 and numbers with a decimal point and nothing else (``1234.50``). A format converts cells from the
 way of the file (``05.03.2024``, ``1.234,50 €``) to that and back, and only cells that come back as
-exactly the same text. It is decided by column, from all its distinct values; where these allow
-two readings, none is chosen.
+exactly the same text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -21,39 +20,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.errors import JobError
-from incrowd.tables.column_types import DOMINANT_SHARE, ISO_DATE, NUMBER, to_mask
+from incrowd.tables.column_types import to_mask
 
 AS_TEXT = "text"
 """What is stated of a column whose values are to be taken as they are."""
 
-_SPACES = " \u00a0\u2009\u202f"
-_THOUSANDS = (".", ",", "'", "\u2019", *_SPACES)
-_CURRENCY = r"(?:[€$£¥₹]|EUR|USD|GBP|CHF|SEK|NOK|DKK|PLN|CZK|HUF|JPY|CNY|INR|Fr\.)"
-_SHORT_UNIT = (
-    r"(?:%|‰|°C|°F|°|µg|mcg|ng|mg|kg|g|t|µm|mm|cm|dm|km|m|ml|mL|cl|dl|l|L|ms|s|min|h|d|a|"
-    r"mmHg|bpm|kcal|kJ|J|W|kW|V|Hz)"
-)
-_PREFIX = rf"(?:{_CURRENCY}[{_SPACES}]?)?"
-_SUFFIX = (
-    rf"(?:[{_SPACES}]?(?:{_CURRENCY}|{_SHORT_UNIT})|[{_SPACES}][\p{{L}}µ][\p{{L}}µ²³/·]{{0,14}})?"
-)
-_TIME = r"(?P<rest>[0-5][0-9](?::[0-5][0-9](?:\.[0-9]+)?)?)"
-_DATE_SHAPE = (
-    r"^ *(?P<a>[0-9]{1,4})(?P<s>[./-])(?P<b>[0-9]{1,2})(?P<t>[./-])(?P<c>[0-9]{1,4})"
-    rf"(?: (?P<hour>[0-9]{{1,2}}):{_TIME})? *$"
-)
-_NUMBER_SHAPE = (
-    rf"^ *(?P<prefix>{_PREFIX})[+-]?"
-    rf"(?P<body>[0-9](?:[0-9.,'\x{{2019}}{_SPACES}]*[0-9])?)(?P<suffix>{_SUFFIX}) *$"
-)
-_IN_GROUPS = r"^ *[+-]?(?:[0-9]{1,3}|[1-9][0-9]{0,2}(?:\.[0-9]{3})+) *$"
-_PLAIN_ALONE = rf"^ *(?:[+-]?[0-9]*\.(?:[0-9]{{1,2}}|[0-9]{{4,}})|{ISO_DATE}) *$"
-"""ISO dates and decimals that are no thousands: only the canonical way of writing has them."""
+SPACES = " \u00a0\u2009\u202f"
+THOUSANDS = (".", ",", "'", "\u2019", *SPACES)
+TIME = r"(?P<rest>[0-5][0-9](?::[0-5][0-9](?:\.[0-9]+)?)?)"
 
-_EITHER_SHAPE = "|".join(
-    re.sub(r"\(\?P<[a-z]+>", "(?:", shape) for shape in (_DATE_SHAPE, _NUMBER_SHAPE)
-)
-_CHUNK = 1 << 14  # distinct values that are looked at before it is asked whether to go on
+CHUNK = 1 << 14  # distinct values that are looked at before it is asked whether to go on
 
 _DAYS_IN_MONTH = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 
@@ -157,7 +133,7 @@ class DateFormat:
             "y": f"(?P<year>[0-9]{{{self.year}}})",
         }
         date = re.escape(self.separator).join(parts[part] for part in self.order)
-        return rf"^(?P<lead> *){date}(?: (?P<hour>{hour}):{_TIME})?(?P<trail> *)$"
+        return rf"^(?P<lead> *){date}(?: (?P<hour>{hour}):{TIME})?(?P<trail> *)$"
 
     def fits(self, texts: pa.Array) -> NDArray[np.bool_]:
         """Return which texts are dates of this format."""
@@ -166,19 +142,19 @@ class DateFormat:
     def normalize(self, texts: pa.Array) -> pa.Array:
         """Return each text as an ISO date, null where it is not a date of this format."""
         parts = pc.extract_regex(texts, self._pattern)
-        day, month, year = (_field(parts, name) for name in ("day", "month", "year"))
+        day, month, year = (field_of(parts, name) for name in ("day", "month", "year"))
         if self.year == 2:
-            numbers = _to_numbers(year)
+            numbers = to_numbers(year)
             century = self.first_year // 100 * 100
             numbers = numbers + century + 100 * (numbers + century < self.first_year)
             year = pa.array(np.char.zfill(numbers.astype(str), 4), pa.string())
-        is_day = _is_day(_to_numbers(year), _to_numbers(month), _to_numbers(day))
+        is_day = _is_day(to_numbers(year), to_numbers(month), to_numbers(day))
         is_day &= to_mask(pc.is_valid(parts))
         iso = pc.binary_join_element_wise(
-            _field(parts, "lead"),
+            field_of(parts, "lead"),
             pc.binary_join_element_wise(year, _padded(month), _padded(day), "-"),
-            _time_of(parts, _padded(_field(parts, "hour"))),
-            _field(parts, "trail"),
+            _time_of(parts, _padded(field_of(parts, "hour"))),
+            field_of(parts, "trail"),
             "",
         )
         return pc.if_else(pa.array(is_day), iso, pa.scalar(None, iso.type))
@@ -188,26 +164,26 @@ class DateFormat:
         parts = pc.extract_regex(
             texts,
             r"^(?P<lead> *)(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})"
-            rf"(?: (?P<hour>[01][0-9]|2[0-3]):{_TIME})?(?P<trail> *)$",
+            rf"(?: (?P<hour>[01][0-9]|2[0-3]):{TIME})?(?P<trail> *)$",
         )
-        year, month, day = (_field(parts, name) for name in ("year", "month", "day"))
-        is_day = _is_day(_to_numbers(year), _to_numbers(month), _to_numbers(day))
+        year, month, day = (field_of(parts, name) for name in ("year", "month", "day"))
+        is_day = _is_day(to_numbers(year), to_numbers(month), to_numbers(day))
         is_day &= to_mask(pc.is_valid(parts))
         if self.year == 2:
-            offset = _to_numbers(year) - self.first_year
+            offset = to_numbers(year) - self.first_year
             is_day &= (offset >= 0) & (offset < 100)
             year = pc.utf8_slice_codeunits(year, 2, 4)
-        hour = _field(parts, "hour")
+        hour = field_of(parts, "hour")
         written = {
             "d": day if self.day == 2 else _unpadded(day),
             "m": month if self.month == 2 else _unpadded(month),
             "y": year,
         }
         shown = pc.binary_join_element_wise(
-            _field(parts, "lead"),
+            field_of(parts, "lead"),
             pc.binary_join_element_wise(*(written[part] for part in self.order), self.separator),
             _time_of(parts, hour if self.hour == 2 else _unpadded(hour)),
-            _field(parts, "trail"),
+            field_of(parts, "trail"),
             "",
         )
         return pc.if_else(pa.array(is_day), shown, pa.scalar(None, shown.type))
@@ -237,7 +213,7 @@ class NumberFormat:
         )
         thousands = match["thousands"] if match else ""
         decimal = (match["decimal"] if match else None) or ("." if thousands != "." else ",")
-        if match is None or thousands == decimal or (thousands and thousands not in _THOUSANDS):
+        if match is None or thousands == decimal or (thousands and thousands not in THOUSANDS):
             raise JobError(
                 f"{where}: {text!r} is not a number format",
                 remedy="Write 1234.5 as the column writes it: 1.234,5 or 1234,5 or '1.234,5 kg', "
@@ -274,7 +250,7 @@ class NumberFormat:
     def normalize(self, texts: pa.Array) -> pa.Array:
         """Return each text as a plain number, null where it is not a number of this format."""
         parts = pc.extract_regex(texts, self._pattern)
-        whole = _field(parts, "whole")
+        whole = field_of(parts, "whole")
         if self.thousands:
             whole = pc.replace_substring(whole, self.thousands, "")
         return self._join(parts, "", whole, ".", "")
@@ -287,24 +263,24 @@ class NumberFormat:
             rf"^(?P<lead> *)(?P<sign>[+-]?)(?P<whole>{whole})"
             r"(?:\.(?P<fraction>[0-9]+))?(?P<trail> *)$",
         )
-        written = _field(parts, "whole")
+        written = field_of(parts, "whole")
         if self.thousands:
             written = _in_groups(written, self.thousands)
         return self._join(parts, self.prefix, written, self.decimal, self.suffix)
 
     @staticmethod
     def _join(parts: pa.Array, prefix: str, whole: pa.Array, decimal: str, suffix: str) -> pa.Array:
-        fraction = _field(parts, "fraction")
+        fraction = field_of(parts, "fraction")
         point = pc.if_else(pc.equal(fraction, ""), "", decimal)
         joined = pc.binary_join_element_wise(
-            _field(parts, "lead"),
+            field_of(parts, "lead"),
             prefix,
-            _field(parts, "sign"),
+            field_of(parts, "sign"),
             whole,
             point,
             fraction,
             suffix,
-            _field(parts, "trail"),
+            field_of(parts, "trail"),
             "",
         )
         return pc.if_else(pc.is_valid(parts), joined, pa.scalar(None, joined.type))
@@ -316,179 +292,6 @@ ColumnFormat = DateFormat | NumberFormat
 def parse_format(text: str, kind: type[ColumnFormat], where: str) -> ColumnFormat | None:
     """Return a stated format; None where the column's values are to be taken as they are."""
     return None if text.strip().lower() == AS_TEXT else kind.parse(text, where)
-
-
-# ── detection ───────────────────────────────────────────────────────────────────────────────
-
-
-def unit_of(values: pa.Array, counts: NDArray[np.int64]) -> tuple[str, str]:
-    """Return what stands before and after most of a column's numbers; nothing for no numbers."""
-    shaped = _shaped(values, counts, _NUMBER_SHAPE)
-    if shaped is None or not shaped.any():
-        return "", ""
-    return _commonest_unit(values.filter(pa.array(shaped)), counts[shaped])
-
-
-@dataclass(frozen=True)
-class Detection:
-    """What a column's values show: a format, or several between which they do not decide.
-
-    ``format`` is None for a column that holds neither, or holds plain numbers or ISO dates.
-    """
-
-    format: ColumnFormat | None = None
-    choices: tuple[ColumnFormat, ...] = ()
-
-
-NOTHING = Detection()
-
-
-def may_have_format(column: pa.ChunkedArray, tokens: Sequence[str] = ()) -> bool:
-    """Whether ``detect_format`` could find something in a column of text, from its cells.
-
-    Where values repeat, counting them is quicker than looking at cells. Else a column of names, of
-    ISO dates or of plain decimals is given up after about a tenth of its cells, uncounted: more
-    cells than may be odd fit no other way of writing.
-    """
-    if _repeats(column):
-        return True
-    missing = pa.array(["", *tokens], column.type)
-    n_cells, n_hopeless, has_marks = len(column) - column.null_count, 0, False
-    for chunk in column.chunks:
-        for start in range(0, len(chunk), _CHUNK):
-            cells = chunk.slice(start, _CHUNK).drop_null()
-            if not has_marks and to_mask(pc.ascii_is_decimal(cells)).all():
-                continue
-            has_marks = True
-            cells = cells.filter(pc.invert(pc.is_in(cells, missing)))
-            is_plain = pc.match_substring_regex(cells, _PLAIN_ALONE)
-            shaped = pc.match_substring_regex(cells, _EITHER_SHAPE)
-            n_hopeless += len(cells) - (pc.sum(pc.and_not(shaped, is_plain)).as_py() or 0)
-            if n_cells - n_hopeless < DOMINANT_SHARE * n_cells:
-                return False
-    return has_marks
-
-
-def detect_format(values: pa.Array, counts: NDArray[np.int64]) -> Detection:
-    """Detect how distinct texts, none of them missing, write dates or numbers.
-
-    ``counts`` are the cells that hold each. At least nine in ten cells must fit.
-    """
-    if not len(values) or _fits_all(values, ISO_DATE):
-        return NOTHING
-    if _fits_all(values, NUMBER):
-        if not _fits_all(values, _IN_GROUPS, is_anchored=True):
-            return NOTHING
-        has_point = to_mask(pc.match_substring(values, ".")).any()
-        choices = (NumberFormat(",", "."), NumberFormat())
-        return Detection(choices=choices) if has_point else NOTHING
-    for detect, shape in ((_detect_dates, _DATE_SHAPE), (_detect_numbers, _NUMBER_SHAPE)):
-        shaped = _shaped(values, counts, shape)
-        if shaped is not None:
-            found = detect(values.filter(pa.array(shaped)), counts[shaped], int(counts.sum()))
-            if found != NOTHING:
-                return found
-    return NOTHING
-
-
-def _detect_dates(texts: pa.Array, counts: NDArray[np.int64], n_cells: int) -> Detection:
-    parts = pc.extract_regex(texts, _DATE_SHAPE)
-    first, middle, last = (_field(parts, name) for name in "abc")
-    separator = _commonest(_field(parts, "s"), counts)
-    is_year_first = _commonest(pc.utf8_length(first), counts) == 4
-    year = 4 if is_year_first else _commonest(pc.utf8_length(last), counts)
-    if year not in (2, 4):
-        return NOTHING
-    hours = _field(parts, "hour")
-    has_time = to_mask(pc.not_equal(hours, ""))
-    time = ""
-    if has_time.any():
-        hour_digits = _digits(hours.filter(pa.array(has_time)), counts[has_time])
-        has_seconds = to_mask(pc.match_substring(_field(parts, "rest"), ":")).any()
-        time = "H" * hour_digits + ":MM" + (":SS" if has_seconds else "")
-    hour = 1 if time.startswith("H:") else 2
-    if is_year_first:
-        month, day = _digits(middle, counts), _digits(last, counts)
-        formats = [DateFormat("ymd", separator, day, month, 4, hour, time=time)]
-    else:
-        one, two = _digits(first, counts), _digits(middle, counts)
-        formats = [DateFormat("dmy", separator, one, two, year, hour, time=time)]
-        if separator != ".":
-            formats.append(DateFormat("mdy", separator, two, one, year, hour, time=time))
-    if year == 2 and _has_doubtful_century(last):
-        formats = [replace(way, first_year=start) for way in formats for start in (1930, 1969)]
-    return _choose(formats, texts, counts, n_cells)
-
-
-def _has_doubtful_century(years: pa.Array) -> bool:
-    """Whether some two-digit year is one of 30 to 68.
-
-    Spreadsheets read those as 19xx, POSIX as 20xx; on all others the two agree.
-    """
-    numbers = _to_numbers(years)
-    return bool(((numbers >= 30) & (numbers <= 68)).any())
-
-
-def _detect_numbers(texts: pa.Array, counts: NDArray[np.int64], n_cells: int) -> Detection:
-    prefix, suffix = _commonest_unit(texts, counts)
-    marks = [mark for mark in _THOUSANDS if to_mask(pc.match_substring(texts, mark)).any()]
-    formats = [
-        NumberFormat(decimal, thousands, prefix, suffix)
-        for decimal in (".", ",")
-        for thousands in ("", *marks)
-        if thousands != decimal
-    ]
-    return _choose(formats, texts, counts, n_cells)
-
-
-def _commonest_unit(texts: pa.Array, counts: NDArray[np.int64]) -> tuple[str, str]:
-    """Return what stands before and after most numbers.
-
-    A quarter of the cells is enough: what nine in ten have is the commonest among them.
-    """
-    n_some = int(np.searchsorted(np.cumsum(counts), counts.sum() / 4)) + 1
-    parts, counts = pc.extract_regex(texts[:n_some], _NUMBER_SHAPE), counts[:n_some]
-    around = pc.binary_join_element_wise(_field(parts, "prefix"), _field(parts, "suffix"), "\0")
-    prefix, _, suffix = _commonest(around, counts).partition("\0")
-    return prefix, suffix
-
-
-def _choose(
-    formats: Sequence[ColumnFormat], texts: pa.Array, counts: NDArray[np.int64], n_cells: int
-) -> Detection:
-    """Return the format that most cells fit; several where they fit as well and say otherwise.
-
-    Days and months are decided by values that only one order allows: if there are such values for
-    both orders, neither is chosen. Formats that too many cells do not fit are given up on the way.
-    """
-    n_unfit = dict.fromkeys(range(len(formats)), n_cells - int(counts.sum()))
-    fits = np.zeros((len(formats), len(texts)), dtype=np.bool_)
-    for start in range(0, len(texts), _CHUNK):
-        part = slice(start, start + _CHUNK)
-        for place in list(n_unfit):
-            fits[place, part] = formats[place].fits(texts[part])
-            n_unfit[place] += int(counts[part][~fits[place, part]].sum())
-            if n_cells - n_unfit[place] < DOMINANT_SHARE * n_cells:
-                del n_unfit[place]
-    if not n_unfit:
-        return NOTHING
-    best = min(n_unfit, key=n_unfit.__getitem__)
-    rivals = [best]
-    others = texts.filter(pa.array(~fits[best]))
-    for place, way in enumerate(formats):
-        is_equal = n_unfit.get(place) == n_unfit[best]
-        contradicts = isinstance(way, DateFormat) and bool(way.fits(others).any())
-        if place != best and (is_equal or contradicts):
-            rivals += [place] if all(_differ(way, formats[r], texts) for r in rivals) else []
-    if len(rivals) > 1:
-        return Detection(choices=tuple(formats[place] for place in sorted(rivals)))
-    return NOTHING if formats[best].is_canonical else Detection(formats[best])
-
-
-def _differ(one: ColumnFormat, other: ColumnFormat, texts: pa.Array) -> bool:
-    """Whether two formats read some text differently."""
-    parts = (texts.slice(start, _CHUNK) for start in range(0, len(texts), _CHUNK))
-    return any(not one.normalize(part).equals(other.normalize(part)) for part in parts)
 
 
 # ── conversion of columns ───────────────────────────────────────────────────────────────────
@@ -546,7 +349,7 @@ def convert(column: Any, function: Callable[[pa.Array], pa.Array]) -> Any:
     if column.type == pa.string_view():
         column = column.cast(pa.large_string())
     is_kept = pa.types.is_dictionary(column.type)
-    if not is_kept and not _repeats(column):
+    if not is_kept and not repeats(column):
         return pa.chunked_array(
             [function(_text_array(part)) for part in column.chunks], type=column.type
         )
@@ -561,9 +364,9 @@ def convert(column: Any, function: Callable[[pa.Array], pa.Array]) -> Any:
     return pa.chunked_array([values.take(part.indices) for part in encoded.chunks])
 
 
-def _repeats(column: pa.ChunkedArray) -> bool:
+def repeats(column: pa.ChunkedArray) -> bool:
     """Whether the first cells of a column hold few distinct values."""
-    head = column.slice(0, 4 * _CHUNK)
+    head = column.slice(0, 4 * CHUNK)
     return 2 * len(pc.unique(head)) <= len(head)
 
 
@@ -589,33 +392,11 @@ def _escape(text: str) -> str:
     return "".join(re.escape(sign) if sign.isascii() else sign for sign in text)
 
 
-def _fits_all(values: pa.Array, pattern: str, *, is_anchored: bool = False) -> bool:
-    """Whether every text fits a pattern but for blanks around it; stops at the first that fails."""
-    whole = pattern if is_anchored else f"^ *(?:{pattern}) *$"
-    return all(
-        to_mask(pc.match_substring_regex(values.slice(start, _CHUNK), whole)).all()
-        for start in range(0, len(values), _CHUNK)
-    )
-
-
-def _shaped(values: pa.Array, counts: NDArray[np.int64], shape: str) -> NDArray[np.bool_] | None:
-    """Return which texts have a shape; None as soon as too many cells do not have it."""
-    n_cells = int(counts.sum())
-    n_unfit, found = 0, []
-    for start in range(0, len(values), _CHUNK):
-        fits = to_mask(pc.match_substring_regex(values.slice(start, _CHUNK), shape))
-        n_unfit += int(counts[start : start + _CHUNK][~fits].sum())
-        if n_cells - n_unfit < DOMINANT_SHARE * n_cells:
-            return None
-        found.append(fits)
-    return np.concatenate(found)
-
-
-def _field(parts: pa.Array, name: str) -> pa.Array:
+def field_of(parts: pa.Array, name: str) -> pa.Array:
     return pc.fill_null(pc.struct_field(parts, name), "")
 
 
-def _to_numbers(digits: pa.Array) -> NDArray[np.int64]:
+def to_numbers(digits: pa.Array) -> NDArray[np.int64]:
     """Return texts of digits as numbers, 0 for nothing."""
     padded = pc.if_else(pc.equal(digits, ""), "0", digits)
     return np.array(padded.cast(pa.int64()).to_numpy(zero_copy_only=False), dtype=np.int64)
@@ -641,7 +422,7 @@ def _unpadded(digits: pa.Array) -> pa.Array:
 
 
 def _time_of(parts: pa.Array, hour: pa.Array) -> pa.Array:
-    rest = _field(parts, "rest")
+    rest = field_of(parts, "rest")
     time = pc.binary_join_element_wise(" ", pc.binary_join_element_wise(hour, rest, ":"), "")
     return pc.if_else(pc.equal(rest, ""), "", time)
 
@@ -654,22 +435,3 @@ def _in_groups(digits: pa.Array, mark: str) -> pa.Array:
         if grouped.equals(digits):
             return grouped
         digits = grouped
-
-
-def _digits(fields: pa.Array, counts: NDArray[np.int64]) -> int:
-    """Return the least number of digits of a day, a month or an hour, by what is commonest."""
-    short = to_mask(pc.match_substring_regex(fields, "^[0-9]$"))
-    padded = to_mask(pc.match_substring_regex(fields, "^0[0-9]$"))
-    return 1 if int(counts[short].sum()) > int(counts[padded].sum()) else 2
-
-
-def _commonest(values: pa.Array, counts: NDArray[np.int64]) -> Any:
-    """Return the value that most cells have; of equally common ones the least."""
-    encoded = values.dictionary_encode()
-    sums = np.bincount(encoded.indices.to_numpy(zero_copy_only=False), weights=counts)
-    common: Iterable[Any] = (
-        value
-        for value, total in zip(encoded.dictionary.to_pylist(), sums, strict=True)
-        if total == sums.max()
-    )
-    return min(common)

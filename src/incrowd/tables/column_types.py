@@ -6,6 +6,7 @@ calendars are then applied to those, which are few for all but identifiers.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -160,6 +161,17 @@ def parse_dates(labels: Iterable[str | None]) -> list[date | None]:
         _day(label.strip()[:10]) if label and shape.fullmatch(label.strip()) else None
         for label in labels
     ]
+
+
+def parse_days(labels: Iterable[str | None]) -> NDArray[np.float64]:
+    """Return the day of each label as ``date.toordinal`` counts it, NaN where it is not a date."""
+    days = (math.nan if day is None else float(day.toordinal()) for day in parse_dates(labels))
+    return np.fromiter(days, dtype=np.float64)
+
+
+def days_as_text(days: Iterable[float]) -> list[str]:
+    """Return ordinals of days as ISO dates; the parts of a day are cut off."""
+    return [date.fromordinal(int(day)).isoformat() for day in days]
 
 
 # ── judging distinct values ─────────────────────────────────────────────────────────────────

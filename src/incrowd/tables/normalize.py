@@ -20,13 +20,11 @@ from incrowd.tables.column_formats import (
     ColumnReading,
     DateFormat,
     NumberFormat,
-    detect_format,
     is_text,
-    may_have_format,
     parse_format,
-    unit_of,
 )
 from incrowd.tables.column_types import to_mask
+from incrowd.tables.format_detection import detect_format, may_have_format, unit_of
 from incrowd.tables.table import Table
 
 Readings = Mapping[str, ColumnReading]

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.encoding.encode import encode_labels
-from incrowd.tables.column_types import labels_of, parse_numbers
+from incrowd.hierarchies.groupings import holds_days
+from incrowd.tables.column_types import labels_of, parse_days, parse_numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +35,8 @@ class Column:
     Values are numbered from 0, and the node of a value has its number. ``place[value]`` is where
     it stands in the order, ``first[node]`` and ``end[node]`` are the span of a node in it.
     ``numbers`` are behind the values where all are numbers, NaN where a value is missing.
-    ``whole`` is the node of a cell that says nothing.
+    ``whole`` is the node of a cell that says nothing. Where ``is_date``, numbers are days as
+    ``date.toordinal`` counts them.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Column:
     whole: int
     is_missing: NDArray[np.bool_]
     numbers: Numbers | None = None
+    is_date: bool = False
 
     @property
     def n_values(self) -> int:
@@ -137,6 +140,7 @@ def _quasi_column(material: TableMaterial, own: OwnTable, position: int) -> Colu
         hierarchy.root,
         is_missing,
         values,
+        values is not None and holds_days(hierarchy),
     )
 
 
@@ -155,6 +159,11 @@ def _unchanged_column(
     is_missing[len(found.labels) :] = True
     numbers = parse_numbers(list(labels))
     has_numbers = bool(found.labels) and not np.isnan(numbers[~is_missing]).any()
+    is_date = bool(found.labels) and not has_numbers
+    if is_date:
+        days = parse_days(labels)
+        is_date = not bool(np.isnan(days[~is_missing]).any())
+        numbers, has_numbers = (days, True) if is_date else (numbers, False)
     places = np.arange(len(labels), dtype=np.int64)
     first = np.append(places, 0)
     end = np.append(places + 1, len(labels))
@@ -170,6 +179,7 @@ def _unchanged_column(
         len(labels),
         is_missing,
         numbers if has_numbers else None,
+        is_date,
     )
 
 

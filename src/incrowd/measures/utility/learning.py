@@ -24,7 +24,7 @@ from incrowd.measures.utility.cells import (
     columns_of,
     require_owner,
 )
-from incrowd.tables.column_types import parse_numbers
+from incrowd.tables.column_types import parse_days, parse_numbers
 from incrowd.tables.table import Table
 
 if TYPE_CHECKING:
@@ -182,7 +182,8 @@ def _encode_other_column(cells: pa.ChunkedArray, column: Column) -> tuple[Codes,
     codes = np.array([value_of.get(label, -1) for label in labels], dtype=np.int32)
     if column.numbers is None:
         return codes[found.codes], None
-    return codes[found.codes], parse_numbers(labels)[found.codes]
+    numbers = parse_days(labels) if column.is_date else parse_numbers(labels)
+    return codes[found.codes], numbers[found.codes]
 
 
 # ── models ──────────────────────────────────────────────────────────────────────────────────────

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from incrowd.guarantees.evidence import Finding
 from incrowd.measures.utility.cells import Codes, Column, Numbers, columns_of
 from incrowd.measures.utility.set_statistics import NAME, set_statistics
+from incrowd.tables.column_types import days_as_text
 from incrowd.tables.table import Table
 
 if TYPE_CHECKING:
@@ -72,8 +73,19 @@ def compare_marginal(column: Column) -> dict[str, Any]:
     }
     if column.numbers is not None:
         for word, weight in (("before", before), ("after", after)):
-            figures |= _compare_numbers(column.numbers, weight, word)
+            found = _compare_numbers(column.numbers, weight, word)
+            figures |= _days_as_dates(found) if column.is_date else found
     return figures
+
+
+def _days_as_dates(figures: dict[str, float | None]) -> dict[str, float | str | None]:
+    """Return means and medians of days as dates; deviations stay numbers of days."""
+    return {
+        name: number
+        if number is None or name.startswith("deviation")
+        else days_as_text([number])[0]
+        for name, number in figures.items()
+    }
 
 
 def _distance(before: Numbers, after: Numbers) -> float | None:
