@@ -222,7 +222,8 @@ def read_table_data(data: Any, options: InputOptions) -> tuple[Table, str]:
         return read_input(Path(data), options), file_hash(Path(data))
     if isinstance(data, Table):
         return data, ""
-    table, _ = from_frame(data, missing_values=options.missing_values)
+    # what is named in an index is shown with the frame, as a column is
+    table, _ = from_frame(data, missing_values=options.missing_values, index=None)
     return table, frame_hash(table.frame)
 
 

@@ -60,6 +60,7 @@ from incrowd.measures.risk.finding import risk_finding
 from incrowd.methods.base import TableMethod
 from incrowd.methods.shared.conditions import Conditions
 from incrowd.progress import Progress
+from incrowd.tables.frame_types import FrameTypes, named_levels
 from incrowd.tables.frames import (
     SPARK,
     drop_signed_zeros,
@@ -462,29 +463,41 @@ class TableFrame:
     def __init__(self, job: Job, frame: Any, engine: Engine) -> None:
         self.job, self.frame, self.engine = job, frame, engine
         self.kind = ""
+        self.types: FrameTypes | None = None
         self.input_hash = ""
         self.location: Path | None = None
 
     def read(self) -> Table:
-        """Take the frame's columns in."""
+        """Take the frame's columns in, and the levels of its index that have a role."""
         table, self.kind = self._take(self.frame)
+        if self.kind != SPARK:
+            levels = ()
+            if self.kind == "pandas":
+                levels = named_levels(self.frame, self._index)
+            self.types = FrameTypes.of(self.frame, self.kind, table.frame, levels)
         self.input_hash = frame_hash(table.frame)
         return table
+
+    @property
+    def _index(self) -> list[str]:
+        schema, guarantee = self.job.schema, cast(TableGuarantee, self.job.guarantee)
+        named = (*schema.roles, schema.person, guarantee.k_column)
+        return [name for name in named if name]
 
     def _take(self, frame: Any) -> tuple[Table, str]:
         missing_values = self.job.input.missing_values
         if not is_spark_frame(frame):
-            return from_frame(frame, missing_values=missing_values)
+            return from_frame(frame, missing_values=missing_values, index=self._index)
         engine = cast(Any, self.engine)
         rows = engine.collect(engine.from_frame(frame))
         return from_frame(rows, missing_values=missing_values)[0], SPARK
 
     def write(self, data: pa.Table) -> Any:
         """Make a frame of the kind, on Spark's session where the original came from one."""
-        engine = cast(Any, self.engine)
-        return (
-            engine.to_frame(engine.load(data)) if self.kind == SPARK else to_frame(data, self.kind)
-        )
+        if self.types is None:
+            engine = cast(Any, self.engine)
+            return engine.to_frame(engine.load(data))
+        return self.types.restore(to_frame(data, self.kind), data)
 
     def reread(self, written: Any) -> Table:
         """Take in what will be handed out."""

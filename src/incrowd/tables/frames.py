@@ -7,6 +7,7 @@ another type.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from importlib.util import find_spec
 from typing import Any
 
@@ -16,6 +17,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from incrowd.errors import DataError, unknown
+from incrowd.tables.frame_types import named_levels
 from incrowd.tables.sniff import MAX_COLUMNS, check_names
 from incrowd.tables.table import Format, Table
 from incrowd.tables.text import LongCells
@@ -208,17 +210,21 @@ def is_spark_frame(frame: Any) -> bool:
     )
 
 
-def from_frame(frame: Any, *, missing_values: tuple[str, ...] = ()) -> tuple[Table, str]:
+def from_frame(
+    frame: Any, *, missing_values: tuple[str, ...] = (), index: Iterable[str] | None = ()
+) -> tuple[Table, str]:
     """Convert a frame to a table, and return its kind, for ``to_frame``.
 
-    A pandas index is dropped, categories become their values, NaN and empty strings are missing;
-    a lazy polars frame is collected. Raises DataError for nested or mixed columns and for names
-    that are not text, and for anything that is not a frame.
+    Of a pandas index the levels that ``index`` names (all named ones for None) are columns, and
+    the others are dropped. Categories become their values, NaN and empty strings are missing; a
+    lazy polars frame is collected. Raises DataError for nested or mixed columns and for names that
+    are not text, and for anything that is not a frame.
     """
     from narwhals import dependencies
 
     if dependencies.is_pandas_dataframe(frame):
-        taken, kind = _from_pandas(frame), "pandas"
+        levels = list(named_levels(frame, index))
+        taken, kind = _from_pandas(frame.reset_index(level=levels) if levels else frame), "pandas"
     elif dependencies.is_polars_dataframe(frame):
         taken, kind = frame.to_arrow(), "polars"
     elif dependencies.is_polars_lazyframe(frame):
