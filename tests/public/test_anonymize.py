@@ -170,3 +170,51 @@ def test_errors_survive_pickling(census):
     refused = ic.AuditError("refused", audit=audit, remedy="Mend it.")
     again = pickle.loads(pickle.dumps(refused))
     assert (again.audit, again.remedy, again.exit_status) == (audit, "Mend it.", 4)
+
+
+# ── sets in frames of every layout ──────────────────────────────────────────────────────────
+
+
+def set_frames():
+    """The same sets as a matrix and as frames: pairs, lists and one-hot columns."""
+    held = matrix().toarray().astype(bool)
+    names = [f"i{item:02}" for item in range(held.shape[1])]
+    owned = [[name for name, has in zip(names, row, strict=True) if has] for row in held]
+    pairs = [(row, name) for row, listed in enumerate(owned) for name in listed]
+    return {
+        "pairs": pd.DataFrame(pairs, columns=["row", "item"]),
+        "lists": pd.DataFrame({"items": owned}),
+        "one-hot": pd.DataFrame(held, columns=names, index=[f"p{row}" for row in range(40)]),
+    }
+
+
+def shown_lists(layout, frame):
+    """What each row of a released frame shows."""
+    if layout == "lists":
+        return [tuple(items) for items in frame["items"]]
+    if layout == "one-hot":
+        return [tuple(frame.columns[row]) for row in frame.to_numpy()]
+    return [tuple(items) for _, items in frame.groupby("row")["item"]]
+
+
+def test_sets_of_every_layout_give_the_same_release():
+    job = ic.Job(ic.Smooth(4), method=ic.Mondrian())
+    found = {}
+    for layout, frame in set_frames().items():
+        release = ic.anonymize(frame, job)
+        assert release.audit.holds
+        assert ic.check(release.data, job).holds
+        found[layout] = shown_lists(layout, release.data)
+        counts = pd.Series(found[layout]).value_counts()
+        assert counts.min() >= 4
+    assert found["pairs"] == found["lists"] == found["one-hot"]
+
+
+def test_transactions_in_lists():
+    rows = ["bcegh", "acdij", "afl", "begh", "dfl"] * 4
+    frame = pd.DataFrame({"codes": [list(items) for items in rows]})
+    job = ic.Job(ic.KmAnonymity(k=3, m=2), rules=ic.RuleInput(sensitive_items="g,h,i,j,l"))
+    release = ic.anonymize(frame, job)
+    assert release.audit.holds
+    assert list(release.data.columns) == ["codes"]
+    assert len(release.data) == 20

@@ -156,3 +156,113 @@ def test_adult_as_in_the_paper():
     sets = sets_of_columns(table, columns)
     assert (sets.n_rows, sets.n_items, sets.n_entries) == (32_561, 102, 260_488)
     assert "workclass=?" in sets.item_names.to_pylist()
+
+
+# ── one-hot columns and columns of lists ────────────────────────────────────────────────────
+
+HELD = {"bob": ["d", "b"], "ada": [], "eve": ["a"], "dan": ["d"]}
+ITEMS = ["d", "c", "b", "a"]
+MAKERS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
+
+
+def one_hot(make, yes, no, **more):
+    held = {item: [yes if item in of else no for of in HELD.values()] for item in ITEMS}
+    return make({**more, **held})
+
+
+def lists(make, **more):
+    return make({**more, "what": list(HELD.values())})
+
+
+def cells(frame):
+    """A frame as plain lists by column."""
+    if isinstance(frame, pa.Table):
+        return frame.to_pydict()
+    if isinstance(frame, pl.DataFrame):
+        return frame.to_dict(as_series=False)
+    return {name: frame[name].tolist() for name in frame}
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+@pytest.mark.parametrize(("yes", "no"), [(True, False), (1, 0), (1.0, 0.0)])
+def test_one_hot_frames_come_back_without_columns_that_nobody_holds(kind, yes, no):
+    frame = one_hot(MAKERS[kind], yes, no)
+    found = sets_from_frame(frame)
+    numbered = enumerate(HELD.values())
+    assert oracle.as_dict(found.sets) == {row: sorted(items) for row, items in numbered}
+    back = sets_to_frame(found.sets, found.format)
+    assert type(back) is type(frame)
+    expected = cells(frame)
+    del expected["c"]
+    assert cells(back) == expected
+    again = sets_from_frame(back, SetOptions(kind="one-hot"))
+    assert oracle.as_dict(again.sets) == oracle.as_dict(found.sets)
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_a_stated_column_names_the_rows_of_one_hot_frames(kind):
+    frame = one_hot(MAKERS[kind], 1, 0, who=list(HELD))
+    found = sets_from_frame(frame, SetOptions(row_column="who"))
+    assert oracle.as_dict(found.sets) == {name: sorted(items) for name, items in HELD.items()}
+    back = cells(sets_to_frame(found.sets, found.format))
+    assert list(back) == ["who", "d", "b", "a"]
+    assert back["who"] == sorted(HELD)
+
+
+def test_one_hot_columns_of_pandas_may_be_numbers_or_sparse():
+    frame = pd.DataFrame(np.eye(5, dtype=int))
+    found = sets_from_frame(frame)
+    assert list(sets_to_frame(found.sets, found.format).columns) == [0, 1, 2, 3, 4]
+    dummies = pd.get_dummies(pd.Series(["x", "y", "x"]), sparse=True)
+    assert oracle.as_dict(sets_from_frame(dummies).sets) == {0: ["x"], 1: ["y"], 2: ["x"]}
+
+
+def test_what_two_columns_of_numbers_are_is_stated():
+    frame = pd.DataFrame({"a": [1, 0, 1], "b": [0, 1, 1]})
+    assert oracle.as_dict(sets_from_frame(frame).sets) == {0: [1], 1: [0, 1]}  # rows and items
+    stated = sets_from_frame(frame, SetOptions(kind="one-hot"))
+    assert oracle.as_dict(stated.sets) == {0: ["a"], 1: ["b"], 2: ["a", "b"]}
+    counts = pd.DataFrame({"a": [3, 0], "b": [0, 1], "c": [2, 2]})
+    with pytest.raises(DataError, match="3 columns"):
+        sets_from_frame(counts)
+    found = sets_from_frame(counts, SetOptions(values="nonzero"))
+    assert oracle.as_dict(found.sets) == {0: ["a", "c"], 1: ["b", "c"]}
+    assert any("taken as present" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_columns_of_lists_come_back(kind):
+    frame = lists(MAKERS[kind], who=list(HELD))
+    found = sets_from_frame(frame)
+    assert oracle.as_dict(found.sets) == {name: sorted(items) for name, items in HELD.items()}
+    back = sets_to_frame(found.sets, found.format)
+    assert type(back) is type(frame)
+    order = sorted(HELD)
+    assert cells(back) == {"who": order, "what": [sorted(HELD[name]) for name in order]}
+    alone = sets_from_frame(lists(MAKERS[kind]))
+    assert list(cells(sets_to_frame(alone.sets, alone.format))) == ["what"]
+
+
+def test_pandas_cells_may_be_sets_and_all_empty():
+    frame = pd.DataFrame({"what": [{"b", "a"}, set(), {"c"}]})
+    assert oracle.as_dict(sets_from_frame(frame).sets) == {0: ["a", "b"], 1: [], 2: ["c"]}
+    empty = sets_from_frame(pd.DataFrame({"what": [[], []]}))
+    assert (empty.sets.n_rows, empty.sets.n_entries) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("frame", "options", "told"),
+    [
+        (pl.DataFrame({"a": [True, None], "b": [True, False]}), {}, "1 cells are missing"),
+        (pl.DataFrame({"a": [1, 2], "b": [0, 1]}), {"kind": "one-hot"}, "neither 0 nor 1"),
+        (pl.DataFrame({"who": ["x"], "a": [True]}), {"kind": "one-hot"}, "items are yes or no"),
+        (pl.DataFrame({"who": ["x", "x"], "a": [True, True], "b": [False, True]}),
+         {"row_column": "who"}, "the name of another"),
+        (pl.DataFrame({"a": [[1], None]}), {}, "row 2 has no list"),
+        (pl.DataFrame({"a": [["x"]], "b": [["y"]]}), {}, "2 columns of lists"),
+        (pl.DataFrame({"a": [True], "b": [True]}), {"graph": "directed"}, "not graphs"),
+    ],
+)  # fmt: skip
+def test_frames_that_hold_no_sets_are_refused(frame, options, told):
+    with pytest.raises((DataError, JobError), match=told):
+        sets_from_frame(frame, SetOptions(**options))

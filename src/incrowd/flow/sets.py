@@ -36,8 +36,15 @@ from incrowd.methods.base import NoiseMethod, SetMethod
 from incrowd.methods.shared.set_groups.vote import SetConditions, show_by_groups
 from incrowd.progress import Progress
 from incrowd.sets.files import read_set_file, read_sets, write_sets
+from incrowd.sets.format import (
+    PAIRS,
+    SetFormat,
+    SetOptions,
+    format_of_path,
+    released_graph,
+    storage_in,
+)
 from incrowd.sets.format import SetFile as ReadSets
-from incrowd.sets.format import SetFormat, SetOptions, format_of_path, released_graph, storage_in
 from incrowd.sets.order import (
     apply_universe,
     canonical_order,
@@ -332,7 +339,7 @@ class SetFile:
 
 
 class SetFrame:
-    """A SciPy matrix, a long frame or Sets, handed back as the same kind."""
+    """A SciPy matrix, or a frame of pairs, lists or one-hot columns, handed back as the same."""
 
     storage: EntryStorage = IN_MEMORY
 
@@ -360,9 +367,12 @@ class SetFrame:
         """Take in what will be handed out."""
         from incrowd.sets.frames import sets_from_frame
 
-        rows = None if self.format.kind == "scipy" else range(self.n_rows)
-        columns = self.format.row_column or None, self.format.item_column or None
-        reading = SetOptions(released_graph(self.job.sets.graph), None, *columns)
+        stored = self.format
+        has_all_rows = stored.kind == "scipy" or stored.layout != PAIRS
+        rows = None if has_all_rows else range(self.n_rows)
+        columns = stored.row_column or None, stored.item_column or None
+        layout = None if stored.kind == "scipy" else stored.layout
+        reading = SetOptions(released_graph(self.job.sets.graph), layout, *columns)
         return sets_from_frame(written, reading, rows=rows).sets
 
     def hashes(self, written: Any, reread: Sets, n_rows: int) -> tuple[str, str]:

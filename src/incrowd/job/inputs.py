@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 VALUE_LABELS = ("labels", "codes")
-SET_KINDS = ("baskets", "edges", "pairs", "lists", "npz", "mtx")
+SET_KINDS = ("baskets", "edges", "pairs", "lists", "npz", "mtx", "one-hot")
 
 
 @documented

@@ -27,6 +27,7 @@ from incrowd.sets.format import (
     LISTS,
     MTX,
     NPZ,
+    ONE_HOT,
     PAIRS,
     SetFile,
     SetFormat,
@@ -241,6 +242,11 @@ def pair_blocks(sets: Sets, format: SetFormat) -> Iterator[pa.Table]:
     return _pair_blocks(_sort_by_name(sets), format)
 
 
+def list_blocks(sets: Sets, format: SetFormat) -> Iterator[pa.Table]:
+    """Yield a row's name, where it has one, and the list of its items."""
+    return _list_blocks(_sort_by_name(sets), format)
+
+
 def _pair_blocks(named: _NamedSets, format: SetFormat) -> Iterator[pa.Table]:
     item_names = _cast_names(named.names, format.item_type)
     row_names = _cast_names(row_names_of(named.sets), format.row_type)
@@ -367,6 +373,11 @@ def read_set_file(
     """
     path = Path(path)
     options = options or SetOptions()
+    if options.kind == ONE_HOT:
+        raise DataError(
+            f"{path}: one-hot columns are read from frames in Python",
+            remedy="Read it into a frame, or write an entry a line: row and item.",
+        )
     source, kind, ending = _source(path, options)
     try:
         rows = read_name_list(path.with_name(f"{path.name}.rows"), options)

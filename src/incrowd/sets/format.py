@@ -6,6 +6,7 @@ import contextlib
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from incrowd.errors import DataError, unknown
 from incrowd.sets.sets import BIPARTITE, DIRECTED, GRAPHS, IN_MEMORY, UNDIRECTED, EntryStorage, Sets
@@ -17,6 +18,9 @@ FILE_KINDS = (BASKETS, EDGES, PAIRS, LISTS, NPZ, MTX)
 """Baskets, edge lists, Parquet with two columns or a list column, SciPy, Matrix Market."""
 
 FRAME_KINDS = ("scipy", "pandas", "polars", "pyarrow")
+
+ONE_HOT = "one-hot"
+"""Frames with a column of yes and no per item."""
 
 BLANKS = " "
 """The delimiter that stands for any run of blanks and tabs."""
@@ -62,8 +66,8 @@ class SetOptions:
     def __post_init__(self) -> None:
         if self.graph not in GRAPHS:
             raise unknown("kind of graph", self.graph, GRAPHS)
-        if self.kind is not None and self.kind not in FILE_KINDS:
-            raise unknown("format of sets", self.kind, FILE_KINDS)
+        if self.kind is not None and self.kind not in (*FILE_KINDS, ONE_HOT):
+            raise unknown("format of sets", self.kind, (*FILE_KINDS, ONE_HOT))
         if self.values not in (BINARY, NONZERO):
             raise unknown("meaning of values", self.values, (BINARY, NONZERO))
 
@@ -74,7 +78,9 @@ class SetFormat:
 
     ``delimiter`` is of edge lists; a blank stands for any run of blanks. ``value_type`` is the
     type of a matrix's ones, and ``is_array`` says that it is one of SciPy's arrays. ``row_type``
-    and ``item_type`` are the types of names in Parquet and frames.
+    and ``item_type`` are the types of names in Parquet and frames. ``layout`` is how a frame holds
+    sets (pairs, lists, one-hot), and ``item_columns`` what the columns of a one-hot frame are
+    called.
     """
 
     kind: str = BASKETS
@@ -88,6 +94,8 @@ class SetFormat:
     is_array: bool = False
     row_type: str = ""
     item_type: str = ""
+    layout: str = PAIRS
+    item_columns: tuple[Any, ...] = ()
 
     def options(self, graph: str = BIPARTITE) -> SetOptions:
         """Return what a reader may be told of a file that was written like this."""

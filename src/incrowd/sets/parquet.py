@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ def read_parquet(
     """
     with system_errors_as_data_errors(source.path), damage_as_data_errors(source.path, "parquet"):
         first, n_rows = _read_schema(source)
-        listing = _list_column(first, options, source.where)
+        listing = find_list_column(first, options, source.where)
         if listing is None:
             return _read_pairs(source, first, n_rows, options, listed, storage)
         return _read_lists(source, first, n_rows, listing, options, listed, storage)
@@ -124,15 +124,35 @@ def _read_lists(
     listed: pa.Array | None,
     storage: EntryStorage,
 ) -> SetFile:
-    where, name = source.where, source.path.name
-    row_column = _row_column(schema, listing, options, where)
-    columns = [listing] if row_column is None else [row_column, listing]
+    columns = [*_row_columns(schema, listing, options, source.where), listing]
+    batches = _batches(source, _BATCH_ROWS >> 3, columns)
+    place = source.where, source.path.name
+    return read_list_batches(batches, schema, n_expected, listing, options, listed, place, storage)
+
+
+def read_list_batches(
+    batches: Iterable[tuple[str, int, pa.RecordBatch]],
+    schema: pa.Schema,
+    n_expected: int,
+    listing: str,
+    options: SetOptions,
+    listed: pa.Array | None,
+    place: tuple[str, str],
+    storage: EntryStorage = IN_MEMORY,
+) -> SetFile:
+    """Return the sets of batches with a column of lists and, where it has one, a row's name.
+
+    Each batch comes with its file and how many of its rows came before; ``place`` is how messages
+    call the whole, and its name.
+    """
+    where, name = place
+    row_column = next(iter(_row_columns(schema, listing, options, where)), None)
     rows, items = NameCoder(storage=storage), NameCoder(storage=storage)
     room = MemoryLimit(options, where, storage)
     room.require(n_expected, 0, 0)
     sizes = GrowingArray(np.int32, n_expected=n_expected)
     n_rows = 0
-    for path, n_before, batch in _batches(source, _BATCH_ROWS >> 3, columns):
+    for path, n_before, batch in batches:
         lists = batch.column(listing)
         if lists.null_count:
             at = n_before + int(np.flatnonzero(lists.is_null().to_numpy(zero_copy_only=False))[0])
@@ -181,7 +201,13 @@ def _read_lists(
     return SetFile(sets, stored, notes, name)
 
 
-def _list_column(schema: pa.Schema, options: SetOptions, where: str) -> str | None:
+def _row_columns(schema: pa.Schema, listing: str, options: SetOptions, where: str) -> list[str]:
+    """Return the column that names rows in a list, or nothing."""
+    named = _row_column(schema, listing, options, where)
+    return [] if named is None else [named]
+
+
+def find_list_column(schema: pa.Schema, options: SetOptions, where: str) -> str | None:
     """Return the column of lists that holds the sets, if there is one."""
     lists = [field.name for field in schema if _is_list(field.type)]
     if options.item_column is not None:

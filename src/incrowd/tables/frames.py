@@ -220,6 +220,13 @@ def from_frame(
     lazy polars frame is collected. Raises DataError for nested or mixed columns and for names that
     are not text, and for anything that is not a frame.
     """
+    taken, kind = arrow_of(frame, index)
+    plain = normalize_table(taken, _WHERE)
+    return Table(plain, Format("arrow"), tuple(missing_values), _WHERE), kind
+
+
+def arrow_of(frame: Any, index: Iterable[str] | None = ()) -> tuple[pa.Table, str]:
+    """Return a frame as Arrow, with whatever types it has, and its kind."""
     from narwhals import dependencies
 
     if dependencies.is_pandas_dataframe(frame):
@@ -233,8 +240,7 @@ def from_frame(
         taken, kind = frame, "pyarrow"
     else:
         raise unsupported_frame_error(frame)
-    plain = normalize_table(taken, _WHERE)
-    return Table(plain, Format("arrow"), tuple(missing_values), _WHERE), kind
+    return taken, kind
 
 
 def unsupported_frame_error(frame: object) -> DataError:
