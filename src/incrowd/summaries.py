@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from html import escape
 
 
@@ -24,7 +25,23 @@ class Summarized:
             f'<td style="text-align:left">{escape(text)}</td></tr>'
             for name, text in self._facts()
         )
-        return f"<div><strong>{escape(self._title())}</strong><table>{rows}</table></div>"
+        title = f"<strong>{escape(self._title())}</strong>"
+        return f"<div>{title}<table>{rows}</table>{self._more_html()}</div>"
+
+    def _more_html(self) -> str:
+        """Return what a notebook shows besides the facts."""
+        return ""
+
+
+def html_table(columns: Iterable[str], rows: Iterable[Iterable[str]], caption: str = "") -> str:
+    """Return a table of texts for a notebook; nothing in it is markup."""
+    left = ' style="text-align:left"'
+    top = "".join(f"<th{left}>{escape(name)}</th>" for name in columns)
+    body = "".join(
+        "<tr>" + "".join(f"<td{left}>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    said = f'<p style="margin:0.6em 0 0.2em">{escape(caption)}</p>' if caption else ""
+    return f"{said}<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def verdict(holds: bool | None) -> str:

@@ -1,5 +1,6 @@
 """What a notebook shows: proposals of roles, charts, and results as frames."""
 
+import pickle
 import re
 import xml.etree.ElementTree as ET
 
@@ -152,3 +153,47 @@ def test_a_grid_is_compared_on_a_frame(census, tmp_path):
     named = ic.Job(ic.KAnonymity(2), SCHEMA, data=tmp_path / "census.csv")
     with pytest.raises(ic.InputError, match="the job names a file"):
         ic.compare(named, data=census)
+
+
+# ── releases and comparisons ────────────────────────────────────────────────────────────────
+
+
+def test_a_release_shows_what_each_column_became_and_five_rows(release):
+    shown = release._repr_html_()
+    assert "k-anonymity holds" in shown
+    assert "What each column became" in shown
+    assert "unchanged (sensitive)" in shown
+    assert "5 released rows" in shown
+    assert shown.count("<tr>") >= 2 + 1 + 3 + 1 + 5
+    assert len(repr(release).splitlines()) < 8
+    again = pickle.loads(pickle.dumps(release))
+    assert again._repr_html_() == shown
+
+
+def test_values_in_a_notebook_are_no_markup():
+    table = pa.table({"<i>age</i>": ["<b>1</b>"] * 8, "ill": list("ab") * 4})
+    shown = ic.anonymize(table, quasi=["<i>age</i>"], sensitive=["ill"], k=2)._repr_html_()
+    assert "<b>" not in shown
+    assert "<i>" not in shown
+    assert "&lt;b&gt;1" in shown
+
+
+def test_a_release_in_a_file_or_a_pickle_has_a_chart_too(release, census, tmp_path):
+    census.to_pandas().to_csv(tmp_path / "census.csv", index=False)
+    job = ic.Job(ic.KAnonymity(4), SCHEMA, ic.Mondrian(), data=tmp_path / "census.csv")
+    written = ic.run(job)
+    for known in (written, pickle.loads(pickle.dumps(release))):
+        shares = {row["column"]: row for row in known.plot().data}
+        assert set(shares) == {"age", "sex", "diagnosis"}
+        assert shares["diagnosis"]["as it was"] == 1
+        with pytest.raises(ic.InputError, match="not kept"):
+            known.plot("age")
+
+
+@pytest.mark.slow
+def test_a_comparison_shows_its_points_and_a_chart(census):
+    found = ic.compare(ic.Job(ic.KAnonymity(2), SCHEMA, "mondrian"), ks=[3, 9, 500], data=census)
+    shown = found._repr_html_()
+    assert shown.count("<tr>") >= 1 + 3
+    assert "recommended" in shown
+    assert {row["k"] for row in found.plot().data} == {3, 9}

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from incrowd.comparing.grid import (
     KNEE,
@@ -44,7 +44,7 @@ from incrowd.guarantees.evidence import TABLES
 from incrowd.job.documents import NOT_WRITTEN
 from incrowd.job.job import Job
 from incrowd.progress import Progress, silent
-from incrowd.summaries import Summarized
+from incrowd.summaries import Summarized, html_table
 from incrowd.tables.locations import is_address, location_name
 from incrowd.version import __version__
 from incrowd.workspace import Workspace, write_atomically
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from incrowd.comparing.measure import UtilityRequest
+    from incrowd.report.plot import Plot
 
 
 KIND = "incrowd comparison"
@@ -210,6 +211,38 @@ class Comparison(Summarized):
         ]
         choice = self.choice
         return facts if choice is None else [*facts, ("recommended", choice.reason)]
+
+    def _more_html(self) -> str:
+        """Return a row per point for a notebook; the recommended one is marked."""
+        labels, choice = self.labels(), self.choice
+        rows = []
+        for place, result in enumerate(self.points):
+            loss = self.loss(result)
+            rows.append(
+                (
+                    str(result["point"]["k"]),
+                    labels[place],
+                    "–" if loss is None else f"{loss:.4g}",
+                    f"{result['seconds']:.1f} s" if result["status"] == RELEASED else "–",
+                    result["status"] if result["status"] != RELEASED else "keeps its promise",
+                    "recommended" if choice is not None and choice.place == place else "",
+                )
+            )
+        return html_table(("k", "method", self.by, "time", "release", ""), rows)
+
+    def plot(self) -> Plot:
+        """Return the chart of loss against k, which a notebook shows."""
+        from incrowd.comparing.page import page_of
+        from incrowd.report.charts import Chart, is_drawn
+        from incrowd.report.plot import Plot
+
+        blocks = [block for section in page_of(self).sections for block in section.blocks]
+        charts = [
+            block for block in blocks if isinstance(block, get_args(Chart)) and is_drawn(block)
+        ]
+        if not charts:
+            raise InputError("no point has a release to draw", remedy="Lower k, or add methods.")
+        return Plot(charts[0])
 
     @property
     def released(self) -> list[int]:

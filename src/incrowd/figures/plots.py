@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from incrowd.audit import Audit
@@ -10,6 +11,7 @@ from incrowd.errors import unknown
 from incrowd.figures.blocks import Bars, Section, Steps
 from incrowd.figures.columns import before_after_block, column_block, count_changes
 from incrowd.figures.item_lists import entries_section, items_section, sizes_section
+from incrowd.measures.outcomes import ColumnOutcome
 
 SET_CHARTS = ("entries", "items", "sizes")
 """Charts of sets and transactions: entries kept and created, the commonest items, list sizes."""
@@ -23,6 +25,22 @@ def release_chart(audit: Audit, material: Material, what: str | None) -> Bars | 
     if isinstance(material, SetMaterial):
         return _set_chart(audit, material, what)
     return _losses_by_column(material) if what is None else _column_chart(material, what)
+
+
+def outcome_chart(outcomes: Sequence[ColumnOutcome]) -> Bars:
+    """Return which share of each column is as it was, and which is suppressed."""
+    return Bars(
+        "What each column became",
+        tuple(each.column for each in outcomes),
+        {
+            "as it was": tuple(each.share_unchanged for each in outcomes),
+            "suppressed": tuple(each.share_suppressed for each in outcomes),
+        },
+        unit="share",
+        is_horizontal=True,
+        y_title="column",
+        note="What is neither was generalized.",
+    )
 
 
 def _losses_by_column(material: TableMaterial) -> Bars:

@@ -14,7 +14,7 @@ from incrowd.flow.publication import DocumentSource, Publication, place_document
 from incrowd.forks import refuse_lost_threads
 from incrowd.job.documents import Documents
 from incrowd.job.job import Job
-from incrowd.summaries import Summarized, verdict
+from incrowd.summaries import Summarized, html_table, verdict
 from incrowd.tables.locations import Location
 
 if TYPE_CHECKING:
@@ -60,6 +60,17 @@ class Release(Summarized, Generic[Data]):
             return self.audit.to_json()
         return json.dumps({"dry_run": True, **self.audit.to_dict()}, indent=2, ensure_ascii=False)
 
+    def _more_html(self) -> str:
+        overview = self.overview
+        if overview is None:
+            return ""
+        became = [(each.column, each.words) for each in overview.outcomes]
+        parts = [html_table(("column", "what it became"), became, "What each column became")]
+        if overview.rows:
+            said = f"{len(overview.rows)} released rows"
+            parts.append(html_table(overview.columns, overview.rows, said))
+        return "".join(parts)
+
     def report(
         self,
         path: str | Path,
@@ -103,10 +114,14 @@ class Release(Summarized, Generic[Data]):
         Of a table: what each quasi-identifying column lost or, with a column's name, its values
         before and after. Of sets and transactions: ``"entries"``, ``"items"`` or ``"sizes"``. It
         may show values of the original: it is for you. ``plot().save("losses.svg")`` writes it.
+        Of a release in a file, or one that was pickled, the original is not known: then it shows
+        which share of each column is as it was and which is suppressed.
         """
-        from incrowd.figures.plots import release_chart
+        from incrowd.figures.plots import outcome_chart, release_chart
         from incrowd.report.plot import Plot
 
+        if self.source is None and what is None and self.overview is not None:
+            return Plot(outcome_chart(self.overview.outcomes))
         source = self._kept_source()
         if source.material is None:
             raise InputError(

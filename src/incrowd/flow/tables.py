@@ -471,7 +471,7 @@ class TableFrame:
         """Take the frame's columns in, and the levels of its index that have a role."""
         table, self.kind = self._take(self.frame)
         if self.kind != SPARK:
-            levels = ()
+            levels: tuple[str, ...] = ()
             if self.kind == "pandas":
                 levels = named_levels(self.frame, self._index)
             self.types = FrameTypes.of(self.frame, self.kind, table.frame, levels)

@@ -106,7 +106,7 @@ def _take(frame: Any) -> tuple[pa.Table, str, dict[str, Any]]:
     if len(labels) == len(names):  # two columns of one name are refused where they are read
         for name in names:
             if isinstance(plain[name].dtype, pd.SparseDtype):
-                plain[name] = plain[name].sparse.to_dense()
+                plain[name] = np.asarray(plain[name])
             elif plain[name].dtype == object and plain[name].map(_is_set).any():
                 plain[name] = plain[name].map(_listed)
     table, kind = arrow_of(plain)
