@@ -144,3 +144,38 @@ def test_transactions_in_their_words(desk):
     assert finished.status == 0, finished.err
     assert "of the public items unchanged" in finished.out
     assert "verdict: holds" in finished.out
+
+
+def test_ages_templates_and_numbers_as_the_file_writes_them(desk):
+    lines = ["Geburtsdatum;PLZ;HbA1c"]
+    for number in range(60):
+        lines.append(
+            f"{1 + number % 28:02}.03.{1950 + number % 40};1011{number % 8};5,{number % 5}"
+        )
+    (desk / "export.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    job = Job.from_mapping(
+        {
+            "data": "export.csv",
+            "output": "out.csv",
+            "roles": {
+                "Geburtsdatum": "quasi-identifying",
+                "PLZ": "quasi-identifying",
+                "HbA1c": "sensitive",
+            },
+            "hierarchies": {
+                "Geburtsdatum": "age:2026-01-01,intervals:10,20",
+                "PLZ": "postcode:DE",
+            },
+            "guarantee": {"k": 10},
+            "method": {"name": "mondrian"},
+        },
+        desk.folder,
+    )
+    overview = run(job).overview
+    words = {outcome.column: outcome.words for outcome in overview.outcomes}
+    assert words["Geburtsdatum"].startswith("age")
+    assert "ranges of " in words["Geburtsdatum"]
+    assert "unchanged" not in words["Geburtsdatum"]
+    written = {tuple(row.values()) for row in desk.rows("out.csv", ";")}
+    assert set(overview.rows) <= written
+    assert all("," in row[2] for row in overview.rows)

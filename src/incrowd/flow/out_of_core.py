@@ -185,7 +185,8 @@ class OutOfCoreAdapter:
         hierarchies = expected.before.hierarchies
         shown = count_fragments(hierarchies, expected.nodes, expected.n_of_group)
         sample = None if reread.sample is None else reread.sample()
-        overview = overview_of_table(self.job.schema, hierarchies, shown, columns, sample)
+        specs = self.job.hierarchy_specs
+        overview = overview_of_table(self.job.schema, hierarchies, shown, columns, sample, specs)
         n_rows = int(findings[0].figures["n_rows"])
         return Checked(findings, n_rows, losses, overview=overview)
 

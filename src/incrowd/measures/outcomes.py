@@ -21,7 +21,7 @@ from incrowd.hierarchies.tree import STAR, Hierarchy
 
 Counts = NDArray[np.int64]
 
-UNCHANGED, SUPPRESSED = "unchanged", "suppressed"
+UNCHANGED, EXACT, SUPPRESSED = "unchanged", "exact", "suppressed"
 MOST_KINDS = 3
 """Kinds of cells that are named; rarer ones are told as "other"."""
 
@@ -29,6 +29,14 @@ LEAST_SHARE = 0.02
 """Kinds of cells below this share are told as "other"."""
 
 N_SAMPLE_ROWS = 5
+
+LEVELS_OF_TEMPLATE = {
+    "icd10": ("categories", "blocks", "chapters"),
+    "country": ("subregions", "regions"),
+    "ages": ("bands of 5 years", "stages of life"),
+    "isco": ("minor groups", "sub-major groups", "major groups"),
+}
+"""What the levels of a template's hierarchy are called, the finest first."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +90,7 @@ def describe_outcome(column: str, hierarchy: Hierarchy, released: Counts) -> Col
     words = _join_kinds(counted, n_suppressed, n_cells)
     derivation = _stated_origin(hierarchy).derivation
     if derivation:
-        words = f"{derivation}: {words}"
+        words = f"{derivation}: {words.replace(UNCHANGED, EXACT)}"
     return ColumnOutcome(
         column,
         words,
@@ -195,8 +203,10 @@ def _namer(hierarchy: Hierarchy) -> Callable[[int], str]:
         return partial(
             _name_by_depth, hierarchy, tuple(f"ranges of {width:g}" for width in spec.widths)
         )
-    if spec.kind == "prefix":
+    if spec.kind in ("prefix", "postcode"):
         return partial(_name_prefix, hierarchy)
+    if spec.kind in LEVELS_OF_TEMPLATE:
+        return partial(_name_by_depth, hierarchy, LEVELS_OF_TEMPLATE[spec.kind])
     return partial(_name_level, hierarchy)
 
 
@@ -221,6 +231,8 @@ def _name_by_depth(hierarchy: Hierarchy, names: tuple[str, ...], node: int) -> s
 
 def _name_prefix(hierarchy: Hierarchy, node: int) -> str:
     kept = re.sub(r"\*+$", "", hierarchy.labels[node])
+    if kept == hierarchy.labels[node]:
+        return _name_level(hierarchy, node)
     noun = "digit" if kept.isdigit() else "character"
     return f"first {len(kept)} {noun}s" if len(kept) > 1 else f"first {noun}"
 
