@@ -205,3 +205,16 @@ def test_bad_flags_of_check_say_that_nothing_was_checked(desk, flags):
     assert finished.status == 2
     assert "could not check" in finished.err
     assert finished.out == ""
+
+
+def test_compare_reports_all_problems_at_once_too(desk):
+    before = desk.files()
+    finished = desk.call(
+        *("compare", "census.csv", "--quasi", "agee,sex", "--k", "few", "--suppression-limit"),
+        *("much", "--hierarchy", "sex=intervls:5"),
+    )
+    assert finished.status == 2
+    assert "4 problems" in finished.err
+    for words in ("'agee'", "--k", "--suppression-limit", "intervls"):
+        assert words in finished.err
+    assert desk.files() == before

@@ -37,9 +37,10 @@ from incrowd.cli.job_flags import (
     apply_columns,
     read_job_source,
     resolve_from_here,
+    sound_job,
 )
 from incrowd.cli.terminal import VERBOSITY, progress_bar, results, say
-from incrowd.errors import InputError, JobError
+from incrowd.errors import InputError, JobError, ProblemList
 from incrowd.job.documents import NOT_WRITTEN
 from incrowd.job.job import Job
 
@@ -158,6 +159,7 @@ def compare_command(
     """
     from incrowd.comparing.comparison import compare
     from incrowd.flow.outputs import default_output, files_read, refuse_overwriting
+    from incrowd.flow.preflight import problems_of_data
 
     mapping, base = read_job_source(source)
     roles = {
@@ -166,7 +168,8 @@ def compare_command(
         "insensitive": insensitive,
         "identifying": identifying,
     }
-    apply_columns(mapping, roles, person, hierarchy, bottom, top, bins)
+    problems = ProblemList()
+    problems.attempt(apply_columns, mapping, roles, person, hierarchy, bottom, top, bins)
     if guarantee is not None and mapping.get("guarantee", {}).get("name") != guarantee:
         mapping["guarantee"] = {"name": guarantee}  # another promise's settings do not carry over
     if seed is not None:
@@ -180,11 +183,12 @@ def compare_command(
     is_own = own in methods if methods else own is not None
     if methods and not is_own:
         mapping["method"] = {"name": methods[0]}  # the job's own settings do not carry over
-    ks = _numbers(k, int, "--k") or [2, 5, 10]
+    ks = problems.attempt(_numbers, k, int, "--k") or [2, 5, 10]
+    limits = problems.attempt(_numbers, suppression_limit, float, "--suppression-limit") or []
     mapping.setdefault("guarantee", {})["k"] = ks[0]
     apply_flags(mapping, JOB_FLAGS, stated)
-    apply_settings(mapping, settings or [])
-    job = Job.from_mapping(mapping, base)
+    problems.attempt(apply_settings, mapping, settings or [])
+    job = sound_job(mapping, base, problems, problems_of_data)
     if not is_own and "metric" not in mapping.get("method", {}):
         job = _searching_for(job, by or "loss")
     if output is None and job.data is not None:
@@ -203,7 +207,7 @@ def compare_command(
                 methods,
                 split_names(metric),
                 split_names(effort),
-                _numbers(suppression_limit, float, "--suppression-limit"),
+                limits,
                 by=by,
                 predict=predict,
                 n_queries=queries,

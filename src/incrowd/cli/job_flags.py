@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from incrowd.cli.flags import apply_limits, flags_of, split_names, stated_bins, stated_hierarchies
 from incrowd.engines.choice import EngineChoice
-from incrowd.errors import JobError, ProblemList
+from incrowd.errors import InputError, JobError, ProblemList
 from incrowd.guarantees.table import GUARANTEES
-from incrowd.job.build import read_mapping
+from incrowd.job.build import build, parse_location, read_mapping
 from incrowd.job.documents import FILES, NOT_WRITTEN, ReleaseOptions
 from incrowd.job.inputs import InputOptions, RuleInput, SetInput
+from incrowd.job.job import Job
 from incrowd.methods.table import METHODS
 from incrowd.tables.locations import is_address, resolve_location
 
@@ -70,6 +72,32 @@ def read_job_source(source: str, policy: Path | None = None) -> tuple[dict[str, 
     if source.endswith(".toml"):
         return read_mapping(Path(source)), Path(source).parent
     return {"data": source}, Path()
+
+
+def sound_job(
+    mapping: dict[str, Any],
+    base: Path,
+    problems: ProblemList,
+    further: Callable[[Job], Iterable[InputError]],
+) -> Job:
+    """Return the job that nested tables state; raise all that is wrong with it at once.
+
+    ``further`` finds what is wrong with where a valid job reads and writes. Columns that do not
+    exist are reported also where the job itself is contradictory.
+    """
+    from incrowd.flow.preflight import problems_of_columns, stated_columns
+
+    job = problems.attempt(Job.from_mapping, mapping, base)
+    if job is not None:
+        problems.extend(further(job))
+    else:
+        data = problems.attempt(parse_location, mapping.get("data"), "data", base)
+        options = ProblemList().attempt(build, InputOptions, mapping.get("input", {}), "input")
+        if data is not None and options is not None:
+            problems.extend(problems_of_columns(data, stated_columns(mapping), options))
+    problems.refuse()
+    assert job is not None
+    return job
 
 
 def section(mapping: dict[str, Any], name: str) -> dict[str, Any]:

@@ -36,11 +36,10 @@ from incrowd.cli.job_flags import (
     apply_columns,
     read_job_source,
     resolve_from_here,
+    sound_job,
 )
 from incrowd.cli.terminal import progress_bar, say
 from incrowd.errors import InputError, ProblemList, unknown
-from incrowd.job.build import build, parse_location
-from incrowd.job.inputs import InputOptions
 from incrowd.job.job import Job
 from incrowd.methods.table import METHODS
 
@@ -128,6 +127,7 @@ def run_command(
     4 the audit refused it, 130 interrupted.
     """
     from incrowd.flow.outputs import files_read, files_written, refuse_overwriting
+    from incrowd.flow.preflight import problems_of_job
     from incrowd.methods.policy.files import POLICY
 
     mapping, base = read_job_source(source, policy)
@@ -162,7 +162,7 @@ def run_command(
         problems.found.append(
             unknown("answer to Ctrl-C", on_interrupt, ON_INTERRUPT, where="--on-interrupt")
         )
-    job = sound_job(mapping, base, problems, force=force, save_job=save_job)
+    job = sound_job(mapping, base, problems, lambda job: problems_of_job(job, force, save_job))
     stated_in = Path(source) if source.endswith(".toml") else policy and policy / POLICY
     refuse_overwriting([*files_written(job), save_job], [*files_read(job), stated_in])
     return execute(
@@ -173,34 +173,6 @@ def run_command(
         publishes=on_interrupt == "publish",
         dry_run=dry_run,
     )
-
-
-def sound_job(
-    mapping: dict[str, Any],
-    base: Path,
-    problems: ProblemList,
-    *,
-    force: bool,
-    save_job: Path | None,
-) -> Job:
-    """Return the job that nested tables state; raise all that is wrong with it at once.
-
-    Columns that do not exist and outputs that are there already are told together with what is
-    contradictory, not after it.
-    """
-    from incrowd.flow.preflight import problems_of_columns, problems_of_job, stated_columns
-
-    job = problems.attempt(Job.from_mapping, mapping, base)
-    if job is not None:
-        problems.extend(problems_of_job(job, force, save_job))
-    else:
-        data = problems.attempt(parse_location, mapping.get("data"), "data", base)
-        options = ProblemList().attempt(build, InputOptions, mapping.get("input", {}), "input")
-        if data is not None and options is not None:
-            problems.extend(problems_of_columns(data, stated_columns(mapping), options))
-    problems.refuse()
-    assert job is not None
-    return job
 
 
 def execute(

@@ -20,9 +20,14 @@ def problems_of_job(job: Job, force: bool, save_job: Path | None = None) -> list
     """Return what is wrong with where a valid job reads and writes."""
     problems = ProblemList()
     problems.attempt(resolve_target, job, force, save_job)
-    if job.shape == TABLES and job.data is not None:
-        problems.found += problems_of_columns(job.data, required_columns(job), job.input)
-    return problems.found
+    return [*problems.found, *problems_of_data(job)]
+
+
+def problems_of_data(job: Job) -> list[InputError]:
+    """Return a problem per column that a valid job names and its data lack."""
+    if job.shape != TABLES or job.data is None:
+        return []
+    return problems_of_columns(job.data, required_columns(job), job.input)
 
 
 def stated_columns(mapping: Mapping[str, Any]) -> list[str]:
