@@ -185,8 +185,7 @@ class OutOfCoreAdapter:
         hierarchies = expected.before.hierarchies
         shown = count_fragments(hierarchies, expected.nodes, expected.n_of_group)
         sample = None if reread.sample is None else reread.sample()
-        specs = self.job.hierarchy_specs
-        overview = overview_of_table(self.job.schema, hierarchies, shown, columns, sample, specs)
+        overview = overview_of_table(self.job.schema, hierarchies, shown, columns, sample)
         n_rows = int(findings[0].figures["n_rows"])
         return Checked(findings, n_rows, losses, overview=overview)
 
