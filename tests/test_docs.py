@@ -29,8 +29,8 @@ from incrowd.sets.files import write_sets
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
-# each point of a comparison is measured in a process of its own
-SLOW = ("docs/guide/compare.md",)
+# each point of a comparison is measured in a process of its own; many runs
+SLOW = ("docs/guide/compare.md", "docs/walkthroughs/excel-to-certificate.md")
 EXAMPLES = [
     pytest.param(page, marks=pytest.mark.slow if name in SLOW else (), id=name)
     for page, name in zip(PAGES, NAMES, strict=True)

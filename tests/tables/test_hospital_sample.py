@@ -8,7 +8,7 @@ from datetime import datetime
 import pytest
 
 from incrowd.errors import DataError, JobError
-from incrowd.samples import admissions, write_hospital
+from incrowd.samples import admissions, write_hospital, write_workbook
 
 
 def rows(path):
@@ -58,3 +58,28 @@ def test_returning_patients_are_the_same_people():
     assert len(again) == 10
     for row in again:
         assert row[2:6] == october[row[1]][:4]
+
+
+def test_the_workbook_holds_the_same(tmp_path):
+    import openpyxl
+
+    written = write_workbook(tmp_path, 30)
+    with pytest.raises(DataError, match="already exists"):
+        write_workbook(tmp_path, 30)
+    book = openpyxl.load_workbook(written)
+    for month, path in enumerate(write_hospital(tmp_path, 30)):
+        sheet = book.worksheets[month]
+        assert sheet.title == path.stem.removeprefix("Aufnahmen-")
+        head, *body = sheet.iter_rows(values_only=True)
+        assert [dict(zip(head, row, strict=True)) for row in body] == [
+            {name: typed(name, text) for name, text in row.items()} for row in rows(path)
+        ]
+
+
+def typed(name, text):
+    """Return a cell of the text file as Excel has it."""
+    if name.endswith("datum"):
+        return datetime.strptime(text, "%d.%m.%Y")
+    if name == "HbA1c":
+        return float(text.replace(",", ".")) if text else None
+    return text

@@ -102,10 +102,12 @@ def demo_command(
 
 
 def _write_hospital(console: Console, folder: Path, rows: int, seed: int, force: bool) -> int:
-    from incrowd.samples import write_hospital
+    from incrowd.samples import write_hospital, write_workbook
 
     for path in write_hospital(folder, rows, seed, force=force):
         console.print(f"{path}: {rows:,} made-up admissions")
+    workbook = write_workbook(folder, rows, seed, force=force)
+    console.print(f"{workbook}: the same as an Excel workbook, a sheet per month")
     return 0
 
 

@@ -1,7 +1,7 @@
 """Made-up data to try incrowd on: a census with its hierarchies, a hospital's admissions."""
 
 from incrowd.samples.census import Codes, Draws, census, census_hierarchies, write_sample
-from incrowd.samples.hospital import admissions, write_hospital
+from incrowd.samples.hospital import admissions, write_hospital, write_workbook
 
 __all__ = [
     "Codes",
@@ -11,4 +11,5 @@ __all__ = [
     "census_hierarchies",
     "write_hospital",
     "write_sample",
+    "write_workbook",
 ]

@@ -7,7 +7,7 @@ patients come back, and later months have diagnoses and postcodes that the first
 from __future__ import annotations
 
 import csv
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -132,18 +132,54 @@ def _german(day: date) -> str:
     return day.strftime("%d.%m.%Y")
 
 
-def write_hospital(
-    folder: str | Path, n_rows: int = 600, seed: int = 1, *, force: bool = False
-) -> list[Path]:
-    """Write a file per month, ``Aufnahmen-2026-10.csv`` and so on; over existing ones by force."""
-    folder = Path(folder)
-    paths = [folder / f"Aufnahmen-{month}.csv" for month in MONTHS]
+def _day(text: str) -> datetime:
+    return datetime.strptime(text, "%d.%m.%Y")
+
+
+def _refuse_existing(paths: list[Path], force: bool) -> None:
     existing = [path for path in paths if path.exists()]
     if existing and not force:
         raise DataError(
             f"{existing[0]}: the file already exists",
             remedy="Choose another folder, or replace it with --force.",
         )
+
+
+def write_workbook(
+    folder: str | Path, n_rows: int = 600, seed: int = 1, *, force: bool = False
+) -> Path:
+    """Write ``Aufnahmen.xlsx``, a sheet per month with dates and numbers as Excel has them."""
+    import xlsxwriter
+
+    path = Path(folder) / "Aufnahmen.xlsx"
+    _refuse_existing([path], force)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    dates = [COLUMNS.index(name) for name in COLUMNS if name.endswith("datum")]
+    number = COLUMNS.index("HbA1c")
+    with xlsxwriter.Workbook(path) as workbook:
+        workbook.set_properties({"created": datetime(2000, 1, 1, tzinfo=UTC)})
+        shown = workbook.add_format({"num_format": "dd.mm.yyyy"})
+        for month, name in enumerate(MONTHS):
+            sheet = workbook.add_worksheet(name)
+            sheet.write_row(0, 0, COLUMNS)
+            for line, row in enumerate(admissions(month, n_rows, seed), 1):
+                for place, text in enumerate(row):
+                    if place in dates:
+                        sheet.write_datetime(line, place, _day(text), shown)
+                    elif place == number and text:
+                        sheet.write_number(line, place, float(text.replace(",", ".")))
+                    elif text:
+                        sheet.write_string(line, place, text)
+    return path
+
+
+def write_hospital(
+    folder: str | Path, n_rows: int = 600, seed: int = 1, *, force: bool = False
+) -> list[Path]:
+    """Write a file per month, ``Aufnahmen-2026-10.csv`` and so on; over existing ones by force."""
+    folder = Path(folder)
+    paths = [folder / f"Aufnahmen-{month}.csv" for month in MONTHS]
+    _refuse_existing(paths, force)
     folder.mkdir(parents=True, exist_ok=True)
     for month, path in enumerate(paths):
         with path.open("w", encoding=ENCODING, newline="") as file:
