@@ -101,7 +101,9 @@ def test_console_examples_run(page, folder, capsys, monkeypatch):
                 status = subprocess.run(words, check=False).returncode
             printed = capsys.readouterr()
             assert status == (int(stated[1]) if stated else 0), (line, printed)
-            assert_shown(shown, printed.out + printed.err)
+            # transcripts are held to their whole output by end_to_end/test_hospital.py
+            if page not in TRANSCRIPTS:
+                assert is_shown(shown, printed.out + printed.err), (shown, printed)
 
 
 def commands_of(page):
@@ -115,13 +117,15 @@ def commands_of(page):
     return found
 
 
-def assert_shown(shown, printed):
-    """Hold that lines of a page are printed, one after the other; blanks may differ."""
+def is_shown(shown, printed):
+    """Return whether lines of a page are printed one after the other; blanks may differ."""
     lines = iter(" ".join(line.split()) for line in printed.splitlines())
     for expected in shown:
         parts = (re.escape(" ".join(part.split())) for part in expected.split("…"))
         pattern = re.compile(r"\s*.*\s*".join(parts))
-        assert any(pattern.fullmatch(line) for line in lines), (expected, printed)
+        if not any(pattern.fullmatch(line) for line in lines):
+            return False
+    return True
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
