@@ -101,9 +101,7 @@ def test_console_examples_run(page, folder, capsys, monkeypatch):
                 status = subprocess.run(words, check=False).returncode
             printed = capsys.readouterr()
             assert status == (int(stated[1]) if stated else 0), (line, printed)
-            # transcripts are held to their whole output by end_to_end/test_hospital.py
-            if page not in TRANSCRIPTS:
-                assert is_shown(shown, printed.out + printed.err), (shown, printed)
+            assert is_shown(shown, printed.out + printed.err), (shown, printed)
 
 
 def commands_of(page):
