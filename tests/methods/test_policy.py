@@ -99,6 +99,15 @@ def test_groups_that_lack_rows_meet_in_another(tmp_path):
     assert found.trace.figures["unfit_rows"] == 0
 
 
+def test_the_smallest_group_is_given_up_first(tmp_path):
+    """One row of 0, 0 makes the group of two in 0-1, 0 valid; both are too small alone."""
+    method = policy_of(tmp_path, [["0", "0"], ["0-1", "0"]])
+    rows = Rows(("a", "b"), np.array([[0, 1, 1], [0, 0, 0]], np.int32), (TREE, TREE))
+    people = Conditions(3, person_of_row=np.array([0, 1, 2], np.int32))
+    found = method.run(rows, people, LocalEngine(threads=1), 0, silent)
+    assert {TREE.all_labels[node] for node in found.nodes[0]} == {"0-1"}
+
+
 @pytest.mark.parametrize("lines", [[], [["8", "9"]], [["3", "3"]]])
 def test_a_batch_that_no_line_holds(tmp_path, lines):
     """The policy has no lines, none in these hierarchies, or none with enough rows."""
