@@ -56,6 +56,7 @@ class FormerRelease:
     name: str
     path: str = ""
     sha256: str = ""
+    n_rows: int = 0
     quasi: tuple[str, ...] = ()
     sensitive: tuple[str, ...] = ()
     missing_values: tuple[str, ...] = ()
@@ -91,17 +92,19 @@ class FormerRelease:
             return {}
         try:
             with Path(self.people).open(newline="", encoding="ascii") as file:
-                head, *rows = list(csv.reader(file))
+                _, *rows = list(csv.reader(file))
             columns = list(zip(*rows, strict=True))
         except (OSError, ValueError, csv.Error) as error:
-            raise InputError(
-                f"{self.people}: this file of a policy cannot be read ({type(error).__name__})",
-                remedy="Name a folder that run --save-policy made.",
-            ) from None
-        del head  # column names are in the record: this file has their places
-        if len(columns) != len(self.identifiers):
-            return {name: [] for name in self.identifiers}
-        return {name: list(column) for name, column in zip(self.identifiers, columns, strict=True)}
+            raise self._damaged_error(type(error).__name__) from None
+        if len(rows) != self.n_rows or len(columns) != len(self.identifiers):
+            raise self._damaged_error("not of this release")
+        return dict(zip(self.identifiers, map(list, columns), strict=True))
+
+    def _damaged_error(self, why: str) -> InputError:
+        return InputError(
+            f"{self.people}: this file of a policy cannot be read ({why})",
+            remedy="Name a folder that run --save-policy made.",
+        )
 
 
 # ── which there are ─────────────────────────────────────────────────────────────────────────

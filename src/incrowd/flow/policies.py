@@ -73,6 +73,7 @@ def place_policy(
         Path(location).name if location else "a frame",
         path=str(Path(location).absolute()) if location else "",
         sha256=release_sha256,
+        n_rows=released.n_rows,
         quasi=job.schema.quasi,
         sensitive=job.schema.sensitive,
         missing_values=job.input.missing_values,
