@@ -144,3 +144,30 @@ def test_a_partitioned_folder(people, tmp_path, engine):
     assert (tmp_path / "some.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
     found = pa.parquet.read_table(tmp_path / "some.parquet")
     assert found.column_names == ["age", "diagnosis", "sex"]
+
+
+@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+def test_labels_that_come_late_are_shown_first(tmp_path, engine):
+    """Readers that infer types from the first rows see the range that few old people are in."""
+    lines = [f"{20 if row < 400 else 80 + row % 4},{row % 7}" for row in range(408)]
+    (tmp_path / "people.csv").write_text("\n".join(["age,visits", *lines]) + "\n")
+    flags = ["--k", "8", "--quasi", "age", "--sensitive", "visits"]
+    flags += ["--hierarchy", "age=intervals:10"]
+    where = ["--engine", engine]
+    outputs = {"some.csv": [], "disk.csv": ["--memory", "1MB"], "spread/": []}
+    for name, more in outputs.items():
+        more = more if engine == "local" else []
+        done = call("run", "people.csv", "-o", name, *flags, *where, *more, folder=tmp_path)
+        assert done.status == 0, done.err
+    content = (tmp_path / "some.csv").read_bytes()
+    assert content.splitlines()[:3] == [b"age,visits", b"80-89,0", b"20,0"]
+    assert (tmp_path / "disk.csv").read_bytes() == content
+    assert (tmp_path / "spread/part-00000.csv").read_bytes() == content
+    assert pl.read_csv(tmp_path / "some.csv")["age"].value_counts().sort("age").rows() == [
+        ("20", 400),
+        ("80-89", 8),
+    ]
+    done = call("check", "some.csv", *flags[:6], "--json", folder=tmp_path)
+    found = {finding["name"]: finding["holds"] for finding in done.json["findings"]}
+    assert found["canonical order"] is True
+    assert (done.status, found["k-anonymity"]) == (0, True)

@@ -8,6 +8,7 @@ import csv
 import math
 import warnings
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from incrowd.codes import canonical_order
 from incrowd.hierarchies.groupings import group_by_frequency
+from incrowd.tables.leading_rows import lead
 from incrowd.tables.table import Format
 from incrowd.tables.write import write_table
 
-N_ROWS = 24_000  # more than any of them looks at before it decides how a file is written
+N_ROWS = 21_000  # more than any of them looks at before it decides how a file is written
 
 
 def read_duckdb(path: Path) -> list[tuple[Any, ...]]:
@@ -101,6 +104,14 @@ def are_same(found: Any, cell: str | None) -> bool:
     return found is not None and float(found) == float(cell)
 
 
+def in_order(first: list[str], second: list[str]) -> pa.Table:
+    """Two columns whose rows are in the order of a release."""
+    table = pa.table({"first": first, "second": second})
+    ordered = table.take(pa.array(canonical_order(table)))
+    return ordered.take(pa.array(lead(ordered)))
+
+
+@cache
 def shapes() -> dict[str, pa.Table]:
     """Columns as releases have them; what is special comes late, after the sampled rows."""
     names = [f"party {letter}" for letter in "abcdefgh"]
@@ -119,6 +130,11 @@ def shapes() -> dict[str, pa.Table]:
         "leading zeros": pa.table({"zip": ["01067", "0106*"] * (N_ROWS // 2), "n": ages}),
         "names": pa.table({"a, b": late, "c; d": late, "e": late}),
         "formulas": pa.table({"f": ["=1+1", "-x", "@y, z", "+q"] * (N_ROWS // 4), "n": ages}),
+        "ranges late": in_order([*ages[:-2], "90-94", "90-94"], [*late, "x", "y"]),
+        "decimals late": in_order(["20"] * (N_ROWS - 1) + ["20.5"], ages),
+        "open ranges late": in_order(["a"] * N_ROWS, ["20"] * (N_ROWS - 1) + [">=80"]),
+        "months late": in_order(["2024-01-31"] * (N_ROWS - 1) + ["2024-03"], ages),
+        "words late": in_order(["false"] * (N_ROWS - 1) + ["unknown"], ages),
         "one column": pa.table({"party": [*late, *groups[:2]]}),
         "one column of labels": pa.table({"party": [groups[0]] * N_ROWS}),
     }
@@ -139,7 +155,7 @@ def test_a_release_is_read_without_options(
         wrong = [
             (one, cell)
             for one, cell in zip(found, cells.to_pylist(), strict=True)
-            if not are_same(one, cell)
+            if one != cell and not are_same(one, cell)
         ]
         assert not wrong, wrong[:3]
 
@@ -155,4 +171,4 @@ def test_duckdb_detects_other_delimiters(tmp_path: Path, shape: str, delimiter: 
     expected = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
     assert len(rows) == len(expected)
     for found, cells in zip(rows, expected, strict=True):
-        assert all(map(are_same, found, cells)), (found, cells)
+        assert found == cells or all(map(are_same, found, cells)), (found, cells)

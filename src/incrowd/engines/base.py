@@ -21,6 +21,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from incrowd.errors import DataError, EngineError, unknown
+from incrowd.tables.leading_rows import Arrange
 from incrowd.tables.table import Format
 
 Blocks = Any
@@ -173,8 +174,13 @@ class OutOfCoreEngine(Engine, Protocol):
         Each table but the last has ``TABLE_ROWS`` rows.
         """
 
-    def write_folder(self, blocks: Blocks, folder: str, stored: Format) -> None:
-        """Write rows, sorted by content, as part files; file names are in the same order."""
+    def write_folder(
+        self, blocks: Blocks, folder: str, stored: Format, arrange: Arrange | None = None
+    ) -> None:
+        """Write rows, sorted by content, as part files; file names are in the same order.
+
+        ``arrange`` changes the order of rows that are written to a folder of this machine.
+        """
 
     def new_folder(self, final: str, *, force: bool) -> AbstractContextManager[ReleaseFolder]:
         """Return a folder to write to; without ``publish`` it is removed on exit."""

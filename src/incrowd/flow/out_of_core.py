@@ -45,6 +45,7 @@ from incrowd.job.preparation import notes_on_removed, required_columns
 from incrowd.methods.base import TableMethod
 from incrowd.methods.shared.fragments import Fragments
 from incrowd.progress import Progress
+from incrowd.tables.leading_rows import LeadingRows, candidate_schema, skip_leading
 from incrowd.tables.locations import Location, location_name
 from incrowd.tables.normalize import stated_of
 from incrowd.tables.read import notes_on_encoding
@@ -257,6 +258,7 @@ class OutOfCoreFile:
         self.output = Path(target.output)
         self.stored = Format()
         self.columns: list[str] = []
+        self.leading: LeadingRows | None = None
 
     def read(self) -> Original:
         """Leave the rows where they are."""
@@ -270,7 +272,11 @@ class OutOfCoreFile:
         self.stored = settle_format(self.engine, data, stored, self.job)
         self.columns = self.engine.schema(data).names
         path = self.workspace.file("release" + "".join(self.output.suffixes[-2:]))
-        write_tables(self.engine.iter_sorted(data), self.engine.schema(data), path, self.stored)
+        tables = self.engine.iter_sorted(data)
+        self.leading = leading_rows(self.engine, data, self.stored)
+        if self.leading is not None:
+            tables = self.leading.put_first(tables)
+        write_tables(tables, self.engine.schema(data), path, self.stored)
         return path
 
     def reread(self, written: Path) -> Reread:
@@ -286,7 +292,7 @@ class OutOfCoreFile:
         return Reread(
             auditor,
             blocks,
-            auditor.tables(blocks),
+            skip_leading(auditor.tables(blocks), self.leading and self.leading.rows),
             lambda: next(iter(auditor.tables(blocks)), None),
         )
 
@@ -331,7 +337,9 @@ class OutOfCoreFolder:
         folder = self.resources.enter_context(
             self.engine.new_folder(str(self.target.output), force=self.force)
         )
-        self.engine.write_folder(data, folder.where, self.stored)
+        leading = leading_rows(self.engine, data, self.stored)
+        arrange = None if leading is None else leading.put_first
+        self.engine.write_folder(data, folder.where, self.stored, arrange)
         return folder
 
     def reread(self, written: ReleaseFolder) -> Reread:
@@ -402,6 +410,22 @@ def settle_format(engine: OutOfCoreEngine, blocks: Blocks, stored: Format, job: 
 
     found = engine.collect(engine.map_blocks(blocks, quoted, position))
     return replace(stored, quoted_columns=tuple(sorted(set(found.column(0).to_pylist()))))
+
+
+def leading_rows(engine: OutOfCoreEngine, blocks: Blocks, stored: Format) -> LeadingRows | None:
+    """Return what puts the leading rows of a text file first; None for other files."""
+    if stored.kind != "csv":
+        return None
+    schema = engine.schema(blocks)
+
+    def candidates(block: pa.Table) -> pa.Table:
+        from incrowd.tables.leading_rows import find_candidates
+
+        return find_candidates(block)
+
+    return LeadingRows(
+        engine.collect(engine.map_blocks(blocks, candidates, candidate_schema(schema)))
+    )
 
 
 def as_written(stored: Format, job: Job) -> ReadOptions:

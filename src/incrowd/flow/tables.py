@@ -69,6 +69,7 @@ from incrowd.tables.frames import (
     is_spark_frame,
     to_frame,
 )
+from incrowd.tables.leading_rows import lead
 from incrowd.tables.locations import Location, is_folder, location_name
 from incrowd.tables.normalize import (
     Readings,
@@ -197,6 +198,8 @@ class TableAdapter:
         frame = restore_frame(frame, table.readings)
         if not job.release.keep_order:
             order = canonical_order(frame)
+            if self.store.is_text_file:
+                order = order[lead(frame.take(pa.array(order)))]
             frame = frame.take(pa.array(order)).combine_chunks()
             original_row = original_row[order]
         method = replace(job.method, **after.trace.settings)
@@ -402,6 +405,7 @@ class TableFile:
         self.output = self.location = Path(target.output)
         self.input_hash = ""
         self.format = Format()
+        self.is_text_file = format_by_suffix(self.output).kind == "csv"
 
     def read(self) -> Table:
         """Read the table; many files, or an address, are gathered into this process."""
@@ -459,6 +463,8 @@ class TableFile:
 
 class TableFrame:
     """A frame of pandas, polars, pyarrow or Spark, handed back as the same kind."""
+
+    is_text_file = False
 
     def __init__(self, job: Job, frame: Any, engine: Engine) -> None:
         self.job, self.frame, self.engine = job, frame, engine

@@ -41,6 +41,7 @@ from incrowd.engines.transfer import from_transfer
 from incrowd.errors import JobError
 
 if TYPE_CHECKING:
+    from incrowd.tables.leading_rows import Arrange
     from incrowd.tables.table import Format
 
 
@@ -220,11 +221,14 @@ class DiskEngine:
 
         return regroup(self._ranges.iter_sorted(blocks, BATCH_ROWS), TABLE_ROWS)
 
-    def write_folder(self, blocks: DiskBlocks, folder: str, stored: Format) -> None:
+    def write_folder(
+        self, blocks: DiskBlocks, folder: str, stored: Format, arrange: Arrange | None = None
+    ) -> None:
         """Write rows, sorted by content, ``TABLE_ROWS`` per part file."""
         from incrowd.tables.write import write_tables
 
-        rows = _RowQueue(self._ranges.iter_sorted(blocks, BATCH_ROWS))
+        in_order: Iterator[pa.Table] = self._ranges.iter_sorted(blocks, BATCH_ROWS)
+        rows = _RowQueue(in_order if arrange is None else arrange(in_order))
         for number in count():
             with translate_disk_errors(Path(folder).parent):
                 path = create_file(Path(folder) / part_name(number, stored))

@@ -66,6 +66,7 @@ from incrowd.engines.spark.workers import (
 )
 from incrowd.engines.transfer import from_transfer, to_transfer, transfer_name, transfer_schema
 from incrowd.errors import EngineError, IncrowdError
+from incrowd.tables.leading_rows import Arrange
 from incrowd.tables.read import no_rows_error, open_location
 from incrowd.tables.table import Format
 from incrowd.tables.write import regroup, write_table
@@ -223,7 +224,9 @@ class SparkEngine:
 
         return regroup(tables(), TABLE_ROWS)
 
-    def write_folder(self, blocks: SparkBlocks, folder: str, stored: Format) -> None:
+    def write_folder(
+        self, blocks: SparkBlocks, folder: str, stored: Format, arrange: Arrange | None = None
+    ) -> None:
         """Write rows, sorted by content, as part files: here, or in tasks at a URL.
 
         A folder on this machine has ``TABLE_ROWS`` rows per part file, as on every engine; the
@@ -232,7 +235,10 @@ class SparkEngine:
         path = local_path(folder)
         if path is not None and not scheme_of(folder):
             number = 0
-            for number, table in enumerate(self.iter_sorted(blocks), 1):
+            tables = self.iter_sorted(blocks)
+            if arrange is not None:
+                tables = regroup(arrange(tables), TABLE_ROWS)
+            for number, table in enumerate(tables, 1):
                 write_table(table, path / part_name(number - 1, stored), stored)
             if not number:
                 write_table(blocks.schema.empty_table(), path / part_name(0, stored), stored)

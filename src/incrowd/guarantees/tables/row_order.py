@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from incrowd.codes import ColumnCodes, RowKey, factorize
 from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Finding
 from incrowd.guarantees.tables.cells import blank_out, to_frame
+from incrowd.tables.leading_rows import lead
 
 LEAST_EXCESS = 0.5
 """Agreement by position above chance, as a share of what chance leaves, that is an order kept …"""
@@ -56,9 +57,26 @@ def is_in_canonical_order(frame: pa.Table) -> bool:
     """Return whether rows are sorted by their cells from left to right.
 
     Text is compared as text; a file whose numbers were numbers when it was sorted is accepted too,
-    and so are missing cells that all lie first or all lie last.
+    and so are missing cells that all lie first or all lie last, and the leading rows of a text
+    file (``tables.leading_rows``), which are determined by the content too.
     """
-    return bool(_orders_of(frame))
+    return bool(_orders_of(frame)) or any(_has_leading_rows(frame, *order) for order in _ORDERS)
+
+
+def _has_leading_rows(frame: pa.Table, is_numeric: bool, nulls_last: bool) -> bool:
+    """Return whether rows are sorted but for leading rows, which are those that must lead."""
+    key = RowKey(frame.num_rows)
+    for column in frame.columns:
+        cells = factorize(column)
+        ranks = _ranks(cells)[is_numeric]
+        rank_of_missing = len(ranks) + 1 if nulls_last else 0
+        rank = np.append(ranks, np.int32(rank_of_missing))
+        key.add(rank[cells.codes], len(ranks) + 2)
+    if np.count_nonzero(key.numbers[1:] < key.numbers[:-1]) > 1:
+        return False
+    order = np.argsort(key.numbers, kind="stable")
+    expected = order[lead(frame.take(pa.array(order)))]
+    return np.array_equal(key.numbers[expected], key.numbers)
 
 
 def are_in_canonical_order(tables: Iterable[pa.Table]) -> bool:
