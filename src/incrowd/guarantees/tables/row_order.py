@@ -75,7 +75,12 @@ def _has_leading_rows(frame: pa.Table, is_numeric: bool, nulls_last: bool) -> bo
     if np.count_nonzero(key.numbers[1:] < key.numbers[:-1]) > 1:
         return False
     order = np.argsort(key.numbers, kind="stable")
-    expected = order[lead(frame.take(pa.array(order)))]
+    plain = [
+        column.cast(pa.large_string()) if column.type == pa.string_view() else column
+        for column in frame.columns
+    ]
+    ordered = pa.table(plain, names=frame.column_names).take(pa.array(order))
+    expected = order[lead(ordered)]
     return np.array_equal(key.numbers[expected], key.numbers)
 
 
