@@ -345,6 +345,7 @@ def run(
     force: bool = False,
     progress: Progress | bool = False,
     save_job: str | Path | None = None,
+    dry_run: bool = False,
 ) -> Release[None]:
     """Anonymize a file: the release appears under its name only if its audit holds.
 
@@ -361,10 +362,17 @@ def run(
         True shows a bar; a function is called with the stage, done, total and loss.
     save_job : str or Path
         Where the job that reproduces this release is written.
+    dry_run : bool, default False
+        Whether everything is done but publishing: the audit and its losses, and no file.
     """
     with shown(progress) as report:
-        saved = None if save_job is None else Path(save_job)
-        return flow.run(as_job(job, "run"), force=force, progress=report, save_job=saved)
+        return flow.run(
+            as_job(job, "run"),
+            force=force,
+            progress=report,
+            save_job=None if save_job is None else Path(save_job),
+            dry_run=dry_run,
+        )
 
 
 @suggest_keywords

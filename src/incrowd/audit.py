@@ -140,6 +140,7 @@ class Audit(Summarized):
             facts.append(("quasi-identifying", ", ".join(self.quasi)))
         facts += [(name, f"{self.losses[name]:.4g}") for name in MAIN_LOSSES if name in self.losses]
         facts += [("warning", warning) for warning in self.warnings]
+        facts += [("warning", warning) for warning in self.warnings]
         return facts + [(f"broken: {finding.name}", finding.summary) for finding in self.broken]
 
     @property
@@ -202,7 +203,8 @@ def assemble(
     ``about`` are further fields of the audit. The time is that of the stages, unless stated.
     """
     found = tuple(_phrased(finding) for finding in findings)
-    about["notes"] = tuple(phrase(note) for note in about.get("notes", ()))
+    for name in ("notes", "warnings"):
+        about[name] = tuple(phrase(text) for text in about.get(name, ()))
     first = found[0].figures
     return Audit(
         holds=all(finding.holds is not False for finding in found),
