@@ -251,3 +251,14 @@ def test_a_policy_shows_the_next_batch_by_the_same_formats(clinic):
     assert again.status in (0, 3), again.err
     policy = tomllib.loads((clinic / "private/policy/policy.toml").read_text(encoding="utf-8"))
     assert policy["input"]["date_formats"] == {"Geburtsdatum": "dd.mm.yyyy"}
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_spark_releases_the_same_bytes(clinic):
+    asked = (*K, *ROLES, "--hierarchy", "Geburtsdatum=age:Aufnahmedatum,intervals:5,10")
+    in_memory = clinic.call("run", "klinik.csv", "-o", "memory.csv", *asked)
+    assert in_memory.status == 0, in_memory.err
+    on_spark = clinic.call("run", "klinik.csv", "-o", "spark.csv", *asked, "--engine", "spark")
+    assert on_spark.status == 0, on_spark.err
+    assert (clinic / "spark.csv").read_bytes() == (clinic / "memory.csv").read_bytes()
