@@ -253,6 +253,40 @@ def test_a_policy_shows_the_next_batch_by_the_same_formats(clinic):
     assert policy["input"]["date_formats"] == {"Geburtsdatum": "dd.mm.yyyy"}
 
 
+def test_a_written_hierarchy_has_the_values_of_the_file(clinic):
+    made = clinic.call(
+        "hierarchy", "klinik.csv", "Geburtsdatum", "--build", "dates:year", "-o", "born.csv"
+    )
+    assert made.status == 0, made.err
+    lines = (clinic / "born.csv").read_text(encoding="utf-8").splitlines()
+    for line in lines:
+        day, year, root = line.split(";")
+        assert (day[-4:], root) == (year, "*")
+    assert {line.split(";")[0] for line in lines} == {row[1] for row in admissions()}
+    stated = clinic.call(
+        "run", "klinik.csv", "-o", "out.csv", *K, *ROLES, "--hierarchy", "Geburtsdatum=born.csv"
+    )
+    assert stated.status == 0, stated.err
+    ages = clinic.call(
+        "hierarchy", "klinik.csv", "Geburtsdatum", "--build", "age:Aufnahmedatum", "--json"
+    )
+    assert ages.status == 0, ages.err
+
+
+def test_init_proposes_dates_and_asks_for_open_formats(clinic):
+    proposed = clinic.call("init", "klinik.csv", "--json").json
+    by_column = {each["column"]: each for each in proposed}
+    assert by_column["Geburtsdatum"]["kind"] == "date"
+    assert by_column["Geburtsdatum"]["hierarchy_spec_text"].startswith("dates")
+    assert by_column["Gewicht"]["hierarchy_spec_text"] == "ranges"
+    (clinic / "visits.csv").write_text(
+        "born,why\n" + "".join(f"0{n % 9 + 1}/0{n % 7 + 1}/19{50 + n % 40},x\n" for n in range(60))
+    )
+    asked = clinic.call("init", "visits.csv", "--json")
+    assert "--date-format born=dd/mm/yyyy" in asked.err
+    assert asked.json[0]["hierarchy_spec_text"].startswith("dates")
+
+
 @pytest.mark.spark
 @pytest.mark.slow
 def test_spark_releases_the_same_bytes(clinic):

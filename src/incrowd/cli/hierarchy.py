@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -173,9 +173,10 @@ def hierarchy_command(
     spec = HierarchySpec("file", path=source) if source else HierarchySpec.parse(build or "auto")
     mapping: dict[str, Any] = {}
     apply_flags(mapping, FLAGS, stated)
-    table = read_input(data, build_part(InputOptions, mapping.get("input", {}), "input"))
+    reading = build_part(InputOptions, mapping.get("input", {}), "input")
+    table = read_input(data, reading)
     table.require([column], str(data))
-    look = _look(spec, column, table, repair)
+    look = _look_as_written(spec, column, table, reading, repair)
     may_show = may_show_values(["--show-values"] if show_values else [])
     if as_json:
         print(json.dumps(look.to_mapping(may_show, levels), ensure_ascii=False, indent=2))
@@ -316,6 +317,35 @@ class Look:
             labels = self.tree.labels
             mapping["lines"] = [[labels[n] for n in way] for way in self.tree.ladder.T.tolist()]
         return mapping
+
+
+def _look_as_written(
+    spec: HierarchySpec, column: str, table: Table, reading: InputOptions, wants_repair: bool
+) -> Look:
+    """Look at a hierarchy of dates or numbers as the file writes them: so are its leaves."""
+    import pyarrow as pa
+
+    from incrowd.encoding.derived import derive_columns, reference_columns
+    from incrowd.job.column_readings import AS_WRITTEN
+    from incrowd.tables.normalize import notes_on_readings, read_columns
+
+    if spec.kind in AS_WRITTEN:
+        return _look(spec, column, table, wants_repair)
+    dates = [column, *reference_columns({column: spec})]
+    table.require(dates, table.name)
+    stated = reading.stated_formats
+    table = read_columns(table, dates, stated, needed=dates if spec.kind != "flat" else ())
+    table, specs, notes = derive_columns(table, {column: spec})
+    look = _look(specs[column], column, table, wants_repair)
+    if column in table.readings and look.tree is not None:
+        n_leaves, way = look.tree.n_leaves, table.readings[column]
+        leaves, values = (
+            way.restore(pa.array(labels, pa.string())).to_pylist()
+            for labels in (look.tree.labels[:n_leaves], look.values.labels)
+        )
+        tree = replace(look.tree, labels=(*leaves, *look.tree.labels[n_leaves:]))
+        look = replace(look, tree=tree, values=replace(look.values, labels=values))
+    return replace(look, notes=[*notes, *notes_on_readings(table.readings), *look.notes])
 
 
 def _look(spec: HierarchySpec, column: str, table: Table, wants_repair: bool) -> Look:

@@ -19,6 +19,7 @@ from incrowd.job.inputs import InputOptions, read_input
 from incrowd.job.job import Job
 from incrowd.options import changed_parameters
 from incrowd.proposing.roles import Proposal, propose_roles, summarize_proposals
+from incrowd.tables.normalize import read_tentatively
 from incrowd.tables.schema import ROLES, Schema
 from incrowd.wording import phrase
 
@@ -212,6 +213,7 @@ def propose_for_table(
 ) -> JobProposal:
     """Propose the role of every column of a table that was read from ``data``, if from a file."""
     KAnonymity(k)  # refused here, with its reason, rather than when the job is asked for
+    table, questions = read_tentatively(table, input.stated_formats)
     proposals = [
         replace(each, reasons=tuple(phrase(reason) for reason in each.reasons))
         for each in propose_roles(table)
@@ -221,7 +223,7 @@ def propose_for_table(
         tuple(proposals),
         summary.person,
         summary.k_column,
-        tuple(phrase(warning) for warning in summary.warnings),
+        tuple(phrase(warning) for warning in (*summary.warnings, *questions)),
         table.n_rows,
         k,
         data,

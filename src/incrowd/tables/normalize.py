@@ -210,6 +210,33 @@ def read_columns(
     return normalize_table(table, readings)
 
 
+def read_tentatively(table: Table, stated: StatedFormats) -> tuple[Table, list[str]]:
+    """Return a table with the dates and numbers of all columns read, and questions on them.
+
+    A column that leaves its format open is read in the first that fits, to see what it holds; the
+    question names all.
+    """
+    readings, questions = {}, []
+    for name in table.columns:
+        column = table.frame.column(name)
+        if not is_text(column.type):
+            continue
+        if name not in stated and not may_have_format(_plain_text(column), table.missing_values):
+            continue
+        found = DistinctCells.of(table, name)
+        reading = choose_reading(found, stated, is_needed=False, is_lenient=True)
+        if reading is None and name not in stated:
+            present = found.present()
+            choices = detect_format(present.values, present.counts).choices
+            if choices:
+                questions.append(_ambiguous_error(found, choices))
+                reading = ColumnReading(choices[0], table.missing_values)
+        if reading is not None and not reading.conflicts(found.present().values).any():
+            readings[name] = reading
+    notes = [f"{error.what}; {error.remedy[0].lower()}{error.remedy[1:]}" for error in questions]
+    return normalize_table(table, readings), notes
+
+
 def _plain_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
