@@ -3,6 +3,7 @@
 import json
 import logging
 import pickle
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -90,3 +91,22 @@ def test_a_refused_release_is_a_warning(caplog, monkeypatch):
     assert [record.getMessage() for record in caplog.records] == [
         "Finding k: does not hold; 2 exposed"
     ]
+
+
+def test_a_policy_of_frames_knows_who_was_in_them(tmp_path):
+    """Without a file of the former release people are still recognized, and left out."""
+    first, second = (ic.sample_census(300, seed).to_pandas() for seed in (1, 2))
+    second["id"] += 290
+    schema = ic.Schema(quasi=["age", "sex"], sensitive=["diagnosis"], person="id")
+    policy = ic.ReleaseOptions(save_policy=str(tmp_path / "policy"))
+    ic.anonymize(first, ic.Job(schema=schema, guarantee=ic.KAnonymity(5), release=policy))
+    job = ic.Job.load(tmp_path / "policy" / "policy.toml")
+    job = replace(job, method=replace(job.method, unfit="search"))
+    with pytest.raises(ic.AuditError, match="10 people of this batch"):
+        ic.anonymize(second, job)
+    with pytest.raises(ic.InputError, match="was a frame"):
+        ic.anonymize(second, replace(job, release=ic.ReleaseOptions(repeated_people="compare")))
+    without = replace(job, release=ic.ReleaseOptions(repeated_people="exclude"))
+    release = ic.anonymize(second, without)
+    assert release.audit.n_rows == len(release.data) == 290
+    assert release.audit.finding("former release: a frame").holds is True

@@ -70,7 +70,13 @@ class FormerRelease:
         """Read the release; raise InputError where it is not there, or not the one recorded."""
         from incrowd.checking.tables import read_table_data
 
-        if not self.path or not Path(self.path).is_file():
+        if not self.path:
+            raise InputError(
+                "the former release was a frame, which no file holds",
+                remedy="Leave people who are in it out with --repeated-people exclude, or release "
+                "files.",
+            )
+        if not Path(self.path).is_file():
             raise InputError(
                 f"{self.name}: the former release is not where it was",
                 remedy="Say where it is with --former FILE.",
