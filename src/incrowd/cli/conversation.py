@@ -60,9 +60,7 @@ def steps_of(proposals: Sequence[Proposal]) -> list[Step]:
     members: dict[str, list[str]] = {}
     for part in proposals:
         members.setdefault(part.group or f"\0{part.column}", []).append(part.column)
-    return [
-        Step(key.removeprefix("\0"), tuple(columns)) for key, columns in members.items()
-    ]
+    return [Step(key.removeprefix("\0"), tuple(columns)) for key, columns in members.items()]
 
 
 def converse(

@@ -179,7 +179,7 @@ class _ColumnProfile:
     @property
     def may_be_item(self) -> bool:
         """Whether it may be an item of a survey: few answers, and a name that tells nothing."""
-        is_scale = 2 <= self.kind.n_values <= MOST_ANSWERS and self.values.n_cells >= ENOUGH_ROWS
+        is_scale = 1 <= self.kind.n_values <= MOST_ANSWERS and self.values.n_cells >= ENOUGH_ROWS
         is_answer = self.kind.kind in ("integer", "boolean", "category")
         return self.meaning is None and is_scale and is_answer and not is_k_name(self.name)
 
