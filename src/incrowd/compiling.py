@@ -38,7 +38,7 @@ PAUSE, MOST_WAIT_SECONDS = 0.02, 120.0
 """Seconds between two attempts to take the compile lock, and seconds until a process gives up."""
 
 
-SECONDS_PER_KERNEL = 0.4
+SECONDS_PER_KERNEL = 0.5
 """About how long one kernel takes to compile on one core."""
 
 log = logging.getLogger("incrowd.compiling")
