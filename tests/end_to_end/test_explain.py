@@ -20,6 +20,7 @@ from incrowd.job.inputs import SET_KINDS
 from incrowd.measures.losses.tables import METRICS
 from incrowd.methods.table import METHODS
 from incrowd.methods.table import PAPER_NAMES as PAPER_METHODS
+from incrowd.tables.table import SUFFIXES
 
 SOURCE = Path(incrowd.__file__).parent
 COMMANDS = typer.main.get_command(app).commands
@@ -81,8 +82,8 @@ def test_every_file_format_has_a_topic():
     written = " ".join(
         word for topic in all_topics() if topic.kind == "file format" for word in topic.paragraphs
     )
-    for ending in (".csv", ".tsv", ".gz", ".zst", ".parquet", ".arrow", ".dat", ".npz", ".mtx"):
-        assert ending in written
+    for ending in (*SUFFIXES, ".gz", ".zst", ".dat", ".npz", ".mtx"):
+        assert ending in written, ending
     assert set(SET_KINDS) <= {word.strip(".,()") for word in written.split()} | names_of(
         "file format"
     )

@@ -151,7 +151,7 @@ def test_whoever_works_now_is_told():
 
 @pytest.mark.slow
 def test_the_command_line_says_where_compiled_kernels_are_kept(sealed, tmp_path):
-    """A read-only installation without a home: the run succeeds, and the second compiles nothing."""
+    """A read-only installation without a home: the second run compiles nothing."""
     write_sample(tmp_path, 200, 1)
     words = ("run", "census.csv", "--k", 5, "--quasi", "age,sex", "--method", "full-domain")
     first = command(*words, folder=tmp_path, env=sealed)
