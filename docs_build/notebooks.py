@@ -63,8 +63,13 @@ def output_of(output: Cell) -> str:
 
 
 def single_block(html: str | list[str]) -> str:
-    """Return HTML without blank lines, at which Markdown would end it."""
-    return "\n".join(line for line in text_of(html).splitlines() if line.strip())
+    """Return HTML as the site shows it: without a style of its own, and without blank lines.
+
+    Markdown would end the block at a blank line; tables get the look of the site's own.
+    """
+    plain = re.sub(r"<style.*?</style>", "", text_of(html), flags=re.S)
+    plain = re.sub(r'<table border="1" class="dataframe">', "<table>", plain)
+    return "\n".join(line for line in plain.splitlines() if line.strip())
 
 
 def fenced(text: str | list[str]) -> str:

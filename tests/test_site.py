@@ -126,3 +126,36 @@ def test_every_public_name_is_in_the_reference():
         r"^::: incrowd\.(\w+)$", (ROOT / "docs/reference/api.md").read_text("utf-8"), re.M
     )
     assert sorted(listed) == sorted(set(incrowd.__all__) - {"__version__"})
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1400])
+def test_pages_in_a_browser(site, browser, width, scheme):
+    """Opened from the disk: quiet, nothing wider than the window, in the reader's colours."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True
+    )
+    page = context.new_page()
+    problems = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("requestfailed", lambda request: problems.append(request.url))
+    for name in ("index", "reference/api", "walkthroughs/hospital", "notebooks/data-scientist"):
+        page.goto((site / f"{name}.html").as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+    shown = page.evaluate("document.body.getAttribute('data-md-color-scheme')")
+    assert shown == {"light": "default", "dark": "slate"}[scheme]
+    assert problems == []
+    context.close()
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_the_search_works_from_the_disk(site, browser):
+    page = browser.new_context(viewport={"width": 1400, "height": 900}, offline=True).new_page()
+    page.goto((site / "index.html").as_uri())
+    page.locator(".md-search__input").click()
+    page.keyboard.type("microaggregate")
+    page.locator(".md-search-result__item").first.wait_for()
+    assert "microaggregate" in page.locator(".md-search-result__item").first.inner_text()

@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from incrowd.progress import Progress
     from incrowd.proposing.job import JobProposal
     from incrowd.report.plot import Plot
-    from incrowd.samples import census as sample_census
+    from incrowd.samples.census import census as sample_census
     from incrowd.tables.schema import Schema
     from incrowd.transactions.generalized import read_generalized
 
@@ -126,7 +126,7 @@ _HOME = {
     "read_generalized": "incrowd.transactions.generalized",
     "read_hierarchy": "incrowd.hierarchies.files",
     "run": "incrowd.api",
-    "sample_census": "incrowd.samples:census",
+    "sample_census": "incrowd.samples.census:census",
     "verify_certificate": "incrowd.api",
     "write_hierarchy": "incrowd.hierarchies.files",
 }
