@@ -120,7 +120,7 @@ def test_outputs_are_guarded(desk):
     assert "--force" in refused(desk, "run", "census.csv", *OK, "-o", "there.csv")
     refused(desk, "run", "census.csv", *OK, "-o", "no/such/folder.csv")
     refused(desk, "run", "census.csv", *OK, "-o", "hierarchies")
-    refused(desk, "run", "census.csv", *OK, "-o", "release.xlsx")
+    refused(desk, "run", "census.csv", *OK, "-o", "release.docx")
     refused(desk, "run", "census.csv", *OK, "-o", "/sys/release.csv")
     assert "folder" in refused(desk, "run", "census.csv", *OK, "-o", "r.csv", "--key", "key.csv")
 

@@ -171,3 +171,12 @@ def test_labels_that_come_late_are_shown_first(tmp_path, engine):
     found = {finding["name"]: finding["holds"] for finding in done.json["findings"]}
     assert found["canonical order"] is True
     assert (done.status, found["k-anonymity"]) == (0, True)
+
+
+def test_init_on_a_partitioned_folder(people, tmp_path):
+    table = pa.csv.read_csv(people)
+    pa.parquet.write_to_dataset(table, tmp_path / "people", partition_cols=["sex"])
+    done = call("init", "people", "--json", folder=tmp_path)
+    assert done.status == 0, done.err
+    assert "sex" in done.out
+    assert "quasi-identifying" in done.out

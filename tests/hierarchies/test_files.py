@@ -301,3 +301,14 @@ def test_published_hierarchies_read_and_survive_a_round_trip(path, tmp_path):
         assert parent_labels(again) == parent_labels(tree)
     slips = [found.name for found in examine(read_paths(path).paths, "c")]
     assert slips == (["near-labels"] if "anjana/native-country" in str(path) else [])
+
+
+def test_a_hierarchy_that_excel_saved_in_windows_1252(tmp_path):
+    text = "Köln;Großstadt;*\nBrühl;Kleinstadt;*\n"
+    (tmp_path / "west.csv").write_bytes(text.encode("windows-1252"))
+    (tmp_path / "utf.csv").write_text(text, encoding="utf-8")
+    west, utf = (read_hierarchy(tmp_path / name, "c") for name in ("west.csv", "utf.csv"))
+    assert west.labels == utf.labels
+    (tmp_path / "east.csv").write_bytes("Łódź;Polska;*\n".encode("windows-1250"))
+    with pytest.raises(HierarchyError, match="is not UTF-8"):
+        read_hierarchy(tmp_path / "east.csv", "c")

@@ -455,7 +455,7 @@ def test_an_error_of_the_system_is_named(tmp_path: Path, monkeypatch: pytest.Mon
         read(tmp_path, SIMPLE)
 
 
-@pytest.mark.parametrize("name", ["data.xlsx", "data", "data.gz", "data.csv.bz2", ".csv"])
+@pytest.mark.parametrize("name", ["data.docx", "data", "data.gz", "data.csv.bz2", ".csv"])
 def test_endings_that_are_not_known(tmp_path: Path, name: str) -> None:
     error = refused(tmp_path, SIMPLE, name)
     assert "is not a known table format" in error.what
@@ -464,7 +464,7 @@ def test_endings_that_are_not_known(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(b"PK\x03\x04\x14\0", "spreadsheet"), (b"ARROW1\0\0", "Arrow"), (b"PAR1...PAR1", "Parquet")],
+    [(b"PK\x03\x04\x14\0", "Excel workbook"), (b"ARROW1\0\0", "Arrow"), (b"PAR1...PAR1", "Parquet")],
 )
 def test_other_files_named_csv(tmp_path: Path, content: bytes, said: str) -> None:
     assert said in refused(tmp_path, content).what

@@ -13,7 +13,7 @@ from incrowd.job.inputs import InputOptions, read_columns
 from incrowd.job.job import Job
 from incrowd.job.preparation import required_columns
 from incrowd.tables.locations import Location, is_address, is_folder, location_name
-from incrowd.tables.table import missing_columns
+from incrowd.tables.table import IN_MEMORY, format_by_suffix, missing_columns
 
 
 def problems_of_job(job: Job, force: bool, save_job: Path | None = None) -> list[InputError]:
@@ -51,6 +51,8 @@ def problems_of_columns(
     if is_address(data) or is_folder(data):
         return []
     try:
+        if format_by_suffix(Path(data)).kind in IN_MEMORY:
+            return []  # to read its header is to read all of it
         columns = read_columns(Path(data), options)
     except (InputError, OSError):
         return []

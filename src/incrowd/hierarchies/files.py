@@ -25,6 +25,7 @@ from incrowd.errors import HierarchyError
 from incrowd.hierarchies.doctor import examine, refuse_errors
 from incrowd.hierarchies.tree import STAR, Hierarchy
 from incrowd.tables.column_types import parse_dates, parse_numbers
+from incrowd.tables.text_encodings import WINDOWS_1252, detect_encoding
 
 DEEPEST = 200  # levels of a nested tree that are read and written
 
@@ -55,11 +56,21 @@ def hierarchy_from_paths(content: HierarchyPaths, column: str, *, origin: str = 
     return _attach_numbers(tree)
 
 
+def _decode(content: bytes) -> str:
+    """Return the text of a file in UTF-8, or in windows-1252 where that is clear."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        if detect_encoding(io.BytesIO(content).read) != WINDOWS_1252:
+            raise
+        return content.decode(WINDOWS_1252)
+
+
 def read_paths(path: str | Path) -> HierarchyPaths:
     """Read a file's paths, tree or not; raise only where its format is invalid."""
     path = Path(path)
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = _decode(path.read_bytes())
     except FileNotFoundError:
         raise HierarchyError(f"{path}: no such hierarchy file", remedy="Check the path.") from None
     except OSError as error:

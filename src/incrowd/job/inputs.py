@@ -217,10 +217,11 @@ class RuleInput:
 
 
 def read_input(path: Path, options: InputOptions) -> Table:
-    """Read a table as the user says it is written."""
-    from incrowd.tables.read import read_table
+    """Read a table, or the part files of a folder, as the user says they are written."""
+    from incrowd.tables.read import read_folder, read_table
 
-    return read_table(
+    read = read_folder if path.is_dir() else read_table
+    return read(
         path,
         delimiter=options.delimiter,
         encoding=options.encoding,
@@ -232,10 +233,10 @@ def read_input(path: Path, options: InputOptions) -> Table:
 
 
 def read_columns(path: Path, options: InputOptions) -> list[str]:
-    """Return the names of a table's columns from the beginning of its file."""
-    from incrowd.tables.read import open_rows
+    """Return the names of a table's columns from the beginning of its file, or of its first one."""
+    from incrowd.tables.read import open_location
 
-    source = open_rows(
+    source = open_location(
         path,
         delimiter=options.delimiter,
         encoding=options.encoding,

@@ -460,6 +460,31 @@ def open_location(
     return replace(first, schema=schema, tables=tables())
 
 
+def read_folder(
+    folder: Path,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    header: bool | None = None,
+    missing_values: tuple[str, ...] = (),
+    sheet: str | None = None,
+    value_labels: str = "labels",
+) -> Table:
+    """Read the part files of a folder into memory, as ``read_table`` reads a file."""
+    source = open_location(
+        folder,
+        delimiter=delimiter,
+        encoding=encoding,
+        header=header,
+        missing_values=missing_values,
+        sheet=sheet,
+        value_labels=value_labels,
+    )
+    notes = (*source.notes, *notes_on_encoding(source.format, encoding))
+    frame = pa.concat_tables(source.tables)
+    return Table(frame, source.format, tuple(missing_values), folder.name, notes)
+
+
 def folders_of_parts(location: Path, paths: Sequence[Path]) -> list[tuple[str, ...]]:
     """Return the names of the folders between a location and each of its part files."""
     return [path.relative_to(location).parts[:-1] for path in paths]
