@@ -464,7 +464,11 @@ def test_endings_that_are_not_known(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(b"PK\x03\x04\x14\0", "Excel workbook"), (b"ARROW1\0\0", "Arrow"), (b"PAR1...PAR1", "Parquet")],
+    [
+        (b"PK\x03\x04\x14\0", "Excel workbook"),
+        (b"ARROW1\0\0", "Arrow"),
+        (b"PAR1...PAR1", "Parquet"),
+    ],
 )
 def test_other_files_named_csv(tmp_path: Path, content: bytes, said: str) -> None:
     assert said in refused(tmp_path, content).what
