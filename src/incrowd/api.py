@@ -511,6 +511,7 @@ def midpoints(
     bounds: bool = False,
     limits: Mapping[str, tuple[float, float]] | None = None,
     open_ranges: str = "missing",
+    decimal: str = ".",
 ) -> Any:
     """Turn released ranges into numbers: ``20-24`` is 22.
 
@@ -534,6 +535,8 @@ def midpoints(
         ``{"age": (0, 110)}`` makes ``>=80`` the range from 80 to 110.
     open_ranges : str, default 'missing'
         What the midpoint of such a range is without limits: 'missing', or its one 'bound'.
+    decimal : str, default '.'
+        The decimal mark of numbers that were not generalized: '.' or ','.
     """
     from incrowd.hierarchies.range_labels import convert_ranges, find_range_columns
 
@@ -542,8 +545,10 @@ def midpoints(
         if data is None:
             data = _read_release(release)
         if columns is None and release.job is not None:
-            columns = find_range_columns(data, release.job.schema.quasi)
-    return convert_ranges(data, columns, bounds=bounds, limits=limits, open_ranges=open_ranges)
+            columns = find_range_columns(data, release.job.schema.quasi, decimal)
+    return convert_ranges(
+        data, columns, bounds=bounds, limits=limits, open_ranges=open_ranges, decimal=decimal
+    )
 
 
 def _read_release(release: Release[Any]) -> Any:

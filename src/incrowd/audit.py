@@ -134,6 +134,9 @@ class Audit(Summarized):
     def _title(self) -> str:
         return f"Audit: {self.guarantee['name']} {verdict(self.holds)}"
 
+    def _verdict(self) -> bool | None:
+        return self.holds
+
     def _facts(self) -> list[tuple[str, str]]:
         facts = [("promise", self.guarantee["claim"]), ("rows", self.crowds)]
         if self.quasi:

@@ -5,6 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
+SIGNS = {
+    True: '<span style="color:#1f8a5b">✓ </span>',
+    False: '<span style="color:#c4392f">✗ </span>',
+    None: "",
+}
+"""What stands before a verdict in a notebook; readable on light and dark."""
+
 
 class Summarized:
     """A result that a title and a few facts tell; it holds far more than one wants to see."""
@@ -25,8 +32,12 @@ class Summarized:
             f'<td style="text-align:left">{escape(text)}</td></tr>'
             for name, text in self._facts()
         )
-        title = f"<strong>{escape(self._title())}</strong>"
+        title = f"{SIGNS[self._verdict()]}<strong>{escape(self._title())}</strong>"
         return f"<div>{title}<table>{rows}</table>{self._more_html()}</div>"
+
+    def _verdict(self) -> bool | None:
+        """Return whether it holds, for a sign before the title; None where nothing is judged."""
+        return None
 
     def _more_html(self) -> str:
         """Return what a notebook shows besides the facts."""

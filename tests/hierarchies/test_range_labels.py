@@ -131,3 +131,12 @@ def test_of_a_release_and_its_file(tmp_path):
     job = ic.Job(method=ic.Mondrian(), data=tmp_path / "census.csv", **stated)
     again = ic.midpoints(ic.run(job))
     assert again.column("age").to_pylist() == found.column("age").to_pylist()
+
+
+def test_decimal_commas_where_they_are_stated():
+    frame = pl.DataFrame({"temperature": ["36.5 to <37", "36,5", "<35", "*"]})
+    assert ic.midpoints(frame).equals(frame)  # 36,5 may be thousands: nothing is guessed
+    found = ic.midpoints(frame, decimal=",")
+    assert found["temperature"].to_list() == [36.75, 36.5, None, None]
+    with pytest.raises(ic.InputError, match="decimal mark"):
+        ic.midpoints(frame, decimal=";")

@@ -138,7 +138,10 @@ def test_options_take_what_means_the_same():
         (lambda: ic.Schema(quazi=["age"]), "did you mean quasi?"),
         (lambda: ic.anonymize(None, quazi=["age"], k=5), "did you mean quasi?"),
         (lambda: ic.check(None, 5, orginal=1), "did you mean original?"),
-        (lambda: ic.midpoints(None, xyz=1), "it takes data, columns, bounds, limits, open_ranges"),
+        (
+            lambda: ic.midpoints(None, xyz=1),
+            "it takes data, columns, bounds, limits, open_ranges, decimal",
+        ),
     ],
 )
 def test_unknown_keywords_name_the_near_ones(call, told):

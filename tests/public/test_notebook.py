@@ -161,6 +161,8 @@ def test_a_grid_is_compared_on_a_frame(census, tmp_path):
 def test_a_release_shows_what_each_column_became_and_five_rows(release):
     shown = release._repr_html_()
     assert "k-anonymity holds" in shown
+    assert "✓" in shown
+    assert "✗" in ic.check(release.data, ic.KAnonymity(200), SCHEMA)._repr_html_()
     assert "What each column became" in shown
     assert "unchanged (sensitive)" in shown
     assert "5 released rows" in shown

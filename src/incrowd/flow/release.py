@@ -51,6 +51,9 @@ class Release(Summarized, Generic[Data]):
         what = "Release" if self.is_published else "Dry run of a release"
         return f"{what}{where}: {self.audit.guarantee['name']} {verdict(self.audit.holds)}"
 
+    def _verdict(self) -> bool | None:
+        return self.audit.holds
+
     def _facts(self) -> list[tuple[str, str]]:
         return self.audit._facts()
 

@@ -48,6 +48,9 @@ class Finding(Summarized):
     def _title(self) -> str:
         return f"Finding {self.name}: {verdict(self.holds)}; {self.summary}"
 
+    def _verdict(self) -> bool | None:
+        return self.holds
+
 
 @dataclass(frozen=True)
 class Evidence:

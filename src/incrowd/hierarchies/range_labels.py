@@ -34,6 +34,8 @@ _CLOSED = tuple(
 OPEN_RANGES = ("missing", "bound")
 """What the midpoint of a range without a second bound is: none, or its one bound."""
 
+DECIMALS = (".", ",")
+
 LOWER, UPPER = "_lower", "_upper"
 """What the names of the two columns of bounds end in."""
 
@@ -105,6 +107,7 @@ def convert_ranges(
     bounds: bool = False,
     limits: Mapping[str, tuple[float, float]] | None = None,
     open_ranges: str = OPEN_RANGES[0],
+    decimal: str = ".",
 ) -> Any:
     """Return a pandas, polars or pyarrow frame with ranges as numbers; other columns stay.
 
@@ -114,9 +117,11 @@ def convert_ranges(
 
     if open_ranges not in OPEN_RANGES:
         raise unknown("midpoint of open ranges", str(open_ranges), OPEN_RANGES, where="open_ranges")
+    if decimal not in DECIMALS:
+        raise unknown("decimal mark", str(decimal), DECIMALS, where="decimal")
     limits = dict(limits or {})
     rows = _rows_of(frame)
-    stated = find_range_columns(frame) if columns is None else _listed(columns)
+    stated = find_range_columns(frame, decimal=decimal) if columns is None else _listed(columns)
     for name in (*stated, *limits):
         if name not in rows.columns:
             raise unknown("column", str(name), rows.columns, where="the frame")
@@ -125,7 +130,7 @@ def convert_ranges(
         if name not in stated:
             names.append(name)
             continue
-        spans = _Spans.of(rows[name].to_arrow())
+        spans = _Spans.of(rows[name].to_arrow(), decimal)
         spans.refuse_odd(name)
         low, high = _limited(spans.bounds, limits.get(name), name)
         numbers = {name: _midpoints(low, high, open_ranges)}
@@ -144,7 +149,9 @@ def convert_ranges(
     return rows.with_columns(*added).select(names).to_native()
 
 
-def find_range_columns(frame: Any, among: Iterable[str] | None = None) -> tuple[str, ...]:
+def find_range_columns(
+    frame: Any, among: Iterable[str] | None = None, decimal: str = "."
+) -> tuple[str, ...]:
     """Return the columns of text in which every cell is a range, a number, a star or missing.
 
     At least one cell must be a range: a column of codes is none.
@@ -154,7 +161,7 @@ def find_range_columns(frame: Any, among: Iterable[str] | None = None) -> tuple[
     return tuple(
         name
         for name in looked_at
-        if _is_text(rows[name]) and _Spans.of(rows[name].to_arrow()).are_ranges
+        if _is_text(rows[name]) and _Spans.of(rows[name].to_arrow(), decimal).are_ranges
     )
 
 
@@ -165,6 +172,11 @@ def _rows_of(frame: Any) -> Any:
         return nw.from_native(frame, eager_only=True)
     except TypeError:
         raise unsupported_frame_error(frame) from None
+
+
+def _with_point(text: str) -> str:
+    """Return a label with decimal points for decimal commas."""
+    return re.sub(r"(?<=\d),(?=\d)", ".", text)
 
 
 def _listed(columns: Iterable[str]) -> tuple[str, ...]:
@@ -186,7 +198,7 @@ class _Spans:
     has_range: bool
 
     @classmethod
-    def of(cls, column: pa.Array) -> _Spans:
+    def of(cls, column: pa.Array, decimal: str = ".") -> _Spans:
         """Read every distinct label once."""
         import pyarrow as pa
 
@@ -194,7 +206,7 @@ class _Spans:
 
         encoded = labels_of(column).dictionary_encode()
         texts: list[str] = encoded.dictionary.to_pylist()
-        spans = [parse_range(text) for text in texts]
+        spans = [parse_range(_with_point(text) if decimal == "," else text) for text in texts]
         nothing = (math.nan, math.nan)
         of_text = [nothing if span is None else (span.lower, span.upper) for span in spans]
         of_code = np.asarray([*of_text, nothing], dtype=np.float64)
