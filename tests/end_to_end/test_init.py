@@ -164,6 +164,23 @@ def test_costly_columns_can_be_left_out_at_the_end(desk, converse):
     assert set(job.schema.quasi) >= {"age", "sex"}
 
 
+def test_dates_and_numbers_of_an_export_are_read_as_a_run_reads_them(desk, converse):
+    drawn = random.Random(8)
+    lines = ["Geburtsdatum;Größe"]
+    for _ in range(300):
+        day = f"{drawn.randint(1, 28):02d}.{drawn.randint(1, 12):02d}.{drawn.randint(1940, 2000)}"
+        lines.append(f"{day};{drawn.randint(150, 199)},{drawn.randint(0, 9)}")
+    (desk / "export.csv").write_text("\n".join(lines) + "\n", encoding="latin-1")
+    answers = ["g isco", "g dates:year,decade", "", "", "job.toml"]
+    shown = converse("export.csv", answers=answers)
+    assert "a quick estimate for k = 5 on 300 rows" in shown
+    assert ic.Job.load(desk / "job.toml").hierarchy_specs["Geburtsdatum"].text() == (
+        "dates:year,decade"
+    )
+    ran = desk.call("run", "job.toml", "--effort", "quick", "--json")
+    assert ran.status == 0, ran.err
+
+
 # ── off a terminal ───────────────────────────────────────────────────────────────────────────
 
 

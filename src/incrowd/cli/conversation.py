@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from incrowd.cli.terminal import results
 from incrowd.errors import IncrowdError
-from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.proposing.roles import K_COLUMN, PERSON_COLUMN, Proposal, propose_hierarchy
 from incrowd.tables.schema import ROLES
 
@@ -153,24 +152,33 @@ def _ask_about(
         elif letter not in LETTERS or (hierarchy and letter != "g"):
             console.print("    one of r, g, s, k, p, b, a, q; ? explains them", markup=False)
         else:
-            problem = _problem_of(table, step.columns, LETTERS[letter], hierarchy.strip())
+            problem = _problem_of(table, proposal, step.columns, LETTERS[letter], hierarchy.strip())
             if not problem:
                 return LETTERS[letter], hierarchy.strip()
             console.print(f"    {problem}", markup=False, style="red")
 
 
-def _problem_of(table: Table, columns: Sequence[str], role: str, hierarchy: str) -> str:
-    """Return why a choice cannot be, or nothing."""
-    from incrowd.hierarchies.builders import hierarchy_for
+def _problem_of(
+    table: Table, proposal: JobProposal, columns: Sequence[str], role: str, hierarchy: str
+) -> str:
+    """Return why a choice cannot be, or nothing; a hierarchy is built as a run would build it."""
+    from incrowd.guarantees.tables.k_anonymity import KAnonymity
+    from incrowd.job.job import Job
+    from incrowd.proposing.prediction import encode_for
+    from incrowd.tables.schema import Schema
 
     if role == PERSON_COLUMN and len(columns) > 1:
         return "people are counted by one column"
     if not hierarchy:
         return ""
     try:
-        spec = HierarchySpec.parse(hierarchy)
-        for column in columns:
-            hierarchy_for(column, table, spec)
+        job = Job(
+            guarantee=KAnonymity(2),
+            schema=Schema(quasi=columns),
+            hierarchies=dict.fromkeys(columns, hierarchy),
+            input=proposal.input,
+        )
+        encode_for(replace(table, frame=table.frame.select(list(columns))), job)
     except IncrowdError as error:
         return error.text(show_values=True)
     return ""

@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from incrowd.encoding.encode import encode
 from incrowd.encoding.rows import Rows
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import JobError
-from incrowd.flow.conditions import derive_conditions, refuse_infeasible
+from incrowd.flow.tables import TableAdapter, TableFrame
 from incrowd.job.job import Job
 from incrowd.measures.losses.tables import count_tables, measure_tally
 from incrowd.measures.outcomes import describe_outcome, format_share
@@ -98,9 +97,7 @@ def predict_loss(
     if table.n_rows == 0:
         return None
     sample = _draw_sample(table, len(quasi))
-    rows, _ = encode(sample, quasi, job.hierarchy_specs, job.coding)
-    conditions = derive_conditions(replace(job, method=Mondrian()), sample, {})
-    refuse_infeasible(job, conditions, sample.n_rows)
+    rows, conditions = encode_for(sample, job)
     with report_compilation(progress, Mondrian.n_kernels):
         loss, costly = _measure(rows, conditions)
         removed: tuple[str, ...] = ()
@@ -112,6 +109,17 @@ def predict_loss(
         if loss > MUCH and best > loss - LEAST_GAIN_IN_DOUBT:
             removed, best = _leave_out(rows, conditions, loss, costly, progress)
     return Prediction(loss, quasi, conditions.k, table.n_rows, sample.n_rows, removed, best)
+
+
+def encode_for(table: Table, job: Job) -> tuple[Rows, Conditions]:
+    """Return a table's quasi-identifiers and what groups must meet, as a run of the job has them.
+
+    Raises as the run does where something does not fit.
+    """
+    engine, job = LocalEngine(), replace(job, method=Mondrian())
+    adapter = TableAdapter(job, engine, TableFrame(job, table.frame, engine))
+    encoded = adapter.encode(table, silent)
+    return encoded.view.rows, encoded.conditions
 
 
 def _leave_out(
