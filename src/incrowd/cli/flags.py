@@ -88,8 +88,8 @@ Hierarchies = Annotated[
     typer.Option(
         "--hierarchy",
         help="Generalization hierarchy, COLUMN=FILE | ranges | mean | intervals:5,10,20 | "
-        "prefix | dates:month,year | age:DATE_OR_COLUMN | days-since:DATE_OR_COLUMN | flat | auto. "
-        "Repeatable; default: auto.",
+        "prefix | dates:month,year | age:DATE_OR_COLUMN | days-since:DATE_OR_COLUMN | icd10 | "
+        "postcode:DE | country | ages | isco | flat | auto. Repeatable; default: auto.",
         rich_help_panel="Columns",
         autocompletion=complete_hierarchy,
     ),
