@@ -12,7 +12,10 @@ from incrowd.job.inputs import InputOptions
 from incrowd.proposing import prediction
 from incrowd.proposing.job import propose_for_table
 from incrowd.proposing.prediction import Prediction, predict_loss
+from incrowd.samples.hospital import COLUMNS, admissions
 from incrowd.tables.table import Table
+
+RELATIVE = {"Geburtsdatum": "age", "Entlassungsdatum": "days-since"}
 
 
 def visits(n_rows=2_000):
@@ -123,3 +126,17 @@ def visits_job_of_ages():
 )
 def test_shares_in_words(loss, said):
     assert said in Prediction(loss, ("age", "sex"), 5, 10, 10).text
+
+
+def test_dates_and_numbers_are_read_as_the_file_writes_them():
+    """A hospital's dd.mm.yyyy and decimal commas; ages and lengths of stay cost less than dates."""
+    rows = admissions(0, 400)
+    table = Table(pa.table(dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True))))
+    job = propose_for_table(table, input=InputOptions()).job
+    found = predict_loss(table, job)
+    assert found is not None
+    assert "Aufnahmedatum" in found.text
+    specs = {name: f"{kind}:Aufnahmedatum" for name, kind in RELATIVE.items()}
+    relative = predict_loss(table, replace(job, hierarchies={**job.hierarchies, **specs}))
+    assert relative is not None
+    assert relative.loss < found.loss
