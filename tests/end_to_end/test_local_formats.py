@@ -279,6 +279,9 @@ def test_init_proposes_dates_and_asks_for_open_formats(clinic):
     assert by_column["Geburtsdatum"]["kind"] == "date"
     assert by_column["Geburtsdatum"]["hierarchy_spec_text"].startswith("dates")
     assert by_column["Gewicht"]["hierarchy_spec_text"] == "ranges"
+    written = clinic.call("init", "klinik.csv", "-o", "job.toml")
+    assert written.status == 0, written.err
+    assert "would not run" not in written.err
     (clinic / "visits.csv").write_text(
         "born,why\n" + "".join(f"0{n % 9 + 1}/0{n % 7 + 1}/19{50 + n % 40},x\n" for n in range(60))
     )
