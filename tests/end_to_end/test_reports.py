@@ -26,7 +26,7 @@ JOBS = {
     "cluster": [*TABLE, "--effort", "quick"],
     "full-domain": [*TABLE, "--method", "full-domain"],
     "microaggregate": ["census.csv", "--quasi", "age", "--k", 5, "--method", "microaggregate"],
-    "policy": [*TABLE, "--method", "policy", "--set", "method.lines=lines.csv"],
+    "policy": [*TABLE, "--method", "policy", "--set", "method.combinations=lines.csv"],
     "own-k": [*FEW, "--method", "mondrian", "--k-column", "k"],
     "adaptive": [*FEW, "--guarantee", "adaptive", "--k-column", "k"],
     "bits": [*FEW, "--guarantee", "adaptive", "--mask", "bit", "--posterior", "report"],

@@ -46,6 +46,8 @@ ZIPS = ["20095", "20097", "20144", "10115", "10117"]
         (DAYS, "flat", DAYS, "unchanged"),
         (DAYS, "flat", [*DAYS * 20, "*"], "unchanged, <1% suppressed"),
         (ZIPS, "prefix", ["200**", "201**"] * 5, "first 3 digits"),
+        (["DE", "FR", "JP"], "country", ["Europe", "Asia"], "regions"),
+        (["DE", "FR", "JP"], "country", ["Western Europe"], "subregions"),
         (ZIPS, "prefix", ["2****"], "first digit"),
         (["K52.1", "K52.3", "J11"], "prefix", ["K52.*"], "first 4 characters"),
         (

@@ -238,7 +238,7 @@ def _highlights(audit: Audit) -> Facts:
         ("jaccard", "Jaccard similarity"),
         ("suppressed", "entries suppressed"),
         ("created", "entries created"),
-        ("share_ungeneralized", "items as they were"),
+        ("share_ungeneralized", "items unchanged"),
     ):
         if name in audit.losses:
             facts.append((said, audit.losses[name]))
