@@ -139,6 +139,18 @@ def test_the_heading_has_files_date_and_the_owners_words():
     assert owner_page(audit, text, material, Heading(data="a.csv")).title == "Release of a.csv"
 
 
+def test_warnings_come_right_after_the_verdict():
+    audit, text, material = releases()["table"]
+    said = "51% of the information is lost: <b>"
+    page = owner_page(replace(audit, warnings=(said,), notes=("another note",)), text, material)
+    assert page.warnings == (said,)
+    assert listing(page, "notes").rows == (("another note",),)
+    html = render(page)
+    head = html[: html.index("</header>")]
+    assert '<svg class="sign warn"' in head
+    assert "51% of the information is lost: &lt;b&gt;" in head
+
+
 def test_public_words_come_from_the_certificate():
     plain = public_page_of("table")
     assert (plain.note, len(plain.about)) == ("", 1)

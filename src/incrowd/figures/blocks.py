@@ -181,6 +181,7 @@ class Page:
 
     ``highlights`` stand beside the verdict, the few numbers that everybody asks for. ``about``
     says under the title which files and which day a page is of; ``note`` is its owner's words.
+    ``warnings`` come right after the verdict.
     """
 
     title: str
@@ -192,6 +193,7 @@ class Page:
     data: dict[str, Any] = field(default_factory=dict)
     about: tuple[str, ...] = ()
     note: str = ""
+    warnings: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""

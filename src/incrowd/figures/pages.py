@@ -118,7 +118,7 @@ def owner_page(
         technical_section(findings),
         losses_section(audit.losses),
         times_section(audit),
-        notes_section((*audit.warnings, *audit.notes)),
+        notes_section(audit.notes),
         repeat_section(audit, job_text, is_table=isinstance(material, TableMaterial)),
     ]
     return Page(
@@ -131,6 +131,7 @@ def owner_page(
         data={"audit": audit.to_dict()},
         about=heading.about(audit.guarantee),
         note=heading.note,
+        warnings=audit.warnings,
     )
 
 
