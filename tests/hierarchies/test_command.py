@@ -125,6 +125,8 @@ def test_what_cannot_be_repaired_stays_an_error(incrowd):
     said = json.loads(finished.out)
     assert said["is_usable"] is False
     assert said["findings"][0]["name"] == "contradiction"
+    assert said["error"]["kind"] == "hierarchy"
+    assert said["error"]["exit_status"] == 2
     assert "by hand" in finished.err
 
 

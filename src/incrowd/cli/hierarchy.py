@@ -11,7 +11,7 @@ import typer
 
 from incrowd.cli.completion import complete_builder, complete_column
 from incrowd.cli.flags import AsJson, Debug, Force, ShowValues, apply_flags, flags_of, with_flags
-from incrowd.cli.terminal import may_show_values, results, say
+from incrowd.cli.terminal import complain, may_show_values, results, say
 from incrowd.errors import HierarchyError, JobError
 from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.job.build import build as build_part
@@ -178,8 +178,24 @@ def hierarchy_command(
     table.require([column], str(data))
     look = _look_as_written(spec, column, table, reading, repair)
     may_show = may_show_values(["--show-values"] if show_values else [])
+    error = None
+    if look.tree is None:
+        errors = [found for found in look.ailments if found.severity == "error"]
+        error = HierarchyError(
+            f"column {column!r}: the hierarchy has {pluralize(errors, 'error')}"
+            + ("" if output is None else "; nothing was written"),
+            remedy="Fix the problems above by hand: they need your knowledge."
+            if repair
+            else "Fix the problems above, or add --repair.",
+        )
     if as_json:
-        print(json.dumps(look.to_mapping(may_show, levels), ensure_ascii=False, indent=2))
+        told = look.to_mapping(may_show, levels)
+        if error is not None:  # one document: what was found, and that it is an error
+            told["error"] = {**error.to_mapping(), "exit_status": error.exit_status}
+        print(json.dumps(told, ensure_ascii=False, indent=2))
+        if error is not None:
+            complain(f"incrowd: {error.text(may_show)}")
+            return error.exit_status
     elif levels and look.tree is not None:
         print(to_arx_csv(look.tree), end="")
         for line in look.findings(may_show):
@@ -188,15 +204,9 @@ def hierarchy_command(
         look.show(may_show)
         if look.tree is not None and (may_show if draw is None else draw):
             draw_tree(look.tree)
-    if look.tree is None:
-        errors = [found for found in look.ailments if found.severity == "error"]
-        raise HierarchyError(
-            f"column {column!r}: the hierarchy has {pluralize(errors, 'error')}"
-            + ("" if output is None else "; nothing was written"),
-            remedy="Fix the problems above by hand: they need your knowledge."
-            if repair
-            else "Fix the problems above, or add --repair.",
-        )
+    if error is not None:
+        raise error
+    assert look.tree is not None
     if output is not None:
         write_hierarchy(look.tree, output)
         say(f"wrote {output}")
