@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from benchmarks.shared.provenance import file_sha256, require_file
 from incrowd.encoding.one_hot import encode_categories
 from incrowd.methods.adaptive.search import Problem
-from incrowd.tables.read import read_table
+from incrowd.tables.files.read import read_table
 from incrowd.tables.table import Table
 
 ADULT = "adult/adult.csv.gz"

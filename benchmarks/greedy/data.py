@@ -28,7 +28,7 @@ from incrowd.errors import DataError
 from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.hierarchies.tree import Hierarchy
 from incrowd.samples import Codes, Draws
-from incrowd.tables.read import read_table
+from incrowd.tables.files.read import read_table
 
 ADULT = "adult/adult_30162_qi9.csv.gz"
 ADULT_HIERARCHIES = "adult/hierarchies_arx"

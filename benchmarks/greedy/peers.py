@@ -26,7 +26,7 @@ from incrowd.encoding.rows import Rows
 from incrowd.errors import DataError
 from incrowd.hierarchies.costs import cost_to_root
 from incrowd.hierarchies.tree import Hierarchy
-from incrowd.tables.read import read_table
+from incrowd.tables.files.read import read_table
 
 
 def measure_peers(folder: Path, all_k: Sequence[int], seconds: int) -> list[Measured]:

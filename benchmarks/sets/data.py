@@ -25,7 +25,7 @@ from incrowd.sets.build import Pairs, from_pairs
 from incrowd.sets.files import read_sets, write_sets
 from incrowd.sets.format import MOST, SetFormat, SetOptions
 from incrowd.sets.sets import BIPARTITE, Sets
-from incrowd.tables.read import read_table
+from incrowd.tables.files.read import read_table
 
 PLAYSTORE = "playstore/googleplaystore.csv.gz"
 GRAPHS = {

@@ -29,7 +29,7 @@ from incrowd.methods.shared.set_groups.vote import SetConditions, shown
 from incrowd.methods.table import METHODS
 from incrowd.progress import silent
 from incrowd.sets.sets import Sets
-from incrowd.tables.read import read_table
+from incrowd.tables.files.read import read_table
 
 HELD_BACK = 0.25
 LABEL = "salary-class"

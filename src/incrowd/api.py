@@ -450,8 +450,8 @@ def compare(
 
 def _keep_frame(frame: Any, path: Path) -> Path:
     """Write a frame to a private file, for processes that read it."""
+    from incrowd.tables.files.write import format_of_path, write_table
     from incrowd.tables.frames import from_frame
-    from incrowd.tables.write import format_of_path, write_table
 
     write_table(from_frame(frame)[0].frame, path, format_of_path(path))
     return path

@@ -62,7 +62,7 @@ def test_a_workbook_in_and_out(people, tmp_path):
 
 
 def test_a_workbook_has_room_for_so_many_rows(people, tmp_path, monkeypatch):
-    monkeypatch.setattr("incrowd.tables.excel.MOST_ROWS", 240)
+    monkeypatch.setattr("incrowd.tables.files.excel.MOST_ROWS", 240)
     done = call("run", people, "-o", "full.xlsx", *OK, folder=tmp_path)
     assert done.status == 2
     assert "do not fit into an Excel sheet" in done.err

@@ -8,8 +8,8 @@ from pyarrow import parquet
 import incrowd as ic
 from incrowd.api import check
 from incrowd.guarantees.tables.k_anonymity import KAnonymity
+from incrowd.tables.files.read import read_table
 from incrowd.tables.frames import to_frame
-from incrowd.tables.read import read_table
 
 QUASI = ("--quasi", "x,sex")
 ROLES = (*QUASI, "--sensitive", "income", "--insensitive", "score")

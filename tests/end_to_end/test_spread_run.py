@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from incrowd.tables.read import read_table
+from incrowd.tables.files.read import read_table
 
 ROLES = ("--quasi", "age,sex,zip", "--sensitive", "diagnosis")
 METHODS = {

@@ -6,7 +6,7 @@ from pyarrow import parquet
 
 import incrowd as ic
 from end_to_end.test_spread_run import METHODS, ROLES, parts_of, rows_of_folder
-from incrowd.tables.read import read_table
+from incrowd.tables.files.read import read_table
 
 pytestmark = pytest.mark.spark
 

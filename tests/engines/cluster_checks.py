@@ -13,7 +13,7 @@ from engines.killing import KillingEngine, dying
 from incrowd.codes import canonical_order
 from incrowd.engines.base import ReadOptions, hash_parts
 from incrowd.errors import DataError, EngineError
-from incrowd.tables.read import read_table
+from incrowd.tables.files.read import read_table
 from incrowd.tables.table import Format
 from oracles.counting import as_bag
 

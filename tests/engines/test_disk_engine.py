@@ -229,7 +229,7 @@ def test_a_full_disk_is_told_where_blocks_are_written(tmp_path, monkeypatch):
             with engine.new_folder(str(tmp_path / "out"), force=False) as release:
                 engine.write_folder(blocks, release.where, Format("arrow"))
 
-        monkeypatch.setattr("incrowd.tables.write.write_tables", full)
+        monkeypatch.setattr("incrowd.tables.files.write.write_tables", full)
         with pytest.raises(InputError, match="disk is full; nothing was published"):
             released()
         assert list(tmp_path.iterdir()) == []

@@ -32,8 +32,8 @@ from incrowd.engines.spark.store import make_blob_packer, make_file_writer, unpa
 from incrowd.engines.spark.workers import translate_error
 from incrowd.engines.transfer import to_transfer
 from incrowd.errors import DataError, EngineError, InputError
+from incrowd.tables.files.write import write_table
 from incrowd.tables.table import Format
-from incrowd.tables.write import write_table
 from oracles.counting import as_bag
 
 TABLE = pa.table({"zip": ["1010", None, "é", "1010"], "n": pa.array([3, 1, None, 3], pa.uint8())})

@@ -16,9 +16,9 @@ from pyarrow import parquet
 from incrowd.codes import canonical_order
 from incrowd.engines.base import PartFile, ReadOptions, hash_parts
 from incrowd.errors import DataError, InputError
-from incrowd.tables.read import read_table
+from incrowd.tables.files.read import read_table
+from incrowd.tables.files.write import write_table
 from incrowd.tables.table import Format
-from incrowd.tables.write import write_table
 from oracles.counting import as_bag
 
 PLAIN = "zip,age,name\n" + "".join(f"{row % 7:04},{row % 3},n{row}\n" for row in range(40))

@@ -21,7 +21,7 @@ from incrowd.hierarchies.files import read_hierarchy, write_hierarchy
 from incrowd.hierarchies.groupings import group_by_frequency
 from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.hierarchies.tree import STAR
-from incrowd.tables.column_types import kind_of
+from incrowd.tables.columns.types import kind_of
 from incrowd.tables.table import Table
 from oracles import hierarchies as oracle
 

@@ -15,7 +15,7 @@ from incrowd.errors import DataError, HierarchyError, JobError
 from incrowd.hierarchies.builders import hierarchy_for
 from incrowd.hierarchies.means import covering_ranges, mean_cells
 from incrowd.hierarchies.specs import HierarchySpec
-from incrowd.tables.column_types import labels_of
+from incrowd.tables.columns.types import labels_of
 from incrowd.tables.table import Table
 from tiers import examples
 

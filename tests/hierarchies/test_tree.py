@@ -11,7 +11,7 @@ from incrowd.errors import HierarchyError
 from incrowd.hierarchies.builders import build_hierarchy
 from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.hierarchies.tree import STAR, Hierarchy
-from incrowd.tables.column_types import ColumnKind
+from incrowd.tables.columns.types import ColumnKind
 from oracles import hierarchies as oracle
 
 

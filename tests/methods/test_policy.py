@@ -18,7 +18,7 @@ from incrowd.methods.policy.method import Policy
 from incrowd.methods.policy.search import first_covering
 from incrowd.methods.shared.conditions import Conditions
 from incrowd.progress import silent
-from incrowd.tables.column_types import ColumnKind
+from incrowd.tables.columns.types import ColumnKind
 
 TREE = Hierarchy.from_ladder("a", [["0", "1", "2", "3"], ["0-1", "0-1", "2-3", "2-3"]])
 """Four leaves, two pairs of them, and the root."""

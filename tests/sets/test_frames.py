@@ -14,7 +14,7 @@ import pytest
 from incrowd.errors import DataError, JobError
 from incrowd.sets.files import SetOptions
 from incrowd.sets.frames import sets_from_frame, sets_of_columns, sets_to_frame
-from incrowd.tables.read import read_table
+from incrowd.tables.files.read import read_table
 from incrowd.tables.table import Table
 from oracles import set_files as oracle
 

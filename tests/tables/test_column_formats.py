@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.errors import DataError, JobError
-from incrowd.tables.column_formats import (
+from incrowd.tables.columns.format_detection import detect_format, may_have_format
+from incrowd.tables.columns.formats import (
     ColumnReading,
     DateFormat,
     NumberFormat,
 )
-from incrowd.tables.format_detection import detect_format, may_have_format
-from incrowd.tables.normalize import (
+from incrowd.tables.columns.normalize import (
     StatedFormats,
     as_written,
     normalize_table,

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.tables import column_types as kinds
-from incrowd.tables.column_types import ColumnKind, kind_of, labels_of, parse_dates, parse_numbers
+from incrowd.tables.columns import types as kinds
+from incrowd.tables.columns.types import ColumnKind, kind_of, labels_of, parse_dates, parse_numbers
 from tiers import examples
 
 CASES = {

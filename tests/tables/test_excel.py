@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.errors import DataError
-from incrowd.tables import excel
-from incrowd.tables.column_types import labels_of
-from incrowd.tables.excel import read_excel, refuse_too_large
-from incrowd.tables.read import read_table
+from incrowd.tables.columns.types import labels_of
+from incrowd.tables.files import excel
+from incrowd.tables.files.excel import read_excel, refuse_too_large
+from incrowd.tables.files.read import read_table
+from incrowd.tables.files.write import format_of_path, write_table
 from incrowd.tables.table import Format
-from incrowd.tables.write import format_of_path, write_table
 
 
 def workbook(path: Path, sheets: dict[str, list[list[object]]], **hidden: bool) -> Path:

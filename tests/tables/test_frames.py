@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.errors import DataError
-from incrowd.tables.column_types import labels_of
+from incrowd.tables.columns.types import labels_of
 from incrowd.tables.frames import FRAME_KINDS, from_frame, to_frame
 
 COLUMNS: dict[str, list[Any]] = {

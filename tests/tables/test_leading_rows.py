@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from incrowd.codes import canonical_order
 from incrowd.guarantees.tables.row_order import is_in_canonical_order
-from incrowd.tables import leading_rows
-from incrowd.tables.leading_rows import (
+from incrowd.tables.files import leading_rows
+from incrowd.tables.files.leading_rows import (
     HEAD_ROWS,
     LeadingRows,
     find_candidates,

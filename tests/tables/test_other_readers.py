@@ -21,9 +21,9 @@ import pytest
 
 from incrowd.codes import canonical_order
 from incrowd.hierarchies.groupings import group_by_frequency
-from incrowd.tables.leading_rows import lead
+from incrowd.tables.files.leading_rows import lead
+from incrowd.tables.files.write import write_table
 from incrowd.tables.table import Format
-from incrowd.tables.write import write_table
 
 N_ROWS = 21_000  # more than any of them looks at before it decides how a file is written
 

@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.errors import DataError
-from incrowd.tables import text
-from incrowd.tables.read import count_formula_cells, open_rows, read_table
-from incrowd.tables.sniff import MAX_COLUMNS, records
+from incrowd.tables.files import text
+from incrowd.tables.files.read import count_formula_cells, open_rows, read_table
+from incrowd.tables.files.sniff import MAX_COLUMNS, records
+from incrowd.tables.files.text import MAX_CELL_BYTES
 from incrowd.tables.table import Format, Table
-from incrowd.tables.text import MAX_CELL_BYTES
 from tiers import examples
 
 TYPED = ["data.parquet", "data.arrow", "data.feather", "data.arrows"]
@@ -183,7 +183,7 @@ def test_an_encoding_that_is_not_clear_is_asked_for(tmp_path: Path) -> None:
 def test_a_byte_that_is_in_no_encoding_comes_after_what_was_scanned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("incrowd.tables.text_encodings.SCANNED_BYTES", 1)
+    monkeypatch.setattr("incrowd.tables.files.text_encodings.SCANNED_BYTES", 1)
     content = b"name,n\n" + b"Ada,1\n" * 20_000 + b"Zo\xeb,2\n"
     assert "line 20,002 is not utf-8" in refused(tmp_path, content).what
 
@@ -450,7 +450,7 @@ def test_an_error_of_the_system_is_named(tmp_path: Path, monkeypatch: pytest.Mon
     def fail(*_: object, **__: object) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr("incrowd.tables.read.detect_text_format", fail)
+    monkeypatch.setattr("incrowd.tables.files.read.detect_text_format", fail)
     with pytest.raises(DataError, match="Input/output error"):
         read(tmp_path, SIMPLE)
 
@@ -726,7 +726,7 @@ def test_published_data_sets(name: str, n_rows: int, n_columns: int) -> None:
 def test_rows_come_once_where_a_later_one_needs_larger_blocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("incrowd.tables.text._BLOCK_BYTES", (64, 256, 1 << 20))
+    monkeypatch.setattr("incrowd.tables.files.text._BLOCK_BYTES", (64, 256, 1 << 20))
     extra = {30: 100, 40: 500}
     lines = [f"{row},{'x' * (row % 40 + extra.get(row, 0))}" for row in range(60)]
     path = tmp_path / "data.csv"
@@ -741,7 +741,7 @@ def test_rows_come_once_where_a_later_one_needs_larger_blocks(
 def test_a_fault_shows_after_rows_were_handed_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("incrowd.tables.text._BLOCK_BYTES", (64, 1 << 20))
+    monkeypatch.setattr("incrowd.tables.files.text._BLOCK_BYTES", (64, 1 << 20))
     path = tmp_path / "data.csv"
     path.write_text("n,text\n" + "1,x\n" * 100 + "1,x,y\n")
     tables = open_rows(path).tables
@@ -753,8 +753,8 @@ def test_a_fault_shows_after_rows_were_handed_on(
 def test_long_cells_are_counted_over_all_blocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("incrowd.tables.text._BLOCK_BYTES", (64, 1 << 20))
-    monkeypatch.setattr("incrowd.tables.text.MAX_CELL_BYTES", 20)
+    monkeypatch.setattr("incrowd.tables.files.text._BLOCK_BYTES", (64, 1 << 20))
+    monkeypatch.setattr("incrowd.tables.files.text.MAX_CELL_BYTES", 20)
     path = tmp_path / "data.csv"
     path.write_text("n,text\n" + "".join(f"{row},{'x' * (row % 25)}\n" for row in range(100)))
     with pytest.raises(DataError, match=r"column 2 has 16 cells .*first in row 22\)"):

@@ -14,9 +14,9 @@ import pytest
 
 from incrowd.errors import DataError, InputError
 from incrowd.flow.outputs import default_output
-from incrowd.tables.read import read_table
+from incrowd.tables.files.read import read_table
+from incrowd.tables.files.write import format_of_path
 from incrowd.tables.table import Format
-from incrowd.tables.write import format_of_path
 
 SEXES = {1: "male", 2: "female"}
 LABELS: dict[str, Any] = {"sex": SEXES, "age": {99: "no answer"}, "twice": {1: "a", 2: "a"}}

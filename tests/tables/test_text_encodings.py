@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.tables import text_encodings
-from incrowd.tables.text_encodings import detect_encoding
+from incrowd.tables.files import text_encodings
+from incrowd.tables.files.text_encodings import detect_encoding
 
 WESTERN = {
     "German": "Name;Ort\nMüller;Köln\nGroß;Düsseldorf\nÄrztin;Österreich\n",

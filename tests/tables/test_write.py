@@ -20,12 +20,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.errors import DataError
-from incrowd.tables import write
-from incrowd.tables.column_types import labels_of
+from incrowd.tables.columns.types import labels_of
+from incrowd.tables.files import write
+from incrowd.tables.files.read import read_table
+from incrowd.tables.files.write import format_of_path, regroup, write_table, write_tables
 from incrowd.tables.frames import _overwrite_nulls, copy_detached
-from incrowd.tables.read import read_table
 from incrowd.tables.table import Format, suffix_of
-from incrowd.tables.write import format_of_path, regroup, write_table, write_tables
 from tiers import examples
 
 FORMATS = {

@@ -20,7 +20,7 @@ from incrowd.guarantees.tables.likeness import check_thresholds, measure
 from incrowd.guarantees.tables.truth import check_coding, line_of_row, prove_key
 from incrowd.hierarchies.means import covering_ranges
 from incrowd.hierarchies.tree import Hierarchy
-from incrowd.tables.normalize import as_written
+from incrowd.tables.columns.normalize import as_written
 from incrowd.tables.schema import Schema
 from incrowd.tables.table import Table
 

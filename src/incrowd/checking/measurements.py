@@ -12,7 +12,7 @@ from incrowd.guarantees.evidence import Evidence, Finding
 from incrowd.guarantees.table import TableGuarantee
 from incrowd.job.inputs import read_input
 from incrowd.measures.options import AttackOptions, CompositionOptions, RiskOptions
-from incrowd.tables.normalize import normalize_table
+from incrowd.tables.columns.normalize import normalize_table
 from incrowd.tables.schema import Schema
 
 if TYPE_CHECKING:

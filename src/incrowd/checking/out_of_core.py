@@ -35,10 +35,10 @@ from incrowd.guarantees.tables.leaks import find_leaks
 from incrowd.guarantees.tables.row_order import are_in_canonical_order, order_finding
 from incrowd.hierarchies.tree import STAR
 from incrowd.measures.losses.tables import Tally, measure_tally
-from incrowd.tables.column_types import labels_of
+from incrowd.tables.columns.normalize import Readings, normalize_frame
+from incrowd.tables.columns.types import labels_of
 from incrowd.tables.frames import is_spark_frame
 from incrowd.tables.locations import location_name
-from incrowd.tables.normalize import Readings, normalize_frame
 from incrowd.tables.schema import Schema
 from incrowd.workspace import Workspace
 

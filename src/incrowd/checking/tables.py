@@ -28,9 +28,9 @@ from incrowd.hierarchies.tree import Hierarchy
 from incrowd.job.column_readings import AS_WRITTEN, ReadingPlan, plan_reading
 from incrowd.job.inputs import InputOptions, read_input
 from incrowd.job.preparation import prepare_table, replace_quasi
+from incrowd.tables.columns.normalize import normalize_table, read_columns
+from incrowd.tables.files.read import read_table
 from incrowd.tables.frames import frame_hash, from_frame
-from incrowd.tables.normalize import normalize_table, read_columns
-from incrowd.tables.read import read_table
 from incrowd.tables.schema import Schema
 from incrowd.tables.table import Table
 from incrowd.workspace import file_hash

@@ -149,7 +149,7 @@ def _prepare(folder: Path, rows: int, seed: int, force: bool) -> Job:
 def _show_exposure(console: Console, job: Job) -> None:
     from incrowd.engines.base import N_ROWS
     from incrowd.engines.local.engine import LocalEngine
-    from incrowd.tables.read import read_table
+    from incrowd.tables.files.read import read_table
 
     assert job.data is not None
     table = read_table(job.data)
@@ -168,7 +168,7 @@ def _tamper(console: Console, job: Job, release: Release[None]) -> None:
     import pyarrow as pa
 
     from incrowd.api import check
-    from incrowd.tables.read import read_table
+    from incrowd.tables.files.read import read_table
 
     assert release.path is not None
     table = read_table(release.path)

@@ -337,7 +337,7 @@ def _look_as_written(
 
     from incrowd.encoding.derived import derive_columns, reference_columns
     from incrowd.job.column_readings import AS_WRITTEN
-    from incrowd.tables.normalize import notes_on_readings, read_columns
+    from incrowd.tables.columns.normalize import notes_on_readings, read_columns
 
     if spec.kind in AS_WRITTEN:
         return _look(spec, column, table, wants_repair)

@@ -180,7 +180,7 @@ def _compile(job: Job, folder: Path) -> None:
     from incrowd.job.inputs import read_input
     from incrowd.sets.files import read_set_file, write_sets
     from incrowd.sets.sets import IN_MEMORY
-    from incrowd.tables.write import write_table
+    from incrowd.tables.files.write import write_table
 
     folder.mkdir(mode=0o700)
     source = Path(str(job.data))
@@ -254,7 +254,7 @@ def _learning(
     from incrowd.job.inputs import read_input
     from incrowd.job.preparation import plan_job_reading
     from incrowd.measures.utility.learning import HELD_SHARE, choose_test_rows, learning_finding
-    from incrowd.tables.write import write_table
+    from incrowd.tables.files.write import write_table
 
     target = str(asked.predict)
     if cast(TableMethod, job.method).masks_bits:

@@ -38,7 +38,7 @@ def propose_bins(
     than ``MOST_VALUES`` distinct values get ``DECILES``, unless the numbers are codes.
     """
     from incrowd.hierarchies.proposals import is_code
-    from incrowd.tables.column_types import kind_of, labels_of
+    from incrowd.tables.columns.types import kind_of, labels_of
 
     stated = stated or {}
     table.require(list(stated), "bins")
@@ -93,7 +93,7 @@ def _bin_column(table: Table, name: str, n_bins: int) -> tuple[pa.ChunkedArray, 
     import pyarrow.compute as pc
 
     from incrowd.codes import factorize
-    from incrowd.tables.column_types import labels_of, to_mask
+    from incrowd.tables.columns.types import labels_of, to_mask
 
     column = table.frame.column(name)
     cells = factorize(column)
@@ -137,7 +137,7 @@ def _sorted_values(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from incrowd.tables.column_types import labels_of, parse_numbers
+    from incrowd.tables.columns.types import labels_of, parse_numbers
 
     kind = values.type
     present = np.flatnonzero(~is_missing)

@@ -103,7 +103,7 @@ def add_coded_nodes(tree: Hierarchy, coding: Coding) -> Hierarchy:
     import numpy as np
 
     from incrowd.hierarchies.tree import Hierarchy
-    from incrowd.tables.column_types import parse_numbers
+    from incrowd.tables.columns.types import parse_numbers
 
     if len(set(tree.labels)) < tree.n_nodes:
         raise HierarchyError(
@@ -181,7 +181,7 @@ def refuse_uncodable(table: Table, codings: Mapping[str, Coding]) -> None:
     import numpy as np
 
     from incrowd.hierarchies.builders import ColumnValues
-    from incrowd.tables.column_types import parse_numbers
+    from incrowd.tables.columns.types import parse_numbers
 
     for column in codings:
         values = ColumnValues.of(column, table)

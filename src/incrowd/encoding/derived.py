@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from incrowd.codes import factorize
 from incrowd.errors import DataError
 from incrowd.hierarchies.specs import AGE, HierarchySpec
-from incrowd.tables.column_formats import is_text
-from incrowd.tables.column_types import labels_of, parse_dates, to_mask
+from incrowd.tables.columns.formats import is_text
+from incrowd.tables.columns.types import labels_of, parse_dates, to_mask
 
 if TYPE_CHECKING:
     from incrowd.hierarchies.tree import Hierarchy

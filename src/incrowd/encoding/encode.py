@@ -19,7 +19,7 @@ from incrowd.hierarchies.builders import hierarchy_for
 from incrowd.hierarchies.means import mean_cells
 from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.hierarchies.tree import STAR, Hierarchy
-from incrowd.tables.column_types import labels_of
+from incrowd.tables.columns.types import labels_of
 from incrowd.tables.schema import Schema
 from incrowd.tables.table import Table
 

@@ -123,7 +123,7 @@ def encode_one_hot(table: Table, quasi: Sequence[str]) -> OneHot:
 
 
 def _refuse_too_many(table: Table, bits_of: dict[str, list[str]]) -> None:
-    from incrowd.tables.sniff import MAX_COLUMNS
+    from incrowd.tables.files.sniff import MAX_COLUMNS
 
     n_columns = len(table.columns) - len(bits_of) + sum(map(len, bits_of.values()))
     if n_columns > MAX_COLUMNS:

@@ -170,7 +170,7 @@ def read_k_column(table: Table, column: str) -> NDArray[np.int32]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from incrowd.tables.column_types import labels_of
+    from incrowd.tables.columns.types import labels_of
 
     texts = labels_of(table.frame.column(column))
     is_whole = pc.fill_null(pc.match_substring_regex(texts, f"^[0-9]{{1,{MOST_DIGITS}}}$"), False)
@@ -205,7 +205,7 @@ class _ComparedColumn:
         import numpy as np
 
         from incrowd.encoding.encode import encode_labels
-        from incrowd.tables.column_types import kind_of, parse_numbers
+        from incrowd.tables.columns.types import kind_of, parse_numbers
 
         column = table.frame.column(name)
         cells = encode_labels(column, table.missing_values)
@@ -230,7 +230,7 @@ class _ComparedColumn:
         """Return which texts, and missing, stand in the relation to one value (``!=`` as ``=``)."""
         import numpy as np
 
-        from incrowd.tables.column_types import parse_numbers
+        from incrowd.tables.columns.types import parse_numbers
 
         compare: Callable[[Any, Any], Any] = _ORDERINGS.get(condition.operator, eq)
         if compare is eq and (value == "" or value in self.missing_values):

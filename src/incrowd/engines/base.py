@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from incrowd.errors import DataError, EngineError, unknown
-from incrowd.tables.leading_rows import Arrange
+from incrowd.tables.files.leading_rows import Arrange
 from incrowd.tables.table import Format
 
 Blocks = Any

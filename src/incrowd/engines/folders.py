@@ -13,7 +13,7 @@ from pathlib import Path
 
 from incrowd.engines.base import PartFile, hash_parts
 from incrowd.errors import InputError
-from incrowd.tables.read import data_files, incomplete_folder_error
+from incrowd.tables.files.read import data_files, incomplete_folder_error
 from incrowd.tables.table import MANIFEST, SUCCESS, Format, suffix_of
 from incrowd.workspace import Workspace, output_exists_error
 

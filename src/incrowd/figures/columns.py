@@ -24,7 +24,7 @@ from incrowd.hierarchies.groupings import holds_days
 from incrowd.hierarchies.tree import Hierarchy
 from incrowd.measures.losses.tables import Tally, count_tables, weighted_sum
 from incrowd.measures.outcomes import ColumnOutcome, describe_outcome
-from incrowd.tables.column_types import days_as_text, parse_days
+from incrowd.tables.columns.types import days_as_text, parse_days
 
 MOST_VALUES = 12
 MOST_BINS = 40

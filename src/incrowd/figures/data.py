@@ -10,7 +10,7 @@ from incrowd.figures.blocks import Block, Cell, Listing, Section
 from incrowd.figures.columns import ColumnChange
 from incrowd.measures.outcomes import choose_sample_rows, describe_released
 from incrowd.sets.names import item_names_of
-from incrowd.tables.normalize import as_written
+from incrowd.tables.columns.normalize import as_written
 
 MOST_COLUMNS_SHOWN = 12
 MOST_COLUMNS_LISTED = 200

@@ -33,15 +33,15 @@ from incrowd.job.column_readings import ReadingPlan
 from incrowd.job.job import Job
 from incrowd.job.preparation import plan_job_reading
 from incrowd.methods.shared.fragments import Fragments
-from incrowd.tables.column_formats import ColumnReading, is_text
-from incrowd.tables.column_types import labels_of
-from incrowd.tables.normalize import (
+from incrowd.tables.columns.formats import ColumnReading, is_text
+from incrowd.tables.columns.normalize import (
     DistinctCells,
     Readings,
     choose_reading,
     normalize_frame,
     notes_on_readings,
 )
+from incrowd.tables.columns.types import labels_of
 
 
 def assign_by_content(

@@ -19,7 +19,7 @@ from incrowd.hierarchies.builders import hierarchy_for
 from incrowd.hierarchies.tree import STAR, Hierarchy
 from incrowd.job.job import Job
 from incrowd.methods.shared.conditions import Conditions, SensitiveCondition
-from incrowd.tables.column_types import parse_numbers
+from incrowd.tables.columns.types import parse_numbers
 from incrowd.tables.table import Table
 
 

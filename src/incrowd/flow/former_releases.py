@@ -32,7 +32,7 @@ from incrowd.job.inputs import InputOptions
 from incrowd.methods.policy.dates import BUILDER as DATES
 from incrowd.methods.policy.files import read_json
 from incrowd.methods.policy.method import Policy
-from incrowd.tables.normalize import normalize_table
+from incrowd.tables.columns.normalize import normalize_table
 from incrowd.tables.table import Table
 from incrowd.workspace import file_hash
 

@@ -45,12 +45,12 @@ from incrowd.job.preparation import notes_on_removed, required_columns
 from incrowd.methods.base import TableMethod
 from incrowd.methods.shared.fragments import Fragments
 from incrowd.progress import Progress
-from incrowd.tables.leading_rows import LeadingRows, candidate_schema, skip_leading
+from incrowd.tables.columns.normalize import stated_of
+from incrowd.tables.files.leading_rows import LeadingRows, candidate_schema, skip_leading
+from incrowd.tables.files.read import notes_on_encoding
+from incrowd.tables.files.write import format_of_path, write_tables
 from incrowd.tables.locations import Location, location_name
-from incrowd.tables.normalize import stated_of
-from incrowd.tables.read import notes_on_encoding
 from incrowd.tables.table import Format, missing_columns
-from incrowd.tables.write import format_of_path, write_tables
 from incrowd.version import __version__
 from incrowd.workspace import Workspace, file_hash
 
@@ -404,7 +404,7 @@ def settle_format(engine: OutOfCoreEngine, blocks: Blocks, stored: Format, job: 
     position = pa.schema([("position", pa.int64())])
 
     def quoted(block: pa.Table) -> pa.Table:
-        from incrowd.tables.write import find_quoted_columns
+        from incrowd.tables.files.write import find_quoted_columns
 
         return pa.table([pa.array(find_quoted_columns([block], stored), pa.int64())], position)
 
@@ -419,7 +419,7 @@ def leading_rows(engine: OutOfCoreEngine, blocks: Blocks, stored: Format) -> Lea
     schema = engine.schema(blocks)
 
     def candidates(block: pa.Table) -> pa.Table:
-        from incrowd.tables.leading_rows import find_candidates
+        from incrowd.tables.files.leading_rows import find_candidates
 
         return find_candidates(block)
 

@@ -11,6 +11,7 @@ from incrowd.errors import InputError, JobError, ProblemList
 from incrowd.flow.former_releases import recorded_files
 from incrowd.guarantees.evidence import TABLES
 from incrowd.job.job import Job
+from incrowd.tables.files.write import format_of_path
 from incrowd.tables.locations import (
     Location,
     is_address,
@@ -19,7 +20,6 @@ from incrowd.tables.locations import (
     resolve_location,
 )
 from incrowd.tables.table import STATISTICS, SUFFIXES, Format
-from incrowd.tables.write import format_of_path
 from incrowd.workspace import output_exists_error
 
 BESIDE_SETS = ("rows", "items")

@@ -20,7 +20,7 @@ from incrowd.measures.outcomes import (
     format_share,
 )
 from incrowd.sets.sets import Sets
-from incrowd.tables.column_types import labels_of
+from incrowd.tables.columns.types import labels_of
 from incrowd.tables.schema import Schema
 
 Counts = NDArray[np.int64]

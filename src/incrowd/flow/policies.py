@@ -27,7 +27,7 @@ from incrowd.job.job import Job
 from incrowd.methods.base import TableMethod
 from incrowd.methods.policy.files import COMBINATIONS, KNOWN_VALUES, POLICY
 from incrowd.methods.policy.method import Policy
-from incrowd.tables.column_types import ColumnKind
+from incrowd.tables.columns.types import ColumnKind
 
 if TYPE_CHECKING:
     import pyarrow as pa

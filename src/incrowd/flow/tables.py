@@ -60,6 +60,17 @@ from incrowd.measures.risk.finding import risk_finding
 from incrowd.methods.base import TableMethod
 from incrowd.methods.shared.conditions import Conditions
 from incrowd.progress import Progress
+from incrowd.tables.columns.normalize import (
+    Readings,
+    as_written,
+    normalize_table,
+    notes_on_readings,
+    restore_frame,
+    stated_of,
+)
+from incrowd.tables.files.leading_rows import lead
+from incrowd.tables.files.read import notes_on_encoding, reread_table
+from incrowd.tables.files.write import format_of_path, write_table
 from incrowd.tables.frame_types import FrameTypes, named_levels
 from incrowd.tables.frames import (
     SPARK,
@@ -69,20 +80,9 @@ from incrowd.tables.frames import (
     is_spark_frame,
     to_frame,
 )
-from incrowd.tables.leading_rows import lead
 from incrowd.tables.locations import Location, is_folder, location_name
-from incrowd.tables.normalize import (
-    Readings,
-    as_written,
-    normalize_table,
-    notes_on_readings,
-    restore_frame,
-    stated_of,
-)
-from incrowd.tables.read import notes_on_encoding, reread_table
 from incrowd.tables.schema import Schema
 from incrowd.tables.table import STATISTICS, Format, Table, format_by_suffix
-from incrowd.tables.write import format_of_path, write_table
 from incrowd.workspace import Workspace, file_hash
 
 
@@ -427,7 +427,7 @@ class TableFile:
     def _fit_output(self, table: Table) -> Table:
         """Refuse a table that the release's format cannot hold; say where the format is another."""
         if format_by_suffix(self.output).kind == "xlsx":
-            from incrowd.tables.excel import refuse_too_large
+            from incrowd.tables.files.excel import refuse_too_large
 
             refuse_too_large(table.n_rows, len(table.columns), self.output.name)
         if self.job.output is None and self.format.kind in STATISTICS:

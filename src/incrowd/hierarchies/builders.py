@@ -36,7 +36,7 @@ from incrowd.hierarchies.specs import DEFAULT_DATE_UNITS, GRID_KINDS, MEAN, Hier
 from incrowd.hierarchies.templates.build import build_from_template, settle_variant
 from incrowd.hierarchies.templates.table import TEMPLATES
 from incrowd.hierarchies.tree import STAR, Hierarchy
-from incrowd.tables.column_types import (
+from incrowd.tables.columns.types import (
     ColumnKind,
     kind_of_values,
     labels_of,

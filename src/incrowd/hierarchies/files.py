@@ -24,8 +24,8 @@ import numpy as np
 from incrowd.errors import HierarchyError
 from incrowd.hierarchies.doctor import examine, refuse_errors
 from incrowd.hierarchies.tree import STAR, Hierarchy
-from incrowd.tables.column_types import parse_dates, parse_numbers
-from incrowd.tables.text_encodings import WINDOWS_1252, detect_encoding
+from incrowd.tables.columns.types import parse_dates, parse_numbers
+from incrowd.tables.files.text_encodings import WINDOWS_1252, detect_encoding
 
 DEEPEST = 200  # levels of a nested tree that are read and written
 

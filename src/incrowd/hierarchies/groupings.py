@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from incrowd.errors import HierarchyError
 from incrowd.hierarchies.tree import STAR, Hierarchy, Runs
-from incrowd.tables.column_types import parse_days
+from incrowd.tables.columns.types import parse_days
 
 Levels = list[tuple[NDArray[Any], list[str]]]
 

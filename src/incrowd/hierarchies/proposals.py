@@ -16,7 +16,7 @@ from incrowd.hierarchies.groupings import EXACT_INTEGERS
 from incrowd.hierarchies.specs import DEFAULT_DATE_UNITS, HierarchySpec
 from incrowd.hierarchies.templates.postcodes import PLACES, countries_fitting
 from incrowd.hierarchies.templates.table import TEMPLATES
-from incrowd.tables.column_types import ColumnKind, parse_numbers, to_mask
+from incrowd.tables.columns.types import ColumnKind, parse_numbers, to_mask
 from incrowd.tables.names import HEALTH, POSTAL_CODE, is_code_name, is_country_name, meaning_of
 
 MOST_UNGROUPED = 4  # up to so many values are not grouped further

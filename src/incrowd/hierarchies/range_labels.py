@@ -202,7 +202,7 @@ class _Spans:
         """Read every distinct label once."""
         import pyarrow as pa
 
-        from incrowd.tables.column_types import labels_of
+        from incrowd.tables.columns.types import labels_of
 
         encoded = labels_of(column).dictionary_encode()
         texts: list[str] = encoded.dictionary.to_pylist()

@@ -13,7 +13,7 @@ from incrowd.guarantees.tables.k_anonymity import KAnonymity
 from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.hierarchies.templates.table import TEMPLATES
 from incrowd.job.inputs import InputOptions
-from incrowd.tables.normalize import StatedFormats, read_columns
+from incrowd.tables.columns.normalize import StatedFormats, read_columns
 from incrowd.tables.schema import Schema
 from incrowd.tables.table import Table
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from incrowd.engines.base import ReadOptions
     from incrowd.sets.format import SetOptions
-    from incrowd.tables.normalize import StatedFormats
+    from incrowd.tables.columns.normalize import StatedFormats
     from incrowd.tables.table import Table
 
 
@@ -81,7 +81,7 @@ class InputOptions:
     @property
     def stated_formats(self) -> StatedFormats:
         """How columns of text write dates and numbers, where it is stated."""
-        from incrowd.tables.normalize import StatedFormats
+        from incrowd.tables.columns.normalize import StatedFormats
 
         return StatedFormats(self.date_formats, self.number_formats)
 
@@ -218,7 +218,7 @@ class RuleInput:
 
 def read_input(path: Path, options: InputOptions) -> Table:
     """Read a table, or the part files of a folder, as the user says they are written."""
-    from incrowd.tables.read import read_folder, read_table
+    from incrowd.tables.files.read import read_folder, read_table
 
     read = read_folder if path.is_dir() else read_table
     return read(
@@ -234,7 +234,7 @@ def read_input(path: Path, options: InputOptions) -> Table:
 
 def read_columns(path: Path, options: InputOptions) -> list[str]:
     """Return the names of a table's columns from the beginning of its file, or of its first one."""
-    from incrowd.tables.read import open_location
+    from incrowd.tables.files.read import open_location
 
     source = open_location(
         path,

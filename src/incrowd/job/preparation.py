@@ -24,7 +24,7 @@ from incrowd.job.column_readings import ReadingPlan, plan_reading
 from incrowd.job.job import Job
 from incrowd.methods.base import TableMethod
 from incrowd.methods.shared.shown_columns import FLAT
-from incrowd.tables.read import count_formula_cells
+from incrowd.tables.files.read import count_formula_cells
 from incrowd.tables.schema import Schema
 from incrowd.tables.table import Table
 

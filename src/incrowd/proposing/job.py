@@ -19,7 +19,7 @@ from incrowd.job.inputs import InputOptions, read_input
 from incrowd.job.job import Job
 from incrowd.options import changed_parameters
 from incrowd.proposing.roles import Proposal, propose_roles, summarize_proposals
-from incrowd.tables.normalize import read_tentatively
+from incrowd.tables.columns.normalize import read_tentatively
 from incrowd.tables.schema import ROLES, Schema
 from incrowd.wording import phrase
 

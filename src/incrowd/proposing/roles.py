@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.hierarchies.proposals import choose_hierarchy
-from incrowd.tables.column_types import ColumnKind, kind_of, parse_numbers
+from incrowd.tables.columns.types import ColumnKind, kind_of, parse_numbers
 from incrowd.tables.identifiers import DistinctValues, is_repeating_key
 from incrowd.tables.names import (
     Meaning,

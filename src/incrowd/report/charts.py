@@ -9,7 +9,7 @@ from typing import Any
 
 from incrowd.figures.blocks import Bars, Heat, Lines, Steps, Tree, Unit
 from incrowd.report.drawing import N_SHADES, colour, format_cell, series_colours, shorten
-from incrowd.tables.column_types import days_as_text
+from incrowd.tables.columns.types import days_as_text
 
 LINE = 15
 """Pixels of height that a label takes: no field of a tree is lower."""

@@ -45,7 +45,7 @@ from incrowd.report.drawing import (
     shorten,
 )
 from incrowd.report.layout import COLUMNS, Span, Wish, arrange
-from incrowd.tables.column_types import days_as_text
+from incrowd.tables.columns.types import days_as_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment

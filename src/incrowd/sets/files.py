@@ -41,8 +41,8 @@ from incrowd.sets.names import item_names_of, row_names_of, sort_names
 from incrowd.sets.parquet import read_parquet
 from incrowd.sets.sets import BIPARTITE, IN_MEMORY, EntryStorage, Sets, count_items, row_blocks
 from incrowd.sets.text import read_baskets, read_edges, read_name_list
-from incrowd.tables.read import check_file, part_files, reason_of
-from incrowd.tables.write import compressed_stream, join_bytes
+from incrowd.tables.files.read import check_file, part_files, reason_of
+from incrowd.tables.files.write import compressed_stream, join_bytes
 
 _BLOCK_ENTRIES = 1 << 20  # fixed, since row groups show in the bytes of a file
 _BLOCK_BYTES = 1 << 28  # fewer entries at once where names are long, as those of large parts

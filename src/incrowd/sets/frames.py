@@ -33,9 +33,9 @@ from incrowd.sets.names import NameCoder, item_names_of, normalize_names, row_na
 from incrowd.sets.parquet import check_names, find_list_column, read_list_batches, type_name
 from incrowd.sets.sets import BIPARTITE, Sets
 from incrowd.sets.text import choose_columns, sets_from_coders
-from incrowd.tables.column_types import to_mask
+from incrowd.tables.columns.types import to_mask
+from incrowd.tables.files.sniff import check_names as check_column_names
 from incrowd.tables.frames import arrow_of, normalize_table, to_frame
-from incrowd.tables.sniff import check_names as check_column_names
 from incrowd.tables.table import Table
 
 _WHERE = "the frame"

@@ -29,7 +29,7 @@ from incrowd.sets.format import (
     SetOptions,
 )
 from incrowd.sets.text import Block, detect_newline, read_blocks, skip_comments
-from incrowd.tables.text import TextStream, open_stream
+from incrowd.tables.files.text import TextStream, open_stream
 
 _SAVE = "Save it with scipy.sparse.save_npz(path, matrix.tocsr())."
 _VALUES = (

@@ -18,8 +18,8 @@ from incrowd.errors import DataError, JobError
 from incrowd.sets.build import sort_in_rows, symmetrize_edges
 from incrowd.sets.names import item_names_of, renumber, row_names_of, sort_names
 from incrowd.sets.sets import BIPARTITE, IN_MEMORY, EntryStorage, Sets, count_items, row_blocks
-from incrowd.tables.column_types import labels_of
-from incrowd.tables.read import read_table
+from incrowd.tables.columns.types import labels_of
+from incrowd.tables.files.read import read_table
 
 _LEADING = 4
 """How many first items rows are sorted by, before what stands for all of them."""

@@ -18,7 +18,7 @@ from incrowd.sets.format import LISTS, PAIRS, MemoryLimit, SetFile, SetFormat, S
 from incrowd.sets.names import NameCoder
 from incrowd.sets.sets import IN_MEMORY, EntryStorage, GrowingArray
 from incrowd.sets.text import choose_columns, sets_from_coders
-from incrowd.tables.read import damage_as_data_errors, system_errors_as_data_errors
+from incrowd.tables.files.read import damage_as_data_errors, system_errors_as_data_errors
 
 _BATCH_ROWS = 1 << 20
 _TYPES = "Names are texts or whole numbers: turn the column into one of them."

@@ -28,15 +28,15 @@ from incrowd.sets.format import (
 )
 from incrowd.sets.names import NameCoder, find_names, renumber, to_integers
 from incrowd.sets.sets import BIPARTITE, IN_MEMORY, EntryStorage, GrowingArray
-from incrowd.tables.read import check_text
-from incrowd.tables.sniff import (
+from incrowd.tables.files.read import check_text
+from incrowd.tables.files.sniff import (
     DELIMITERS,
     check_names,
     parse_delimiter,
     records,
     unclosed_quote_error,
 )
-from incrowd.tables.text import MAX_CELL_BYTES, TextStream, open_stream
+from incrowd.tables.files.text import MAX_CELL_BYTES, TextStream, open_stream
 
 WHOLE_LINES = ""
 """The delimiter of a file with one cell a line."""

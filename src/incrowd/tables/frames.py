@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from incrowd.errors import DataError, unknown
+from incrowd.tables.files.sniff import MAX_COLUMNS, check_names
+from incrowd.tables.files.text import LongCells
 from incrowd.tables.frame_types import named_levels
-from incrowd.tables.sniff import MAX_COLUMNS, check_names
 from incrowd.tables.table import Format, Table
-from incrowd.tables.text import LongCells
 
 BLOCK_ROWS = 1 << 16
 """Rows that are copied and written at a time: fixed, since chunks show in the bytes of a file."""

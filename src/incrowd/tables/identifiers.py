@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from incrowd.tables.column_types import labels_of
+from incrowd.tables.columns.types import labels_of
 from incrowd.tables.names import is_about_people, meaning_of
 from incrowd.tables.table import Table
 

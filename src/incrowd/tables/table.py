@@ -12,7 +12,7 @@ import pyarrow as pa
 from incrowd.errors import DataError, ProblemList, unknown
 
 if TYPE_CHECKING:
-    from incrowd.tables.column_formats import ColumnReading
+    from incrowd.tables.columns.formats import ColumnReading
 
 COMPRESSIONS = {".gz": "gz", ".zst": "zst"}
 

@@ -41,7 +41,7 @@ from incrowd.engines.transfer import from_transfer
 from incrowd.errors import JobError
 
 if TYPE_CHECKING:
-    from incrowd.tables.leading_rows import Arrange
+    from incrowd.tables.files.leading_rows import Arrange
     from incrowd.tables.table import Format
 
 
@@ -104,7 +104,7 @@ class DiskEngine:
 
     def read(self, location: str, reading: ReadOptions) -> tuple[DiskBlocks, Format]:
         """Read a file, or the part files of a folder, block by block."""
-        from incrowd.tables.read import open_location
+        from incrowd.tables.files.read import open_location
 
         path = Path(location)
         if reading.is_release and path.is_dir():
@@ -217,7 +217,7 @@ class DiskEngine:
 
     def iter_sorted(self, blocks: DiskBlocks) -> Iterator[pa.Table]:
         """Yield rows sorted by content (an external sort), ``TABLE_ROWS`` at a time."""
-        from incrowd.tables.write import regroup
+        from incrowd.tables.files.write import regroup
 
         return regroup(self._ranges.iter_sorted(blocks, BATCH_ROWS), TABLE_ROWS)
 
@@ -225,7 +225,7 @@ class DiskEngine:
         self, blocks: DiskBlocks, folder: str, stored: Format, arrange: Arrange | None = None
     ) -> None:
         """Write rows, sorted by content, ``TABLE_ROWS`` per part file."""
-        from incrowd.tables.write import write_tables
+        from incrowd.tables.files.write import write_tables
 
         in_order: Iterator[pa.Table] = self._ranges.iter_sorted(blocks, BATCH_ROWS)
         rows = _RowQueue(in_order if arrange is None else arrange(in_order))

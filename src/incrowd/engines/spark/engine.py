@@ -66,10 +66,10 @@ from incrowd.engines.spark.workers import (
 )
 from incrowd.engines.transfer import from_transfer, to_transfer, transfer_name, transfer_schema
 from incrowd.errors import EngineError, IncrowdError
-from incrowd.tables.leading_rows import Arrange
-from incrowd.tables.read import no_rows_error, open_location
+from incrowd.tables.files.leading_rows import Arrange
+from incrowd.tables.files.read import no_rows_error, open_location
+from incrowd.tables.files.write import regroup, write_table
 from incrowd.tables.table import Format
-from incrowd.tables.write import regroup, write_table
 
 Answer = TypeVar("Answer")
 

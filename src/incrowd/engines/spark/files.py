@@ -24,8 +24,8 @@ from incrowd.engines.base import ReadOptions
 from incrowd.engines.spark.workers import hide_values
 from incrowd.engines.transfer import to_transfer
 from incrowd.errors import DataError
-from incrowd.tables.partitions import Partitions, decode_as_spark
-from incrowd.tables.read import (
+from incrowd.tables.files.partitions import Partitions, decode_as_spark
+from incrowd.tables.files.read import (
     damaged_file_error,
     different_columns_error,
     no_part_file_error,

@@ -39,8 +39,8 @@ from incrowd.engines.spark.hadoop import Hadoop, hadoop_folder, move_parts
 from incrowd.engines.spark.workers import hide_values, spark_schema
 from incrowd.engines.transfer import from_transfer
 from incrowd.errors import DataError, EngineError
-from incrowd.tables.partitions import Partitions, find_partitions
-from incrowd.tables.read import (
+from incrowd.tables.files.partitions import Partitions, find_partitions
+from incrowd.tables.files.read import (
     check_file,
     different_columns_error,
     folders_of_parts,
@@ -48,9 +48,9 @@ from incrowd.tables.read import (
     no_rows_error,
     part_files,
 )
+from incrowd.tables.files.text import MAX_CELL_BYTES
+from incrowd.tables.files.write import write_table, write_tables
 from incrowd.tables.table import MANIFEST, SUCCESS, Format
-from incrowd.tables.text import MAX_CELL_BYTES
-from incrowd.tables.write import write_table, write_tables
 
 BLOB_SCHEMA = "rows binary"
 FILE_SCHEMA = "value string"

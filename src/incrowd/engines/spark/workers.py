@@ -21,7 +21,7 @@ from incrowd import errors
 from incrowd.engines.base import BlockFunction, conform_result
 from incrowd.engines.transfer import from_transfer, to_transfer, transfer_schema
 from incrowd.errors import DataError, EngineError, IncrowdError
-from incrowd.tables.read import damaged_file_error
+from incrowd.tables.files.read import damaged_file_error
 
 _MARK = re.compile(r"incrowd-worker:([A-Za-z0-9+/=]+):")
 

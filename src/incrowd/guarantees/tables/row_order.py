@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from incrowd.codes import ColumnCodes, RowKey, factorize
 from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Finding
 from incrowd.guarantees.tables.cells import blank_out, to_frame
-from incrowd.tables.leading_rows import lead
+from incrowd.tables.files.leading_rows import lead
 
 LEAST_EXCESS = 0.5
 """Agreement by position above chance, as a share of what chance leaves, that is an order kept …"""

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from incrowd.errors import HierarchyError, InputError
 from incrowd.guarantees.evidence import Evidence, Finding
 from incrowd.guarantees.tables.l_diversity import Mixture, company, exposed_by, mix
-from incrowd.tables.column_types import labels_of
+from incrowd.tables.columns.types import labels_of
 
 if TYPE_CHECKING:
     from incrowd.guarantees.tables.k_anonymity import KAnonymity

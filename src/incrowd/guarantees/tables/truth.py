@@ -15,7 +15,7 @@ from incrowd.encoding.encode import encode_labels, nodes_of
 from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Finding
 from incrowd.hierarchies.means import exact_numbers, sums_of_groups
 from incrowd.hierarchies.tree import STAR, Hierarchy
-from incrowd.tables.column_types import labels_of, parse_numbers
+from incrowd.tables.columns.types import labels_of, parse_numbers
 from incrowd.tables.table import Table
 
 

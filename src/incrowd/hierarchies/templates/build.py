@@ -12,7 +12,7 @@ from incrowd.errors import DataError, HierarchyError
 from incrowd.hierarchies.templates.postcodes import countries_fitting
 from incrowd.hierarchies.templates.table import TEMPLATES, Place
 from incrowd.hierarchies.tree import STAR, Hierarchy
-from incrowd.tables.column_types import parse_numbers
+from incrowd.tables.columns.types import parse_numbers
 
 
 def settle_variant(name: str, variant: str, column: str, labels: Sequence[str]) -> str:

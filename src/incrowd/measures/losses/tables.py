@@ -18,7 +18,7 @@ from incrowd.encoding.rows import Rows
 from incrowd.errors import DataError
 from incrowd.hierarchies.costs import cost_to_root
 from incrowd.hierarchies.tree import Hierarchy
-from incrowd.tables.column_types import labels_of, parse_numbers
+from incrowd.tables.columns.types import labels_of, parse_numbers
 from incrowd.tables.table import Table
 
 Counts = NDArray[np.int64]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from incrowd.encoding.encode import encode_labels
 from incrowd.hierarchies.groupings import holds_days
-from incrowd.tables.column_types import labels_of, parse_days, parse_numbers
+from incrowd.tables.columns.types import labels_of, parse_days, parse_numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -24,7 +24,7 @@ from incrowd.measures.utility.cells import (
     columns_of,
     require_owner,
 )
-from incrowd.tables.column_types import parse_days, parse_numbers
+from incrowd.tables.columns.types import parse_days, parse_numbers
 from incrowd.tables.table import Table
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from incrowd.guarantees.evidence import Finding
 from incrowd.measures.utility.cells import Codes, Column, Numbers, columns_of
 from incrowd.measures.utility.set_statistics import NAME, set_statistics
-from incrowd.tables.column_types import days_as_text
+from incrowd.tables.columns.types import days_as_text
 from incrowd.tables.table import Table
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.errors import JobError
-from incrowd.tables.column_types import to_mask
+from incrowd.tables.columns.types import to_mask
 
 AS_TEXT = "text"
 """What is stated of a column whose values are to be taken as they are."""

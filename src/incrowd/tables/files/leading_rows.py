@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.codes import canonical_order, factorize
-from incrowd.tables.column_types import NUMBER, labels_of, to_mask
+from incrowd.tables.columns.types import NUMBER, labels_of, to_mask
 
 HEAD_ROWS = 50
 """Rows that must show all kinds of values: with leading rows fewer than any reader looks at."""

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.errors import DataError
-from incrowd.tables.column_formats import (
+from incrowd.tables.columns.format_detection import detect_format, may_have_format, unit_of
+from incrowd.tables.columns.formats import (
     ColumnFormat,
     ColumnReading,
     DateFormat,
@@ -23,8 +24,7 @@ from incrowd.tables.column_formats import (
     is_text,
     parse_format,
 )
-from incrowd.tables.column_types import to_mask
-from incrowd.tables.format_detection import detect_format, may_have_format, unit_of
+from incrowd.tables.columns.types import to_mask
 from incrowd.tables.table import Table
 
 Readings = Mapping[str, ColumnReading]

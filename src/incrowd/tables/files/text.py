@@ -18,9 +18,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.errors import DataError
-from incrowd.tables.sniff import Dialect, parse_delimiter, records, sniff, unclosed_quote_error
+from incrowd.tables.files.sniff import (
+    Dialect,
+    parse_delimiter,
+    records,
+    sniff,
+    unclosed_quote_error,
+)
+from incrowd.tables.files.text_encodings import detect_encoding
 from incrowd.tables.table import Format
-from incrowd.tables.text_encodings import detect_encoding
 
 MAX_CELL_BYTES = 1 << 20
 """The longest cell, in bytes of UTF-8."""

@@ -20,9 +20,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.errors import DataError
-from incrowd.tables.column_types import labels_of
+from incrowd.tables.columns.types import labels_of
+from incrowd.tables.files.sniff import check_names
 from incrowd.tables.frames import normalize_table
-from incrowd.tables.sniff import check_names
 
 MOST_ROWS, MOST_COLUMNS, MOST_CHARACTERS = 1_048_576, 16_384, 32_767
 """What a sheet and a cell of Excel can hold; one of the rows is the header."""

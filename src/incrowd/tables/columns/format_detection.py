@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from incrowd.tables.column_formats import (
+from incrowd.tables.columns.formats import (
     CHUNK,
     SPACES,
     THOUSANDS,
@@ -27,7 +27,7 @@ from incrowd.tables.column_formats import (
     repeats,
     to_numbers,
 )
-from incrowd.tables.column_types import DOMINANT_SHARE, ISO_DATE, NUMBER, to_mask
+from incrowd.tables.columns.types import DOMINANT_SHARE, ISO_DATE, NUMBER, to_mask
 
 _CURRENCY = r"(?:[€$£¥₹]|EUR|USD|GBP|CHF|SEK|NOK|DKK|PLN|CZK|HUF|JPY|CNY|INR|Fr\.)"
 _SHORT_UNIT = (

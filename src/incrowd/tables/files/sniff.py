@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from incrowd.errors import DataError
-from incrowd.tables.column_types import ISO_DATE, NUMBER
+from incrowd.tables.columns.types import ISO_DATE, NUMBER
 
 DELIMITERS = (",", ";", "\t", "|")
 """The delimiters that are detected; any other single ASCII character can be stated."""

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from incrowd.errors import DataError, InputError
-from incrowd.tables.excel import settle_type
+from incrowd.tables.files.excel import settle_type
 from incrowd.tables.frames import normalize_table
 
 _READERS = {

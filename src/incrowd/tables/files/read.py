@@ -19,12 +19,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.errors import DataError
-from incrowd.tables.column_types import NUMBER
+from incrowd.tables.columns.types import NUMBER
+from incrowd.tables.files.partitions import find_partitions, is_partition, nested_folder_error
+from incrowd.tables.files.text import detect_text_format, read_text_blocks
+from incrowd.tables.files.text_encodings import WINDOWS_1252
 from incrowd.tables.frames import CellChecks, normalize_block, refuse_unsupported_types
-from incrowd.tables.partitions import find_partitions, is_partition, nested_folder_error
 from incrowd.tables.table import IN_MEMORY, MANIFEST, SUCCESS, Format, Table, format_by_suffix
-from incrowd.tables.text import detect_text_format, read_text_blocks
-from incrowd.tables.text_encodings import WINDOWS_1252
 
 BATCH_ROWS = 1 << 16
 """Rows of a Parquet file that are decoded at a time."""
@@ -142,10 +142,10 @@ def _read_whole(
 ) -> tuple[pa.Table, tuple[str, ...]]:
     """Return the table of a workbook or a statistics file, and what is to be told of it."""
     if kind == "xlsx":
-        from incrowd.tables.excel import read_excel
+        from incrowd.tables.files.excel import read_excel
 
         return read_excel(path, sheet), ()
-    from incrowd.tables.statistics import read_statistics
+    from incrowd.tables.files.statistics import read_statistics
 
     return read_statistics(path, kind, value_labels)
 

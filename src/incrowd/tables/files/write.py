@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.errors import DataError
-from incrowd.tables.column_types import labels_of
-from incrowd.tables.excel import write_excel
+from incrowd.tables.columns.types import labels_of
+from incrowd.tables.files.excel import write_excel
+from incrowd.tables.files.sniff import DELIMITERS
 from incrowd.tables.frames import BLOCK_ROWS, copy_detached
-from incrowd.tables.sniff import DELIMITERS
 from incrowd.tables.table import STATISTICS, Format, format_by_suffix
 
 GROUP_ROWS = 16 * BLOCK_ROWS

@@ -1,0 +1,1 @@
+"""What a column of text holds: types, and formats of dates and numbers."""

@@ -1,0 +1,1 @@
+"""Files of tables: reading, writing, and how they are written."""
