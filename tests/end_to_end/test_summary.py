@@ -94,6 +94,17 @@ def test_the_summary_is_short_and_verbose_has_the_rest(desk):
     assert any(line.split() == released for line in sampled)
 
 
+def test_sample_rows_that_are_too_wide_stand_side_by_side(desk):
+    columns = ["age", "sex", "zip", "education", "occupation", "marital_status"]
+    stated = (*RUN[:4], "--quasi", ",".join(columns), "--sensitive", "diagnosis")
+    sampled = desk.call(*stated, "--method", "mondrian").out.partition("released rows")[2]
+    lines = [line for line in sampled.splitlines() if line.startswith("    ")]
+    assert [line.split()[0] for line in lines] == [*columns, "diagnosis"]
+    ages = [row["age"] for row in desk.rows("census.release.csv")]
+    assert len(lines[0].split()) == 6
+    assert set(lines[0].split()[1:]) <= set(ages)
+
+
 def test_a_finding_that_warns_is_always_shown(desk):
     finished = desk.call(
         *("run", "census.csv", "--k", 5, "--quasi", "age", "--insensitive", "zip,education,sex"),

@@ -12,7 +12,7 @@ from incrowd.methods.table import METHODS, default_method
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_field_says_what_it_is(name):
-    method = METHODS[name](**({"lines": "lines.csv"} if name == "policy" else {}))
+    method = METHODS[name](**({"combinations": "combinations.csv"} if name == "policy" else {}))
     assert METHODS[name].name == name
     assert method.keeps & set(GUARANTEES)
     for entry in fields(method):

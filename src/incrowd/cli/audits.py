@@ -142,11 +142,23 @@ def _show_overview(console: Console, overview: Overview, audit: Audit) -> None:
         return
     n_rows = f"{len(overview.rows)} of the {audit.n_rows:,} released rows"
     console.print(f"  {n_rows}", style="bold")
-    sample = Table(box=None, padding=(0, 0, 0, 4), header_style="dim")
-    for column in overview.columns:
-        sample.add_column(_plain(column), overflow="ellipsis", no_wrap=True)
-    for row in overview.rows:
-        sample.add_row(*(_plain(cell[:MOST_CELL] if audit.quasi else cell) for cell in row))
+    cut = MOST_CELL if audit.quasi else None
+    rows = [[_plain(cell[:cut]) for cell in row] for row in overview.rows]
+    columns = [_plain(column) for column in overview.columns]
+    widths = [max(map(len, cells)) + 4 for cells in zip(columns, *rows, strict=True)]
+    if audit.quasi and sum(widths) > console.width:  # a line per column, and rows side by side
+        sample = Table(box=None, padding=(0, 0, 0, 4), show_header=False)
+        sample.add_column(no_wrap=True, style="dim", min_width=max(map(len, columns)))
+        for _ in rows:
+            sample.add_column(overflow="ellipsis", no_wrap=True)
+        for column, *cells in zip(columns, *rows, strict=True):
+            sample.add_row(column, *cells)
+    else:
+        sample = Table(box=None, padding=(0, 0, 0, 4), header_style="dim")
+        for column in columns:
+            sample.add_column(column, overflow="ellipsis", no_wrap=True)
+        for row in rows:
+            sample.add_row(*row)
     console.print(sample)
 
 

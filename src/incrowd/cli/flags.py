@@ -23,7 +23,6 @@ from incrowd.errors import JobError, ProblemList
 from incrowd.guarantees.evidence import SETS, TABLES, TRANSACTIONS
 from incrowd.guarantees.table import GUARANTEES, SET_GUARANTEES, TABLE_GUARANTEES
 from incrowd.hierarchies.specs import HierarchySpec
-from incrowd.job.build import split_setting
 
 Quasi = Annotated[
     str | None,
@@ -139,6 +138,8 @@ class Flag:
     parameter: inspect.Parameter
     is_mixed: bool = False
     """Whether it is a number for one method and may be a word for another."""
+    is_by_column: bool = False
+    """Whether each of its values is a setting of one column, COLUMN=TEXT."""
 
 
 PANEL_OF_SHAPE = {TABLES: "Columns", SETS: "Sets", TRANSACTIONS: "Rules"}
@@ -170,7 +171,8 @@ def flags_of(
                 place = (panel_of_field or {}).get(item.name) or _panel(item, having, panel)
                 kind = str if is_mixed else hint
                 parameter = _parameter(name, flag, kind, help_text, place, _completion(item))
-                found[name] = Flag(section, item.name, parameter, is_mixed)
+                is_by_column = get_origin(hints[item.name]) is Mapping
+                found[name] = Flag(section, item.name, parameter, is_mixed, is_by_column)
     return found
 
 
@@ -281,10 +283,22 @@ def apply_flags(
             flag = flags[name]
             stated_value = _number_or_word(value) if flag.is_mixed else value
             section = mapping.setdefault(flag.section, {})
-            if isinstance(section.get(flag.field), dict) and isinstance(stated_value, list):
-                by_column = dict(split_setting(text, f"--{name}") for text in stated_value)
-                stated_value = {**section[flag.field], **by_column}
+            if flag.is_by_column and isinstance(stated_value, list):
+                where = "--" + name.replace("_", "-")
+                by_column = dict(_split_setting(text, where) for text in stated_value)
+                stated_value = {**section.get(flag.field, {}), **by_column}
             section[flag.field] = stated_value
+
+
+def _split_setting(text: str, where: str) -> tuple[str, str]:
+    """Return the column and the setting of a flag: COLUMN=TEXT."""
+    column, equals, setting = text.partition("=")
+    if not equals or not column.strip() or not setting.strip():
+        raise JobError(
+            f"{where}: {text!r} is not of the form COLUMN=TEXT",
+            remedy="Write the column's name, an equals sign and its setting.",
+        )
+    return column.strip(), setting.strip()
 
 
 def _number_or_word(text: str) -> int | float | str:

@@ -80,22 +80,9 @@ def typed_by_column(value: Any, kind: type[Any], where: str) -> dict[str, Any]:
                     remedy="Write age=1,zip=2, or a table in the job file.",
                 ) from None
         return stated
-    if isinstance(value, (list, tuple)) and kind is str:
-        return dict(split_setting(part, where) for part in value)
     if not isinstance(value, Mapping):
         raise JobError(f"{where}: not a table", remedy=f"Write {where.split()[-1]}.age = 1.")
     return {name: _typed(item, kind, f"{where} of {name!r}") for name, item in value.items()}
-
-
-def split_setting(text: object, where: str) -> tuple[str, str]:
-    """Return the column and the setting of a flag: COLUMN=TEXT."""
-    column, equals, setting = str(text).partition("=")
-    if not equals or not column.strip() or not setting.strip():
-        raise JobError(
-            f"{where}: {text!r} is not of the form COLUMN=TEXT",
-            remedy="Write the column's name, an equals sign and its setting.",
-        )
-    return column.strip(), setting.strip()
 
 
 def parse_text(value: Any, where: str) -> str | None:
