@@ -29,10 +29,11 @@ from incrowd.sets.files import write_sets
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
-# each point of a comparison is measured in a process of its own; many runs
-SLOW = ("docs/guide/compare.md", "docs/walkthroughs/excel-to-certificate.md")
+FAST = ("README.md", "docs/index.md", "docs/guide/anonymize-a-table.md", "docs/guide/python.md")
+"""Pages whose examples are run in the fast tier; those of all others are in the slow one."""
+
 EXAMPLES = [
-    pytest.param(page, marks=pytest.mark.slow if name in SLOW else (), id=name)
+    pytest.param(page, marks=() if name in FAST else pytest.mark.slow, id=name)
     for page, name in zip(PAGES, NAMES, strict=True)
     if page not in TRANSCRIPTS  # held line by line by end_to_end/test_hospital.py
 ]

@@ -55,6 +55,7 @@ def test_a_point_is_what_run_releases(job, tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_a_grid_resumes_where_it_stopped(job, here, tmp_path, monkeypatch):
     kept = tmp_path / "kept.json"
     whole = compare(job, ks=[2, 3, 4, 5], output=tmp_path / "whole.json", n_queries=20)

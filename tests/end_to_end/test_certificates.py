@@ -296,6 +296,7 @@ def test_an_existing_document_is_kept(desk):
     assert not (desk / "out.csv").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "is_checked"),
     [

@@ -225,6 +225,7 @@ def test_without_a_column_that_names_people_it_says_what_was_assumed(months):
     assert compare.status == 4, "somebody may be exposed, and nothing tells that nobody is"
 
 
+@pytest.mark.slow
 def test_a_former_release_that_was_moved(months):
     save_october(months)
     (months / "archive").mkdir()
@@ -363,6 +364,7 @@ def test_hierarchies_of_sensitive_columns_are_found_from_the_policy(months):
     assert ran.status == 0, ran.err
 
 
+@pytest.mark.slow
 def test_a_damaged_policy_is_refused(months):
     save_october(months, "--person", "patient")
     flags = ["--policy", "p10", "--policy-unfit", "search"]

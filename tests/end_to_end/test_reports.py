@@ -230,6 +230,7 @@ def test_words_that_do_not_fit_are_refused(desk, words, told):
     assert not (desk / "out.csv").exists()
 
 
+@pytest.mark.slow
 def test_a_check_draws_a_page(full_desk):
     desk = full_desk
     (desk / "private").mkdir()
@@ -251,6 +252,7 @@ def test_a_check_draws_a_page(full_desk):
     assert desk.call("check", "out.csv", *TABLE[1:], "--report", "page.txt").status == 2
 
 
+@pytest.mark.slow
 def test_a_report_of_rows_that_lie_on_disk_brings_them_together(full_desk):
     desk = full_desk
     (desk / "parts").mkdir()

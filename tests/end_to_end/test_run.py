@@ -13,7 +13,7 @@ FLAGS = ["--quasi", ",".join(QUASI), "--sensitive", "diagnosis"]
 
 
 @pytest.mark.parametrize("method", ["greedy", "mondrian"])
-@pytest.mark.parametrize("k", [2, 7])
+@pytest.mark.parametrize("k", [2, pytest.param(7, marks=pytest.mark.slow)])
 def test_release_is_k_anonymous_by_recount(desk, method, k):
     finished = desk.incrowd("run", "census.csv", "--k", k, "--method", method, *FLAGS)
     assert finished.status == 0, finished.err
@@ -128,6 +128,7 @@ def test_json_has_the_contract(desk):
     assert all(isinstance(value, (int, float)) for value in audit["losses"].values())
 
 
+@pytest.mark.slow
 def test_formats_come_back_as_they_were(desk):
     import polars as pl
 
@@ -202,6 +203,7 @@ def test_keep_order_keeps_rows_in_place(desk):
     assert any(f["name"] == "row order" and f["holds"] is False for f in check.json["findings"])
 
 
+@pytest.mark.slow
 def test_no_key_stays_without_its_release(desk, monkeypatch):
     import incrowd.flow.publication
 
@@ -220,6 +222,7 @@ def test_no_key_stays_without_its_release(desk, monkeypatch):
     assert desk.files() == before
 
 
+@pytest.mark.slow
 def test_the_audit_tells_its_time(desk):
     audit = desk.call("run", "census.csv", "--k", 3, *FLAGS, "--json").json
     assert list(audit["stages"]) == ["read", "encode", "search", "decode", "write", "audit"]

@@ -123,6 +123,7 @@ def by_arrays(problem, counts, weights):
     return np.concatenate(neighbour), np.concatenate(distance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_bit", [False, True])
 @pytest.mark.parametrize("n_values", [[3, 5, 2, 9, 4], [4, 300, 6, 5], [2] * 40])
 def test_neighbours_across_tiles_and_wide_attributes(monkeypatch, n_values, is_bit):

@@ -189,6 +189,7 @@ def test_somebody_who_asks_for_many_has_a_part_that_is_large_enough():
     assert "partitions_searched" not in found.trace.figures
 
 
+@pytest.mark.slow
 def test_large_tables_are_cut_unasked_and_small_ones_are_not(monkeypatch):
     rows, k = rows_of(160)
     method = Adaptive(search="partition", effort=200)

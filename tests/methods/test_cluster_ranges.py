@@ -149,6 +149,7 @@ def test_threads_and_blocks_keep_every_range_true(monkeypatch):
         assert tree.is_ancestor(new, old).all()
 
 
+@pytest.mark.slow
 def test_near_rows_of_ranges_are_the_nearest():
     from numba import njit
 

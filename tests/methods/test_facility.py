@@ -53,6 +53,7 @@ def assert_groups(group_of_row, needs):
         assert len(members) >= max(needs[row] for row in members)
 
 
+@pytest.mark.slow
 @examples(80)
 @given(lists, st.sampled_from(VARIANTS), st.integers(2, 5), st.booleans(), st.data())
 def test_every_group_has_what_its_rows_ask_for(rows, variant, k, cut, data):

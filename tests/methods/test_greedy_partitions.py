@@ -75,6 +75,7 @@ def many_conditions(n_rows, seed=1):
     )
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_any_partitions_keep_the_conditions(data):
     rows = data.draw(tables(most_rows=30))

@@ -106,6 +106,7 @@ def test_adult() -> None:
     assert "workclass, occupation, native-country" in token
 
 
+@pytest.mark.slow
 def test_cup98() -> None:
     found = proposed(read("cup98/cup98.csv.gz"))
     assert {name: found[name].role for name in ("ZIP", "AGE", "GENDER", "STATE")} == dict.fromkeys(

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -30,7 +31,12 @@ DYNAMIC = "x1"
 """What stands for a value that is put into a message when it is raised."""
 
 
+@cache
 def messages():
+    return list(find_messages())
+
+
+def find_messages():
     """Every text in the source that names a flag, but for the command line's own and docstrings."""
     for path in sorted(SOURCE.rglob("*.py")):
         room = path.relative_to(SOURCE).parts[0]
@@ -67,7 +73,7 @@ def every_option_is_loaded():
 
 
 def test_every_flag_of_every_message_has_a_name_in_python():
-    found = list(messages())
+    found = messages()
     assert len(found) > 150
     unknown = {
         (place, flag)

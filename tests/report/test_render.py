@@ -89,6 +89,7 @@ def test_reports_need_nothing_else(kind, make):
     assert policy == "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_links_and_names_of_drawings(kind):
     reader = Reader(render(owner_page_of(kind)))
