@@ -61,6 +61,7 @@ JOB_FLAGS = {
 
 @with_flags(JOB_FLAGS)
 def compare_command(
+    context: typer.Context,
     source: Annotated[
         str,
         typer.Argument(metavar="JOB.toml | DATA", help="Job file, or data: file or folder."),
@@ -216,7 +217,7 @@ def compare_command(
                 output=output,
                 force=force,
                 progress=progress,
-                words=_publishing_words(source),
+                words=_publishing_words(context, source),
             )
     except KeyboardInterrupt:
         say(f"incrowd: interrupted{kept}. The same command goes on from there", style="bold red")
@@ -240,16 +241,13 @@ OWN_PARAMETERS = (
 """Parameters that are about the grid and not about a release of it."""
 
 
-def _publishing_words(source: str) -> list[str]:
+def _publishing_words(context: typer.Context, source: str) -> list[str]:
     """Return how the command begins that publishes a point: as this one, for what is shared."""
-    import click
-
-    context = click.get_current_context()
     words = ["incrowd", "run", source]
     for parameter in context.command.params:
         name = parameter.name or ""
-        is_stated = context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
-        if not is_stated or name in OWN_PARAMETERS:
+        stated_by = context.get_parameter_source(name)
+        if stated_by is None or stated_by.name != "COMMANDLINE" or name in OWN_PARAMETERS:
             continue
         value = context.params[name]
         if isinstance(value, bool):

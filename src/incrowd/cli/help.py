@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, cast
 
-from typer.core import TyperCommand, TyperOption
+import typer
+from typer.core import TyperCommand
 
 HELP_WIDTH = 100
 """Columns of the first screen where standard output is not a terminal."""
@@ -140,16 +141,6 @@ class TieredCommand(TyperCommand):
 
     def __init__(self, *arguments: Any, **stated: Any) -> None:
         super().__init__(*arguments, **stated)
-        self.params.append(
-            TyperOption(
-                param_decls=["--help-all"],
-                is_flag=True,
-                is_eager=True,
-                expose_value=False,
-                help="Show every flag, by topic, and exit.",
-                callback=self._show_all,
-            )
-        )
         for parameter in self.params:
             panel = getattr(parameter, "rich_help_panel", None)
             if panel in TOPICS:
@@ -160,10 +151,26 @@ class TieredCommand(TyperCommand):
         del ctx, formatter
         show_screen(SCREENS[str(self.name)])
 
-    def _show_all(self, ctx: Any, _parameter: Any, wanted: bool) -> None:
-        if wanted and not ctx.resilient_parsing:
-            super().format_help(ctx, ctx.make_formatter())
-            ctx.exit()
+    def format_every_flag(self, ctx: Any) -> None:
+        """Print every flag by topic, as Typer prints the help of a command."""
+        super().format_help(ctx, ctx.make_formatter())
+
+
+def _show_every_flag(ctx: typer.Context, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        cast(TieredCommand, ctx.command).format_every_flag(ctx)
+        raise typer.Exit
+
+
+HelpAll = Annotated[
+    bool,
+    typer.Option(
+        "--help-all",
+        is_eager=True,
+        callback=_show_every_flag,
+        help="Show every flag, by topic, and exit.",
+    ),
+]
 
 
 def show_screen(screen: Screen) -> None:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from incrowd.cli.help import SCREENS, HelpAll
 from incrowd.cli.terminal import VERBOSITY, Verbosity, say
 from incrowd.errors import IncrowdError, InputError, JobError
 from incrowd.progress import log
@@ -33,14 +34,23 @@ LogFile = Annotated[
         "people's data.",
     ),
 ]
-ADDED = {"quiet": (Quiet, False), "verbose": (Verbose, False), "log_file": (LogFile, None)}
+ADDED: dict[str, tuple[Any, Any]] = {
+    "quiet": (Quiet, False),
+    "verbose": (Verbose, False),
+    "log_file": (LogFile, None),
+}
 
 
 def with_common_flags(name: str, command: Callable[..., int]) -> Callable[..., int]:
-    """Return a command that also takes ``--quiet``, ``--verbose`` and ``--log-file``."""
+    """Return a command that also takes ``--quiet``, ``--verbose`` and ``--log-file``.
+
+    One whose help has a first screen takes ``--help-all`` too.
+    """
     signature = inspect.signature(command, eval_str=True)
+    added = ADDED | ({"help_all": (HelpAll, False)} if name in SCREENS else {})
 
     def run(*, quiet: bool, verbose: bool, log_file: Path | None, **stated: Any) -> int:
+        stated.pop("help_all", None)
         if quiet and verbose:
             raise JobError("--quiet and --verbose exclude each other", remedy="Give one of them.")
         with ExitStack() as kept:
@@ -56,9 +66,9 @@ def with_common_flags(name: str, command: Callable[..., int]) -> Callable[..., i
     ]
     parameters += [
         inspect.Parameter(
-            added, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+            flag, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
         )
-        for added, (annotation, default) in ADDED.items()
+        for flag, (annotation, default) in added.items()
     ]
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
