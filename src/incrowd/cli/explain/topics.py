@@ -9,8 +9,8 @@ from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
-from inspect import cleandoc
-from typing import Any
+from inspect import cleandoc, signature
+from typing import Any, get_args
 
 from incrowd.errors import JobError
 from incrowd.guarantees.table import GUARANTEES
@@ -271,11 +271,13 @@ def flag_uses() -> dict[str, list[FlagUse]]:
     """Return every flag with the commands that have it."""
     import typer
 
-    from incrowd.cli.app import app
+    from incrowd.cli.app import COMMANDS, app
+    from incrowd.cli.verbosity import with_common_flags
 
     found: dict[str, list[FlagUse]] = {}
     command: Any = typer.main.get_command(app)
     for name, part in command.commands.items():
+        stated = signature(with_common_flags(name, COMMANDS[name])).parameters
         for parameter in part.params:
             if parameter.param_type_name != "option":
                 continue
@@ -283,7 +285,7 @@ def flag_uses() -> dict[str, list[FlagUse]]:
             if flag in ("", "--help"):
                 continue
             text = plain(str(parameter.help or "")).strip()
-            kind = str(getattr(parameter.type, "name", ""))
+            kind = str(get_args(stated[parameter.name].annotation)[0]).lower()
             use = FlagUse(name, text, bool(parameter.is_flag), kind)
             found.setdefault(flag, []).append(use)
     return found
