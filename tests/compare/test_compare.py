@@ -313,6 +313,7 @@ def time(result):
     return result["seconds"]
 
 
+@pytest.mark.slow
 def test_the_page_shows_the_front_and_the_reason(job):
     found = compare(job, ks=[2, 5, 20], methods=["mondrian", "greedy"], n_queries=20)
     page = page_of(found)

@@ -202,6 +202,7 @@ def test_other_columns_and_another_claim_are_told(desk, name):
     assert name in claimed.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edition", ["owner", "public"])
 @pytest.mark.parametrize(
     "words",

@@ -101,6 +101,7 @@ def test_the_key_proves_coded_cells(desk):
     assert "age" in swapped.json["findings"][0]["figures"]["columns"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", [["--key", "private/key.csv"], ["--aligned"]])
 def test_a_coded_release_has_a_report_and_utility(desk, keys):
     (desk / "private").mkdir()

@@ -62,6 +62,7 @@ def test_with_force_a_failed_publication_brings_everything_back(full_desk, monke
     assert full_desk.files() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", RUNS)
 def test_without_force_a_failed_publication_leaves_nothing(full_desk, monkeypatch, shape):
     command, documents = RUNS[shape]

@@ -125,6 +125,7 @@ def checked(desk, *arguments):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "graph"),
     [("baskets.dat", "bipartite"), ("lists.parquet", "bipartite"), ("graph.txt", "directed")],

@@ -39,6 +39,7 @@ def rows_of_folder(folder):
     return pa.concat_tables(tables)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 def test_rows_on_disk_give_the_bytes_of_rows_in_memory(desk, method):
     in_memory = desk.call("run", "census.csv", "--k", 4, *ROLES, *method, "-o", "memory.csv")

@@ -225,6 +225,7 @@ def test_a_limit_is_a_share(table, limit):
     assert "suppression_limit" in finished.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["mondrian", "greedy"])
 def test_methods_that_cannot_suppress_ignore_the_limit(desk, method):
     base = ["run", "census.csv", "--quasi", "age,sex,zip", "--sensitive", "diagnosis", "--k", 5]

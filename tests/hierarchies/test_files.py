@@ -289,6 +289,7 @@ def published_files():
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", published_files())
 def test_published_hierarchies_read_and_survive_a_round_trip(path, tmp_path):
     tree = read_hierarchy(path, "c")

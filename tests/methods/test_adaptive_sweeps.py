@@ -132,6 +132,7 @@ def test_people_whom_only_counting_certifies_stay_certified():
     assert all(belief * wish <= 1 for belief, wish in zip(after, k, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", ["none", "MOST_STATES", "MOST_STEPS", "MOST_PAIRS_OF_POSTERIOR"])
 def test_nobody_is_put_over_whether_or_not_there_is_room_to_count(limit, monkeypatch):
     if limit != "none":

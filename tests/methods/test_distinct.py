@@ -136,6 +136,7 @@ def assert_same(method, rows, n_of_row, k, engine=None):
     assert again.trace == found.trace
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS, ids=in_short)
 @examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(table=heavy_tables(), k=st.integers(1, 6))

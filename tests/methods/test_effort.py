@@ -58,6 +58,7 @@ def test_words_are_shares_of_the_automatic_effort():
     assert first_heat(10 * whole / n_distinct, 5) > first_heat(whole / n_distinct, 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_blocks", [1, 4])
 def test_a_time_becomes_a_number_that_gives_the_same_release(n_blocks, monkeypatch):
     rows = grid(3000)
@@ -71,6 +72,7 @@ def test_a_time_becomes_a_number_that_gives_the_same_release(n_blocks, monkeypat
     assert np.array_equal(wished.nodes, again.nodes)
 
 
+@pytest.mark.slow
 def test_a_longer_time_is_more_work_and_about_that_long():
     rows = grid(3000)
     short = release("0.2s", rows).trace.figures["iterations"]

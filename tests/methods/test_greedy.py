@@ -93,6 +93,7 @@ def many_rows(n_rows=3000, seed=0):
     return Rows(("age", "sex", "place"), nodes, trees)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 7, 150])
 def test_larger_table_is_the_algorithm_written_out(k):
     rows = many_rows(400)

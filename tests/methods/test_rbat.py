@@ -116,6 +116,7 @@ def test_improvement_keeps_the_promise_and_loses_less(instance, m, order):
     assert sorted(leaves.tolist()) == sorted(map(len, partition))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [1, 4, "full"])
 @pytest.mark.parametrize("has_table", [True, False])
 def test_equals_the_oracle_on_larger_baskets(alpha, has_table, monkeypatch):

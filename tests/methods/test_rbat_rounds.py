@@ -58,6 +58,7 @@ def pace(request, monkeypatch):
         monkeypatch.setattr(level, "LEAST_RULES", 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.usefixtures("pace")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

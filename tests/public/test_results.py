@@ -55,6 +55,7 @@ def test_nothing_in_a_notebook_is_markup():
     assert "&lt;b&gt;age" in audit._repr_html_()
 
 
+@pytest.mark.slow
 def test_a_comparison_introduces_itself(tmp_path):
     frame = ic.sample_census(120, 3)
     path = tmp_path / "census.csv"

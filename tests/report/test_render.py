@@ -63,6 +63,7 @@ def page_of(*blocks, **more):
     return Page("A page", "What it is about.", (section,), **more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [owner_page_of, public_page_of], ids=["owner", "public"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_reports_need_nothing_else(kind, make):
