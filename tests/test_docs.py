@@ -29,7 +29,7 @@ from incrowd.sets.files import write_sets
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
-FAST = ("README.md", "docs/index.md", "docs/guide/anonymize-a-table.md", "docs/guide/python.md")
+FAST = ("README.md", "docs/index.md", "docs/guide/anonymize-a-table.md")
 """Pages whose examples are run in the fast tier; those of all others are in the slow one."""
 
 EXAMPLES = [
