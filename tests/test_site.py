@@ -142,7 +142,7 @@ def test_pages_in_a_browser(site, browser, width, scheme):
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("requestfailed", lambda request: problems.append(request.url))
     for name in ("index", "reference/api", "walkthroughs/hospital", "notebooks/data-scientist"):
-        page.goto((site / f"{name}.html").as_uri())
+        page.goto((site / f"{name}.html").as_uri(), wait_until="networkidle")
         assert page.evaluate("document.documentElement.scrollWidth") <= width, name
     shown = page.evaluate("document.body.getAttribute('data-md-color-scheme')")
     assert shown == {"light": "default", "dark": "slate"}[scheme]
