@@ -17,6 +17,8 @@ from incrowd.cli.terminal import progress_bar, say
 from incrowd.errors import IncrowdError, InputError
 
 RESULTS = Path(__file__).parent / "results"
+INSTALLATION = ("python", "user", "place")
+"""Options that say which installation the workload ``start`` measures."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -54,6 +56,24 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         help="measure this case only and keep the others, such as times-16; repeatable",
     )
+    parser.add_argument(
+        "--python",
+        default="",
+        metavar="PATH",
+        help="start: measure the incrowd of this Python, such as that of another environment",
+    )
+    parser.add_argument(
+        "--user",
+        default="",
+        metavar="NAME",
+        help="start: run commands as this user, without a home (needs root)",
+    )
+    parser.add_argument(
+        "--place",
+        default="",
+        metavar="NAME",
+        help="start: the name under which results of another installation are kept",
+    )
     parser.add_argument("--small", action="store_true", help="a small version, to try it out")
     parser.add_argument(
         "--results",
@@ -72,8 +92,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _measure(workload: Workload, options: argparse.Namespace) -> None:
-    folder = os.environ.get("INCROWD_DATA")
-    if not folder:
+    stated = {name: getattr(options, name) for name in INSTALLATION if getattr(options, name)}
+    if stated:
+        workload = workload.stating(**stated)
+    folder = os.environ.get("INCROWD_DATA", "")
+    if not folder and workload.needs_data:
         raise InputError(
             "no data sets to measure on", remedy="Set INCROWD_DATA to the folder of data sets."
         )

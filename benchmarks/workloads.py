@@ -18,10 +18,12 @@ from benchmarks.scale import workload as scale
 from benchmarks.sets import workload as sets
 from benchmarks.shared.charts import Chart
 from benchmarks.shared.page import NOT_MEASURED
+from benchmarks.stages import workload as stages
+from benchmarks.start import workload as start
 
 WORKLOADS = {
     module.WORKLOAD.name: module.WORKLOAD
-    for module in (tables, compare, greedy, adaptive, sets, rules, scale)
+    for module in (tables, compare, greedy, adaptive, sets, rules, scale, start, stages)
 }
 
 Results = dict[str, dict[str, Any]]

@@ -2,11 +2,14 @@
 
 import os
 import shutil
+import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 import tiers
+from incrowd.compiling.signatures import RECORD, listed, recorded, write_list
 from incrowd.engines.disk.engine import DiskEngine
 from incrowd.engines.local.engine import LocalEngine
 
@@ -23,6 +26,53 @@ settings.load_profile("full")
 def pytest_configure(config):
     # PySpark leaves sockets of this machine to the garbage collector, whenever that comes by.
     config.addinivalue_line("filterwarnings", "ignore:unclosed <socket.*127.0.0.1:ResourceWarning")
+
+
+# Every kernel is called with types that the library of kernels is built for.
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--list-kernels",
+        action="store_true",
+        help="add the types that kernels are called with in these tests to signatures.json",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session):
+    if not hasattr(session.config, "workerinput"):  # processes that tests start inherit it
+        os.environ[RECORD] = tempfile.mkdtemp(prefix="incrowd-signatures-")
+
+
+def pytest_sessionfinish(session):
+    """Fail if a kernel was called with types that Numba would have to compile it for."""
+    if hasattr(session.config, "workerinput"):
+        return
+    folder = Path(os.environ.pop(RECORD))
+    met, known = recorded(folder), listed()
+    shutil.rmtree(folder)
+    missing = {
+        name: found
+        for name, signatures in met.items()
+        if (found := {one for one in signatures - set(known.get(name, ())) if "?" not in one})
+        and name.startswith("incrowd.")
+    }
+    if missing and session.config.getoption("--list-kernels"):
+        names = known.keys() | missing.keys()
+        write_list({name: {*known.get(name, ()), *missing.get(name, ())} for name in names})
+    elif missing:
+        session.config.unlisted = missing
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    missing = getattr(config, "unlisted", {})
+    if missing:
+        terminalreporter.section("kernels called with types that no library is built for")
+        terminalreporter.line("./dev test --list-kernels adds them to signatures.json")
+        for name, signatures in sorted(missing.items()):
+            terminalreporter.line(f"{name}: {sorted(signatures)}")
 
 
 @pytest.hookimpl(tryfirst=True)

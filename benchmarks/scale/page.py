@@ -200,6 +200,34 @@ def _rules(cases: Runs) -> str:
     return table_of(head, rows)
 
 
+SHORTEST = 1e-3
+"""Shorter times are not told apart."""
+
+SEARCH = {
+    "mondrian": "`mondrian`, voters, k = 5",
+    "mondrian-l": "`mondrian`, voters, k = 5, l = 2",
+    "mondrian-lists": "`mondrian`, lists, k = 8",
+    "rules": "`rbat`, baskets, rules",
+    "km": "`rbat`, baskets, kᵐ, m = 2",
+}
+
+
+def _threads(cases: Runs) -> str:
+    rows = []
+    for one, *others in cases.values():
+        for run in others:
+            speed_up = one["seconds"] / max(run["seconds"], SHORTEST)
+            reachable = one["longest"] / max(run["longest"], SHORTEST)
+            same = "yes" if run["sha256"] == one["sha256"] else "**no**"
+            rows.append(
+                f"| {SEARCH[run['search']]} | {run['n_rows']:,} | {short_time(one['seconds'])} | "
+                f"{short_time(one['cpu'])} | {short_time(run['seconds'])} | "
+                f"{short_time(run['cpu'])} | {speed_up:.2f}× | {reachable:.2f}× | {same} |"
+            )
+    head = "| search | rows | one thread | CPU | two threads | CPU | speed-up | reachable |"
+    return table_of(f"{head} same result |", rows)
+
+
 def _counted(name: str) -> str:
     return "in rounds, on the engine" if "-engine-" in name else "by the driver"
 
@@ -255,6 +283,7 @@ TABLES: dict[str, Callable[[Result], str]] = {
     "scale-lists": case_table("lists", _lists),
     "scale-adaptive": case_table("adaptive", _adaptive),
     "scale-rules": case_table("rules", _rules),
+    "scale-threads": case_table("threads", _threads),
     "scale-papers-greedy": case_table("workers", _papers_greedy),
     "scale-papers-rest": _papers_rest,
     **MODEL_TABLES,

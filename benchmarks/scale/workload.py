@@ -10,6 +10,7 @@ yardsticks  ``mondrian`` and ``cluster`` on the same voters
 lists       user lists
 adaptive    a table in which everybody has an own k, by the paper's cover
 rules       baskets with rules
+threads     the searches alone on one thread and on two
 most        a hundred times as many voters, on disk; not part of a run of all parts
 ==========  =========================================================================
 
@@ -24,6 +25,7 @@ from functools import partial
 
 from benchmarks.adaptive.data import PAYMENT_VALUES
 from benchmarks.scale import runs
+from benchmarks.scale import threads as thread_runs
 from benchmarks.scale.page import TABLES
 from benchmarks.scale.runs import Command, Place, voters
 from benchmarks.shared.cases import Task, Workload
@@ -201,6 +203,21 @@ def rules(sizes: Sizes) -> dict[str, Task]:
     return planned
 
 
+def threads(sizes: Sizes) -> dict[str, Task]:
+    """Plan the searches in which the caller's thread works along with others."""
+    size_of: dict[str, tuple[int, ...]] = {
+        "mondrian-lists": (sizes.lists, sizes.list_items),
+        "rules": sizes.baskets,
+        "km": sizes.baskets,
+    }
+    return {
+        f"threads-{search}": partial(
+            thread_runs.measure, search, size_of.get(search, (sizes.voters,))
+        )
+        for search in thread_runs.SEARCHES
+    }
+
+
 def most(sizes: Sizes) -> dict[str, Task]:
     """Plan as many voters as the disk allows, out of core."""
     partitions = 2 * sizes.many_partitions[-1]
@@ -217,6 +234,7 @@ WORKLOAD = Workload(
         "lists": lists,
         "adaptive": adaptive,
         "rules": rules,
+        "threads": threads,
         "most": most,
     },
     FULL,

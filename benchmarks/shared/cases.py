@@ -7,13 +7,13 @@ the next case may take long.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from benchmarks.shared.charts import Chart
 from benchmarks.shared.provenance import provenance
-from incrowd.errors import unknown
+from incrowd.errors import JobError, unknown
 from incrowd.progress import Progress, silent
 
 Measured = dict[str, Any]
@@ -35,7 +35,7 @@ class Workload:
 
     ``parts`` plan their cases from sizes; ``on_request`` are parts that run only when named.
     ``tables`` are made from results by the name that marks their place in a page, ``charts`` by
-    file name under ``docs/images``.
+    file name under ``docs/images``. A workload that generates its data does not need any.
     """
 
     name: str
@@ -45,6 +45,18 @@ class Workload:
     tables: Mapping[str, Callable[[Measured], str]]
     charts: Mapping[str, Callable[[Measured], Chart]] = field(default_factory=dict)
     on_request: tuple[str, ...] = ()
+    needs_data: bool = True
+
+    def stating(self, **stated: str) -> Workload:
+        """Return the workload with sizes that state more; raise where they have no such field."""
+        for name in stated:
+            if not hasattr(self.full, name):
+                raise JobError(
+                    f"the workload {self.name!r} has no option --{name}",
+                    remedy="See ./dev bench --help.",
+                )
+        full, small = (replace(sizes, **stated) for sizes in (self.full, self.small))
+        return replace(self, full=full, small=small)
 
     def run(
         self,

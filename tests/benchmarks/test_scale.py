@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.scale import runs, workload
+from benchmarks.scale import runs, threads, workload
 from benchmarks.scale.data import write_data
 from benchmarks.scale.model import (
     Line,
@@ -387,6 +387,33 @@ def test_tables_tell_loss_against_one_part_and_other_bytes(results):
     assert "0.50" in workers  # twice the rows took twice as long with twice the workers
     results["parts"]["places"]["results"]["places-1-engine-"]["runs"][0]["release_sha256"] = "other"
     assert "**no**" in TABLES["scale-voters"](results)
+
+
+def test_threads_are_held_against_one():
+    def run(threads, seconds, sha256="same"):
+        told = {"cpu": 2.0, "longest": 2.0 / threads, "sha256": sha256}
+        return {
+            "search": "km",
+            "n_rows": 900,
+            "threads": threads,
+            "seconds": seconds,
+            **told,
+        }
+
+    results = results_of(threads=[run(1, 2.0)])
+    (case,) = results["parts"]["threads"]["results"].values()
+    case["runs"] = [run(1, 2.0), run(2, 1.6)]
+    assert "| 1.25× | 2.00× | yes |" in TABLES["scale-threads"](results)
+    case["runs"] = [run(1, 2.0), run(2, 0.0, "other")]  # too short to be told
+    assert "| **no** |" in TABLES["scale-threads"](results)
+
+
+@pytest.mark.slow
+def test_searches_on_threads_are_measured(data_folder):
+    runs = threads.measure("mondrian", (300,), data_folder)
+    assert [run["threads"] for run in runs] == [1, 2]
+    assert len({run["sha256"] for run in runs}) == 1
+    assert all(0 < run["longest"] <= run["cpu"] + 0.01 for run in runs)
 
 
 def test_what_is_foretold_stands_beside_what_was_measured(results):

@@ -157,7 +157,8 @@ def test_sets(data_folder):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("in_this_process")
-def test_rules(data_folder):
+def test_rules(data_folder, monkeypatch):
+    monkeypatch.setattr("benchmarks.rules.runs.N_QUERIES", 500)
     cases = ["times-0.5", "alpha-4", "items-60", "rules-10", "real-groceries", "mined-groceries"]
     measured, made = measure("rules", data_folder, *cases, "km-groceries", "plain")
     assert NOT_MEASURED not in made.values()

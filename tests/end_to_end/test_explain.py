@@ -6,11 +6,10 @@ import shlex
 from pathlib import Path
 
 import pytest
-import typer
 
 import incrowd
 from incrowd.audit import Losses
-from incrowd.cli.app import app
+from incrowd.cli.app import PLACES, load_command
 from incrowd.cli.explain.topics import KINDS, all_topics, find_topics, flag_uses
 from incrowd.guarantees.table import GUARANTEES
 from incrowd.guarantees.table import PAPER_NAMES as PAPER_GUARANTEES
@@ -23,7 +22,7 @@ from incrowd.methods.table import PAPER_NAMES as PAPER_METHODS
 from incrowd.tables.table import SUFFIXES
 
 SOURCE = Path(incrowd.__file__).parent
-COMMANDS = typer.main.get_command(app).commands
+COMMANDS = {name: load_command(name) for name in PLACES}
 
 
 def names_of(kind):

@@ -3,15 +3,15 @@
 import pytest
 import typer
 
-from command_line import incrowd
-from incrowd.cli.app import app
-from incrowd.cli.help import SCREENS, TOPICS
+from command_line import call, incrowd
+from incrowd.cli.app import PLACES, app, load_command
+from incrowd.cli.help import OPTIONS, SCREENS, SUMMARIES, TOPICS
 from incrowd.cli.job_flags import FLAGS
 
 ROWS, NARROW = 24, 40
 """Lines of a screen of 100 columns, and of one of 80 at most."""
 
-COMMANDS = typer.main.get_command(app).commands
+COMMANDS = {name: load_command(name) for name in PLACES}
 
 
 def flags_of(command):
@@ -68,3 +68,37 @@ def test_flags_stand_with_the_data_they_are_about():
     assert panel("confidence") == panel("gamma") == "Transactions"
     assert panel("k") == "Guarantee"
     assert panel("report") == "Documents"
+
+
+def test_the_first_screen_of_all_lists_commands_and_options():
+    """The list is written down, so that no command is imported for it: here it is compared."""
+    assert list(SUMMARIES) == list(COMMANDS)
+    for name, command in COMMANDS.items():
+        first = " ".join(command.help.split("\n\n")[0].split())
+        assert SUMMARIES[name] == first
+    group = typer.main.get_command(app)
+    stated = {option.opts[0]: option.help for option in group.get_params(typer.Context(group))}
+    assert stated == OPTIONS
+    screen = incrowd("--help", env={"COLUMNS": "200"})
+    assert screen.status == 0
+    for text in (*SUMMARIES.items(), *OPTIONS.items()):
+        assert all(word in screen.out for word in text)
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["--version"], *([name, "--help"] for name in SCREENS)]
+)
+def test_what_is_shown_at_once_is_what_typer_would_show(words):
+    shown, typed = incrowd(*words, env={"COLUMNS": "80"}), call(*words)
+    assert (shown.status, shown.out, shown.err) == (typed.status, typed.out, typed.err)
+    assert shown.out
+
+
+@pytest.mark.parametrize("words", [["runn"], ["--helpp"], [], ["--help", "run"]])
+def test_other_lines_are_read_by_typer(words):
+    finished = call(*words)
+    if "--help" in words or not words:
+        assert all(name in finished.out for name in SUMMARIES)
+    else:
+        assert "No such" in finished.err
+    assert finished.status == (0 if "--help" in words else 2)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import incrowd as ic
+from incrowd.compiling.library import library
 
 
 def read_only_installation(folder):
@@ -29,10 +30,13 @@ def read_only_installation(folder):
 
 
 @pytest.mark.slow
-def test_a_read_only_installation_without_a_home(desk, tmp_path_factory):
-    """Kernels are compiled into a temporary cache, which is said; nothing else is different."""
+@pytest.mark.parametrize("kernels", ["built", "jit"])
+def test_a_read_only_installation_without_a_home(desk, tmp_path_factory, kernels):
+    """Built kernels need no place; what Numba compiles goes to a temporary cache, which is said."""
+    if kernels == "built" and library() is None:
+        pytest.skip("no library of kernels is built here")
     folder, temporary = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("temporary")
-    env = read_only_installation(folder) | {"TMPDIR": str(temporary)}
+    env = read_only_installation(folder) | {"TMPDIR": str(temporary), "INCROWD_KERNELS": kernels}
     words = ["census.csv", "--k", "5", "--quasi", "age,sex,zip", "--sensitive", "diagnosis"]
     words += ["--method", "mondrian", "--json"]
 
@@ -45,9 +49,13 @@ def test_a_read_only_installation_without_a_home(desk, tmp_path_factory):
 
     first, second = run("first.csv"), run("second.csv")
     assert first.returncode == 0, first.stderr
-    assert "temporary" in first.stderr, "it is said where compiled code goes"
+    assert ("temporary" in first.stderr) == (kernels == "jit"), "it is said where kernels are kept"
+    assert ("compiling" in first.stderr) == (kernels == "jit")
+    assert (list(temporary.iterdir()) == []) == (kernels == "built")
     assert second.returncode == 0, second.stderr
+    assert "compiling" not in second.stderr
     assert (desk / "first.csv").read_bytes() == (desk / "second.csv").read_bytes()
-    assert json.loads(second.stdout)["seconds"] < json.loads(first.stdout)["seconds"]
+    used = {"built": "built ahead", "jit": "compiled by Numba"}[kernels]
+    assert json.loads(first.stdout)["engine"]["kernels"] == used
     here = desk.call("run", *words, "-o", "here.csv")
     assert (desk / "here.csv").read_bytes() == (desk / "first.csv").read_bytes(), here.err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from decimal import Decimal
 
 import numpy as np
@@ -11,7 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.codes import RowKey, canonical_order, factorize
+from incrowd.codes import (
+    RowKey,
+    _is_by_occurrence,
+    canonical_order,
+    compact_text,
+    count_values,
+    factorize,
+    stable_order,
+)
 from incrowd.guarantees.tables.row_order import is_in_canonical_order
 
 TYPED = {
@@ -52,6 +61,67 @@ def test_dictionaries_that_repeat_or_hold_nulls_are_numbered_by_value():
     entries = pa.array(["a", None, "a", "b"])
     coded = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 3, None]), entries)
     assert factorize(coded).codes.tolist() == [0, 2, 0, 1, 2]
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b", "", "c", None]), max_size=40),
+    st.permutations(["x", "c", "a", "", "b", "a"]),
+    st.integers(0, 40),
+)
+def test_a_dictionary_has_the_codes_of_its_cells(cells, entries, cut):
+    indices = [None if cell is None else entries.index(cell) for cell in cells]
+    coded = pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), pa.array(entries))
+    coded = pa.chunked_array([coded[cut:], coded[:cut]], coded.type)
+    plain = coded.cast(pa.string())
+    found, expected = factorize(coded), factorize(plain)
+    assert found.codes.tolist() == expected.codes.tolist()
+    assert found.values.equals(expected.values)
+    assert found.counts.tolist() == np.bincount(found.codes, minlength=found.n_codes).tolist()
+    assert found.to_array().cast(pa.string()).to_pylist() == plain.to_pylist()
+    for column in (coded, plain):
+        values, counts = count_values(column)
+        assert dict(zip(values.to_pylist(), counts.tolist(), strict=True)) == Counter(cells)
+
+
+def test_long_columns_are_numbered_by_first_occurrence():
+    rng = np.random.default_rng(0)
+    entries = pa.array([str(number) for number in range(3_000)])
+    for numbers in (
+        rng.integers(0, 2_000, 70_000),  # some values are in no cell
+        np.repeat(np.arange(3_000), 25),  # the last value comes last
+        np.append(np.repeat(np.arange(2_999), 25), [2_999, 0]),
+    ):
+        coded = pa.DictionaryArray.from_arrays(pa.array(numbers, pa.int32()), entries)
+        found, expected = factorize(coded), factorize(coded.cast(pa.string()))
+        assert np.array_equal(found.codes, expected.codes)
+        assert found.values.equals(expected.values)
+        assert _is_by_occurrence(found.codes, found.n_values)
+        again = factorize(found.to_array())
+        assert again.values.equals(found.values)
+        assert np.array_equal(again.codes, found.codes)
+
+
+def test_texts_that_repeat_are_held_as_dictionaries():
+    names = [f"name {number}" for number in range(20_000)]
+    frame = pa.table(
+        {
+            "sex": ["f", "m", None, "f"] * 5_000,
+            "name": names,
+            "late": names[:10_000] + ["x"] * 10_000,
+            "age": list(range(20_000)),
+        }
+    )
+    found = compact_text(frame)
+    assert [pa.types.is_dictionary(kind) for kind in found.schema.types] == [True] + [False] * 3
+    assert found.cast(frame.schema).equals(frame)
+    assert compact_text(found).equals(found)
+    assert compact_text(frame.slice(0, 0)).num_rows == 0
+
+
+@given(st.lists(st.integers(0, 5) | st.integers(0, 2**62), max_size=40))
+def test_the_stable_order_is_that_of_a_stable_sort(numbers):
+    expected = sorted(range(len(numbers)), key=numbers.__getitem__)
+    assert stable_order(np.array(numbers, dtype=np.int64)).tolist() == expected
 
 
 def test_zeros_and_nans_are_one_value_each():

@@ -28,6 +28,7 @@ from incrowd.guarantees.transactions import km_check, rule_check
 from incrowd.guarantees.transactions.promises import KmAnonymity, RuleEvidence, RuleProtection
 from incrowd.job.build import build
 from incrowd.sets.files import read_sets
+from incrowd.threads import use_threads
 from oracles import rules as oracle
 from tiers import examples
 
@@ -156,7 +157,8 @@ def test_km_is_the_definition_s(rows, parts, k, m, has_sensitive):
     assert finding.figures["n_exposed"] == len(exposed)
 
 
-def test_many_blocks_count_as_one(monkeypatch):
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_many_blocks_count_as_one(monkeypatch, threads):
     """More rows than a block of bits, lists short and long, first items in several runs."""
     draw = np.random.default_rng(5)
     names = np.array([*(f"p{item}" for item in range(12)), "s", "t"])
@@ -168,23 +170,42 @@ def test_many_blocks_count_as_one(monkeypatch):
         for _ in range(5)
     ]
     monkeypatch.setattr(rule_check, "rows_per_block", lambda _: 192)
+    monkeypatch.setattr(rule_check, "ANTECEDENTS_PER_THREAD", 3)
+    monkeypatch.setattr(rule_check, "ROWS_PER_THREAD", 64)
     monkeypatch.setattr(km_check, "ENTRIES_OF_FIRSTS", 500)
     released = [{frozenset({name}) for name in row} for row in rows]
     evidence = RuleEvidence(
         to_transactions(rows), rules=to_rules(rules), sensitive=frozenset({"s", "t"})
     )
-    found = findings_of(RuleProtection(2, 0.9, "ok"), evidence)
+    with use_threads(threads):
+        found = findings_of(RuleProtection(2, 0.9, "ok"), evidence)
+        km = findings_of(KmAnonymity(2, 3), evidence)["km"]
     supports = [oracle.rule_counts(released, rule) for rule in rules]
     assert found["rules"].figures["least_support"] == min(count for count, _ in supports if count)
     worst = max(joint / support for support, joint in supports if support)
     assert found["rules"].figures["worst_confidence"] == worst
     _, n_broken = oracle.closure_broken(released, rules, {"s", "t"}, 2, 0.9)
     assert found["closure"].figures["n_broken"] == n_broken
-    km = findings_of(KmAnonymity(2, 3), evidence)["km"]
     public = [{part for part in row if not part & {"s", "t"}} for row in released]
     size, rare = oracle.rare_sets(public, 2, 3)
     assert km.figures["counted_up_to"] == (size or 3)
     assert km.figures["n_broken"] == len(rare)
+    exposed = [number for number, row in enumerate(public, 1) if any(some <= row for some in rare)]
+    assert km.figures["n_exposed"] == len(exposed)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_a_false_row_is_found_on_any_number_of_threads(monkeypatch, threads):
+    monkeypatch.setattr(rule_check, "ROWS_PER_THREAD", 64)
+    rows = [list("acg"), list("bdh"), list("ad")] * 100
+    original = [list(row) for row in rows]
+    for row in (0, 163, 299):
+        original[row] = list("bg")
+    evidence = evidence_of(rows, original, sensitive=frozenset("gh"))
+    with use_threads(threads):
+        truth = findings_of(RuleProtection(2, 0.9, "ok"), evidence)["truth"]
+    assert truth.holds is False
+    assert truth.exposed_rows == (1, 164, 300)
 
 
 def test_what_the_closure_leaves_out_is_said(monkeypatch):

@@ -31,7 +31,7 @@ numbers = np.array([3, 1, 2])
 with report_compilation(lambda *report: reports.append(report), 7):
     shell_sort(numbers, 3)
 assert numbers.tolist() == [1, 2, 3]
-hits = sum(shell_sort.stats.cache_hits.values())
+hits = sum(shell_sort.dispatcher.stats.cache_hits.values())
 print(json.dumps({"records": records, "reports": reports, "hits": hits}))
 """
 
@@ -72,6 +72,7 @@ def sealed(tmp_path):
         "XDG_CACHE_HOME": str(barrier / "cache"),
         "TMPDIR": str(tmp_path / "temp"),
         "NUMBA_CACHE_DIR": "",
+        "INCROWD_KERNELS": "jit",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
 
@@ -119,7 +120,7 @@ def test_a_cache_that_others_could_write_to_is_not_used(sealed, tmp_path, fault)
 
 
 def test_the_first_compilation_is_announced_and_no_other(tmp_path):
-    env = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    env = {"NUMBA_CACHE_DIR": str(tmp_path), "INCROWD_KERNELS": "jit"}
     first = sort_in(env)
     titles = {report[0] for report in first["reports"]}
     assert len(titles) == 1

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guarantees.small_sets import N_ITEMS, rows_of_items, to_rows, to_sets
+from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InfeasibleError, JobError
 from incrowd.guarantees.sets.promises import Majority, SetEvidence, Smooth, Suppression
 from incrowd.measures.losses.sets import measure_set_losses
@@ -243,15 +244,14 @@ def test_large_groups_are_cut_in_spans(monkeypatch):
 
 
 def test_threads_change_nothing_and_the_seed_does():
-    class Engine:
-        n_workers = 2
-
     sets = stochastic(2, n=2048, s=32)
-    one = search(sets, SetConditions("smooth", 8), orders=2, seed=1)
-    two = search(sets, SetConditions("smooth", 8), orders=2, seed=1, engine=Engine())
-    other = search(sets, SetConditions("smooth", 8), orders=2, seed=2)
-    assert (one.group_of_row == two.group_of_row).all()
-    assert one.figures == two.figures
+    one = search(sets, SetConditions("smooth", 8), orders=3, seed=1)
+    for n_threads in (2, 5):
+        engine = LocalEngine(n_threads)
+        same = search(sets, SetConditions("smooth", 8), orders=3, seed=1, engine=engine)
+        assert (one.group_of_row == same.group_of_row).all()
+        assert one.figures == same.figures
+    other = search(sets, SetConditions("smooth", 8), orders=3, seed=2)
     assert (one.group_of_row != other.group_of_row).any()
 
 

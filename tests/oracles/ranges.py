@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from functools import cache
 from itertools import product
 
 NUMBER = r"-?[0-9]+(?:\.[0-9]+)?"
 
 
+@cache
 def edges(label):
     """The least number of a range and the first beyond it; None is open. None for no range."""
     if found := re.fullmatch(rf"<({NUMBER})", label):
@@ -22,6 +24,7 @@ def edges(label):
     return None
 
 
+@cache
 def holds(label, text):
     """Whether a range holds a number's text; ``*`` holds everything, a text only itself."""
     if label in ("*", text):

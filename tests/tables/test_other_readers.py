@@ -107,8 +107,7 @@ def are_same(found: Any, cell: str | None) -> bool:
 def in_order(first: list[str], second: list[str]) -> pa.Table:
     """Two columns whose rows are in the order of a release."""
     table = pa.table({"first": first, "second": second})
-    ordered = table.take(pa.array(canonical_order(table)))
-    return ordered.take(pa.array(lead(ordered)))
+    return table.take(pa.array(lead(table, canonical_order(table))))
 
 
 @cache

@@ -20,9 +20,11 @@ from incrowd.guarantees.tables.likeness import check_thresholds, measure
 from incrowd.guarantees.tables.truth import check_coding, line_of_row, prove_key
 from incrowd.hierarchies.means import covering_ranges
 from incrowd.hierarchies.tree import Hierarchy
+from incrowd.memory import return_free_memory
 from incrowd.tables.columns.normalize import as_written
 from incrowd.tables.schema import Schema
 from incrowd.tables.table import Table
+from incrowd.threads import iter_in_threads
 
 K_OF_ROW = "k(v)"
 """The column of personal k that rules state, beside the released columns."""
@@ -73,6 +75,7 @@ def examine(
         if not proof.holds:
             return [proof]
         findings.append(proof)
+        return_free_memory()
         evidence_frame = _with_owner_columns(released.frame, schema, guarantee, owner)
         original = owner.original.frame.select(list(schema.quasi)).take(
             pa.array(owner.original_row)
@@ -137,25 +140,40 @@ def _report_measures(evidence: Evidence, guarantee: TableGuarantee) -> Finding:
 def encode_release(before: Rows, released: Table, original_row: NDArray[np.int64]) -> Rows:
     """Return the rows as the released file shows them, in the original's order.
 
-    Rows that are not in the file are suppressed: every cell at its root; so are columns that are
-    not in it. A mean counts as the
-    least range that holds the numbers it is the mean of.
+    Rows that are not in the file are suppressed: every cell at its root.
     """
     nodes = np.empty_like(before.nodes)
+    shown = released_nodes(before, released, original_row)
     for position, hierarchy in enumerate(before.hierarchies):
         nodes[position] = hierarchy.root
-        if before.names[position] not in released.frame.column_names:
-            continue
-        column = released.frame.column(before.names[position])
-        if hierarchy.mean_unit is not None:
-            line = line_of_row(released.frame, before.names)
-            leaves = before.nodes[position, original_row]
-            nodes[position, original_row] = covering_ranges(hierarchy, leaves, line)
-        else:
-            nodes[position, original_row] = nodes_of(column, hierarchy, released.name)
+        nodes[position, original_row] = shown[position]
     is_suppressed = np.ones(before.n_rows, dtype=np.bool_)
     is_suppressed[original_row] = False
     return before.with_nodes(nodes, is_suppressed)
+
+
+def released_nodes(
+    before: Rows, released: Table, original_row: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    """Return ``nodes[column, released row]`` as the released file shows them.
+
+    A column that is not in the file is suppressed: every cell at its root. A mean counts as the
+    least range that holds the numbers it is the mean of.
+    """
+
+    def of_column(position: int) -> NDArray[np.int32]:
+        name, hierarchy = before.names[position], before.hierarchies[position]
+        if name not in released.frame.column_names:
+            return np.full(released.n_rows, hierarchy.root, dtype=np.int32)
+        if hierarchy.mean_unit is not None:
+            line = line_of_row(released.frame, before.names)
+            return covering_ranges(hierarchy, before.nodes[position, original_row], line)
+        return nodes_of(released.frame.column(name), hierarchy, released.name)
+
+    nodes = np.empty((before.n_columns, released.n_rows), dtype=np.int32)
+    for position, shown in enumerate(iter_in_threads(of_column, range(before.n_columns))):
+        nodes[position] = shown
+    return nodes
 
 
 def _with_owner_columns(

@@ -15,6 +15,7 @@ from incrowd.audit import Audit, assemble
 from incrowd.checking.examine import Owner, encode_release, examine
 from incrowd.checking.material import OwnTable, TableMaterial
 from incrowd.checking.request import Request
+from incrowd.codes import compact_text
 from incrowd.encoding.derived import derive_columns, name_derivations
 from incrowd.encoding.encode import encode
 from incrowd.encoding.personal_k import assign_k
@@ -33,6 +34,7 @@ from incrowd.tables.files.read import read_table
 from incrowd.tables.frames import frame_hash, from_frame
 from incrowd.tables.schema import Schema
 from incrowd.tables.table import Table
+from incrowd.threads import use_threads
 from incrowd.workspace import file_hash
 
 
@@ -86,6 +88,12 @@ def check_table(request: Request) -> CheckedTable:
     """Audit a released table from any tool; nothing is written."""
     from incrowd.checking.measurements import measure_table
 
+    with use_threads(request.engine.threads):
+        return measure_table(_audit_table(request))
+
+
+def _audit_table(request: Request) -> CheckedTable:
+    """Load a released table and hold it against its promise."""
     started = time.perf_counter()
     loaded = load_table(request)
     guarantee, owner = cast(TableGuarantee, request.guarantee), loaded.owner
@@ -117,7 +125,7 @@ def check_table(request: Request) -> CheckedTable:
         seconds=round(time.perf_counter() - started, 4),
         release_sha256=loaded.release_sha256,
     )
-    return measure_table(CheckedTable(loaded, audit))
+    return CheckedTable(loaded, audit)
 
 
 MOST_UNTRUE = 0.5
@@ -219,12 +227,13 @@ def _read_alone(request: Request, released: Table) -> Table:
 def read_table_data(data: Any, options: InputOptions) -> tuple[Table, str]:
     """Return a file, a frame or a table as a table, and its SHA-256."""
     if isinstance(data, (str, Path)):
-        return read_input(Path(data), options), file_hash(Path(data))
-    if isinstance(data, Table):
-        return data, ""
-    # what is named in an index is shown with the frame, as a column is
-    table, _ = from_frame(data, missing_values=options.missing_values, index=None)
-    return table, frame_hash(table.frame)
+        table, digest = read_input(Path(data), options), file_hash(Path(data))
+    elif isinstance(data, Table):
+        table, digest = data, ""
+    else:  # what is named in an index is shown with the frame, as a column is
+        table, _ = from_frame(data, missing_values=options.missing_values, index=None)
+        digest = frame_hash(table.frame)
+    return replace(table, frame=compact_text(table.frame)), digest
 
 
 def _refuse_private(

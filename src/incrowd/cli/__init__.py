@@ -2,25 +2,85 @@
 
 from __future__ import annotations
 
-import json
+import gc
+import os
 import signal
 import sys
-import traceback
 from typing import Any, NoReturn
-
-from incrowd.errors import IncrowdError
-from incrowd.progress import TERMINATED
-from incrowd.wording import speak_flags
 
 USAGE_ERROR, INTERNAL_ERROR, INTERRUPTED = 2, 70, 130
 COULD_NOT_CHECK = "could not check"
 STOPPED = "interrupted, nothing was published"
 
+GARBAGE_THRESHOLD = 50_000
+"""New objects after which cycles are searched: Python's 700 search hundreds of times in imports."""
+
 
 def main() -> NoReturn:
     """Run the command line and leave with its exit status."""
+    arguments = sys.argv[1:]
+    if _show_at_once(arguments):
+        sys.exit(0)
+    from incrowd.progress import TERMINATED
+
+    gc.set_threshold(GARBAGE_THRESHOLD)
+    _prepare_pyarrow(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
-    sys.exit(run_with_status(sys.argv[1:]))
+    status = run_with_status(arguments)
+    if "duckdb" not in sys.modules:  # which reports objects that are left at the end
+        gc.freeze()  # the process ends: nothing that it holds need be searched for cycles
+    sys.exit(status)
+
+
+def _show_at_once(arguments: list[str]) -> bool:
+    """Print the version or a first screen of help, if that is asked for: neither needs Typer."""
+    from incrowd.cli.help import SCREENS, show_screen, show_start
+    from incrowd.version import __version__
+
+    if arguments == ["--version"]:
+        print(f"incrowd {__version__}")
+        return True
+    if arguments == ["--help"]:
+        show_start()
+    elif arguments[1:] == ["--help"] and arguments[0] in SCREENS:
+        show_screen(SCREENS[arguments[0]])
+    else:
+        return False
+    print()
+    return True
+
+
+class _WithoutPandas:
+    """Answers that pandas is not installed."""
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> None:
+        """Refuse pandas, and leave everything else to the finders that follow."""
+        if name == "pandas":
+            raise ModuleNotFoundError("No module named 'pandas'", name=name)
+
+
+def _prepare_pyarrow(arguments: list[str]) -> None:
+    """Have pyarrow use the system's memory pool, and take it that pandas is not installed.
+
+    Its own pool keeps what threads have freed: 50 MB more for 32,000 rows, and no time is won. The
+    first value that pyarrow converts makes it import pandas, where that is installed, which takes
+    as long as all else of a small run; no command hands it frames of pandas. What needs pandas
+    (Spark) still imports it, and pyarrow too as soon as it is asked for a frame
+    (``engines/spark/session.py``).
+    """
+    from incrowd.cli.help import SUMMARIES
+
+    if not arguments or arguments[0] not in SUMMARIES or arguments[0] == "explain":
+        return
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    import pyarrow as pa
+
+    sys.meta_path.insert(0, _WithoutPandas)
+    try:
+        pa.scalar(0)
+    finally:
+        sys.meta_path.remove(_WithoutPandas)
 
 
 def run_with_status(arguments: list[str]) -> int:
@@ -28,15 +88,21 @@ def run_with_status(arguments: list[str]) -> int:
 
     With ``--json`` the error is printed to standard output as JSON too.
     """
+    from incrowd.wording import speak_flags
+
     with speak_flags():
         return _run_with_status(arguments)
 
 
 def _run_with_status(arguments: list[str]) -> int:
+    import json
+    import traceback
+
     import typer
 
     from incrowd.cli.app import app
     from incrowd.cli.terminal import complain, may_show_values
+    from incrowd.errors import IncrowdError
 
     wants_debug, wants_json = "--debug" in arguments, "--json" in arguments
 

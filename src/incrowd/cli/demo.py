@@ -94,7 +94,7 @@ def demo_command(
         f"  incrowd check {release.path} --job {folder / 'job.toml'}\n"
         f"  incrowd run {folder / 'job.toml'} --k 10 -o {folder / 'k10.csv'}\n"
         f"  incrowd run {folder / 'job.toml'} --method cluster -o {folder / 'less.csv'}\n"
-        "                                  the default search: less loss; the first run compiles\n"
+        "                                  the default search: less loss\n"
         "  incrowd init YOUR.csv           look at your own file and propose a job",
         markup=False,
     )

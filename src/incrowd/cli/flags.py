@@ -157,8 +157,8 @@ def flags_of(
     one shape alone stands in that shape's panel of the help, whatever part of a job it is in.
     """
     found: dict[str, Flag] = {}
-    for kind in kinds:
-        hints = get_type_hints(kind)
+    hints_of = {kind: get_type_hints(kind) for kind in kinds}
+    for kind, hints in hints_of.items():
         for item in fields(kind):
             flag = item.metadata.get("flag") or "--" + item.name.replace("_", "-")
             name = flag.removeprefix("--").replace("-", "_")
@@ -166,11 +166,11 @@ def flags_of(
                 having = [part for part in kinds if item.name in {f.name for f in fields(part)}]
                 help_text = _help(item, having)
                 hint = list[str] if item.metadata.get("repeats") else hints[item.name]
-                others = {_plain_type(get_type_hints(part)[item.name]) for part in having}
+                others = {_plain_type(hints_of[part][item.name]) for part in having}
                 is_mixed = str in others and len(others) > 1
                 place = (panel_of_field or {}).get(item.name) or _panel(item, having, panel)
-                kind = str if is_mixed else hint
-                parameter = _parameter(name, flag, kind, help_text, place, _completion(item))
+                value = str if is_mixed else hint
+                parameter = _parameter(name, flag, value, help_text, place, _completion(item))
                 is_by_column = get_origin(hints[item.name]) is Mapping
                 found[name] = Flag(section, item.name, parameter, is_mixed, is_by_column)
     return found

@@ -1,20 +1,47 @@
 """Help in two tiers: ``--help`` is one screen of common flags, ``--help-all`` has every flag.
 
 Which flags are on the first screen is stated here and nowhere else; all others come from the
-fields of a job's parts. ``incrowd explain`` has the words for each of them.
+fields of a job's parts. ``incrowd explain`` has the words for each of them. First screens are drawn
+without Typer and without any command, so that they appear at once.
 """
 
 from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Annotated, Any, cast
-
-import typer
-from typer.core import TyperCommand
 
 HELP_WIDTH = 100
 """Columns of the first screen where standard output is not a terminal."""
+
+PURPOSE = (
+    "Anonymize personal data (k-anonymity, l-diversity, t-closeness, …) and verify the file you "
+    "publish."
+)
+FIRST_STEPS = (
+    "Start with [bold]incrowd demo[/bold]; then [bold]incrowd init DATA[/bold] on your own file."
+)
+OPTIONS = {
+    "--version": "Show the version.",
+    "--install-completion": "Install completion for the current shell.",
+    "--show-completion": "Show completion for the current shell, to copy it or customize the "
+    "installation.",
+    "--help": "Show this message and exit.",
+}
+SUMMARIES = {
+    "demo": "Make sample data, anonymize them, audit the release: the whole product in one "
+    "command.",
+    "init": "Look at a table and propose roles, hierarchies and a job, with reasons.",
+    "run": "Anonymize a table; the release appears under its name only if its audit holds.",
+    "check": "Audit a released table, or sets, from any tool, sharing no code with what makes "
+    "them.",
+    "compare": "Compare releases of one data set over k, methods, metrics, efforts and budgets.",
+    "verify-certificate": "Check a release against its certificate: the bytes, the signature, and "
+    "the promise again.",
+    "hierarchy": "Build, examine and explain the generalization hierarchy of a column.",
+    "explain": "Explain a guarantee, method, flag, finding, loss, file format or paper in plain "
+    "words.",
+}
+"""What each command does: the first sentence of its docstring, without importing it."""
 
 TOPICS = {
     "Columns": "Tables",
@@ -136,43 +163,6 @@ SCREENS = {
 }
 
 
-class TieredCommand(TyperCommand):
-    """A command whose ``--help`` is one screen and whose ``--help-all`` lists every flag."""
-
-    def __init__(self, *arguments: Any, **stated: Any) -> None:
-        super().__init__(*arguments, **stated)
-        for parameter in self.params:
-            panel = getattr(parameter, "rich_help_panel", None)
-            if panel in TOPICS:
-                parameter.rich_help_panel = TOPICS[panel]  # type: ignore[attr-defined]
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print the first screen."""
-        del ctx, formatter
-        show_screen(SCREENS[str(self.name)])
-
-    def format_every_flag(self, ctx: Any) -> None:
-        """Print every flag by topic, as Typer prints the help of a command."""
-        super().format_help(ctx, ctx.make_formatter())
-
-
-def _show_every_flag(ctx: typer.Context, wanted: bool) -> None:
-    if wanted and not ctx.resilient_parsing:
-        cast(TieredCommand, ctx.command).format_every_flag(ctx)
-        raise typer.Exit
-
-
-HelpAll = Annotated[
-    bool,
-    typer.Option(
-        "--help-all",
-        is_eager=True,
-        callback=_show_every_flag,
-        help="Show every flag, by topic, and exit.",
-    ),
-]
-
-
 def show_screen(screen: Screen) -> None:
     """Print the first screen of a command to standard output."""
     from rich.console import Console
@@ -197,3 +187,34 @@ def show_screen(screen: Screen) -> None:
     )
     console.print(table)
     console.print(Text(f"Exit status: {screen.status}"))
+
+
+def show_start() -> None:
+    """Print what ``incrowd --help`` shows: the purpose, the options and the commands."""
+    from rich.console import Console, Group
+    from rich.padding import Padding
+    from rich.panel import Panel
+    from rich.table import Table
+    from rich.text import Text
+
+    def panel(title: str, table: Table) -> Panel:
+        return Panel(table, border_style="dim", title=title, title_align="left")
+
+    options, commands = (
+        Table(show_header=False, expand=True, box=None, pad_edge=False) for _ in range(2)
+    )
+    options.add_column(style="bold cyan", no_wrap=True, width=max(map(len, OPTIONS)) + 8)
+    options.add_column(ratio=1)
+    for flag, meaning in OPTIONS.items():
+        options.add_row(flag, meaning)
+    commands.add_column(style="bold cyan", no_wrap=True, width=max(map(len, SUMMARIES)))
+    commands.add_column(ratio=10)
+    for name, summary in SUMMARIES.items():
+        commands.add_row(name, summary)
+    usage = Text.assemble(("Usage: ", "yellow"), "incrowd [OPTIONS] COMMAND [ARGS]...")
+    console = Console(highlight=False)
+    console.print(Padding(usage, 1), style="bold")
+    first_steps = Text.from_markup(FIRST_STEPS, style="dim")
+    console.print(Padding(Group(PURPOSE, "", first_steps), (0, 1, 1, 1)))
+    console.print(panel("Options", options))
+    console.print(panel("Commands", commands))

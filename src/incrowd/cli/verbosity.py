@@ -1,4 +1,4 @@
-"""Flags that every command has: how much it says, and where its log goes."""
+"""Flags that every command has: how much it says, where its log goes, and all its flags."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
+from typer.core import TyperCommand
 
-from incrowd.cli.help import SCREENS, HelpAll
+from incrowd.cli.help import SCREENS, TOPICS, show_screen
 from incrowd.cli.terminal import VERBOSITY, Verbosity, say
 from incrowd.errors import IncrowdError, InputError, JobError
 from incrowd.progress import log
@@ -34,6 +35,44 @@ LogFile = Annotated[
         "people's data.",
     ),
 ]
+
+
+class TieredCommand(TyperCommand):
+    """A command whose ``--help`` is one screen and whose ``--help-all`` lists every flag."""
+
+    def __init__(self, *arguments: Any, **stated: Any) -> None:
+        super().__init__(*arguments, **stated)
+        for parameter in self.params:
+            panel = getattr(parameter, "rich_help_panel", None)
+            if panel in TOPICS:
+                parameter.rich_help_panel = TOPICS[panel]  # type: ignore[attr-defined]
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the first screen."""
+        del ctx, formatter
+        show_screen(SCREENS[str(self.name)])
+
+    def format_every_flag(self, ctx: Any) -> None:
+        """Print every flag by topic, as Typer prints the help of a command."""
+        super().format_help(ctx, ctx.make_formatter())
+
+
+def _show_every_flag(ctx: typer.Context, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        cast(TieredCommand, ctx.command).format_every_flag(ctx)
+        raise typer.Exit
+
+
+HelpAll = Annotated[
+    bool,
+    typer.Option(
+        "--help-all",
+        is_eager=True,
+        callback=_show_every_flag,
+        help="Show every flag, by topic, and exit.",
+    ),
+]
+
 ADDED: dict[str, tuple[Any, Any]] = {
     "quiet": (Quiet, False),
     "verbose": (Verbose, False),

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from incrowd.codes import factorize
+from incrowd.codes import MOST_DISTINCT, ColumnCodes, factorize
 from incrowd.encoding.coding import Coding, add_coded_nodes, refuse_uncodable
 from incrowd.encoding.rows import Rows
 from incrowd.errors import DataError, HierarchyError, JobError
@@ -19,12 +19,10 @@ from incrowd.hierarchies.builders import hierarchy_for
 from incrowd.hierarchies.means import mean_cells
 from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.hierarchies.tree import STAR, Hierarchy
+from incrowd.tables.columns.formats import is_text
 from incrowd.tables.columns.types import labels_of
 from incrowd.tables.schema import Schema
 from incrowd.tables.table import Table
-
-MOST_DISTINCT = 0.25
-"""Up to this share of distinct values, a released column of text is a dictionary array."""
 
 
 def encode(
@@ -79,21 +77,19 @@ def _coded_note(hierarchy: Hierarchy, coding: Coding, leaves: NDArray[np.int32])
 
 def nodes_of(column: pa.ChunkedArray, hierarchy: Hierarchy, where: str) -> NDArray[np.int32]:
     """Return the node of each cell by its label; a null is the leaf labelled ''."""
-    cells = encode_labels(column)
-    node_of_code = np.empty(len(cells.labels) + 1, dtype=np.int32)
-    unknown = []
-    for code, label in enumerate([*cells.labels, ""]):
-        node = hierarchy.node_of_label.get(label, -1)
-        node_of_code[code] = node
-        if node < 0 and (label or cells.has_missing):
-            unknown.append(label)
+    cells = factorize(column)
+    labels = [label or "" for label in labels_of(cells.values).to_pylist()]
+    if cells.has_missing:
+        labels.append("")
+    nodes = [hierarchy.node_of_label.get(label, -1) for label in labels]
+    unknown = sorted({label for label, node in zip(labels, nodes, strict=True) if node < 0})
     if unknown:
         raise HierarchyError(
             f"{where}, column {hierarchy.name!r}: {len(unknown)} values are not in its hierarchy",
             remedy="The column's cells must be values or groups of that hierarchy.",
             examples=unknown,
         )
-    return node_of_code[cells.codes]  # code −1, missing, is the last entry
+    return np.array(nodes, dtype=np.int32)[cells.codes]
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,46 +158,36 @@ def _released_cells(
 
 def shown_cells(hierarchy: Hierarchy, nodes: NDArray[np.int32]) -> pa.DictionaryArray:
     """Return the labels that nodes are shown as; the leaf labelled '' as a null."""
-    shown, codes = np.unique(nodes, return_inverse=True)
+    shown = np.flatnonzero(np.bincount(nodes, minlength=hierarchy.n_all_nodes))
     labels = [hierarchy.all_labels[node] for node in shown.tolist()]
     texts = pa.array([label for label in labels if label], pa.string())
     has_text = np.array([bool(label) for label in labels], dtype=np.bool_)
-    place_of_code = np.where(has_text, np.cumsum(has_text) - 1, len(texts)).astype(np.int32)
-    return _dictionary_array(place_of_code[codes], texts)
+    place_of_node = np.zeros(hierarchy.n_all_nodes, dtype=np.int32)
+    place_of_node[shown] = np.where(has_text, np.cumsum(has_text) - 1, len(texts))
+    return ColumnCodes(place_of_node[nodes], texts).to_array()
 
 
 def _take_rows(column: pa.ChunkedArray, kept: NDArray[np.int64]) -> pa.Array | pa.ChunkedArray:
     taken = column if len(kept) == len(column) else column.take(pa.array(kept))
-    if pa.types.is_dictionary(taken.type):
-        taken = taken.cast(taken.type.value_type)
-    if not pa.types.is_string(taken.type):
+    is_dictionary = pa.types.is_dictionary(taken.type)
+    if not (is_dictionary or pa.types.is_string(taken.type)):
         return taken
     cells = factorize(taken)
-    is_repeating = cells.n_values <= len(taken) * MOST_DISTINCT
-    return _dictionary_array(cells.codes, cells.values) if is_repeating else taken
-
-
-def _dictionary_array(codes: NDArray[np.int32], texts: pa.Array) -> pa.DictionaryArray:
-    """Return the column whose cells are ``texts[code]``; the code after the last is missing."""
-    is_missing = codes == len(texts)
-    if not is_missing.any():
-        return pa.DictionaryArray.from_arrays(pa.array(codes), texts)
-    indices = pa.array(np.where(is_missing, 0, codes).astype(np.int32), mask=is_missing)
-    return pa.DictionaryArray.from_arrays(indices, texts)
+    if cells.n_values <= len(taken) * MOST_DISTINCT:
+        return cells.to_array()
+    return taken.cast(taken.type.value_type) if is_dictionary else taken
 
 
 def refuse_stars(table: Table, names: tuple[str, ...]) -> None:
     """Raise where a released cell is literally ``*`` before anything was suppressed."""
     for name in names:
         column = table.frame.column(name)
-        if pa.types.is_dictionary(column.type):
-            column = labels_of(column)
-        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        if not is_text(column.type):
             continue
-        starred = np.flatnonzero(
-            pc.fill_null(pc.equal(column, STAR), False).to_numpy(zero_copy_only=False)
-        )
-        if len(starred):
+        cells = factorize(column)
+        star = pc.index(cells.values, STAR).as_py()
+        if star >= 0:
+            starred = np.flatnonzero(cells.codes == star)
             raise DataError(
                 f"{table.name}, column {name!r}: {len(starred)} cells are already '*' "
                 f"(first in row {starred[0] + 1}), which is how a release writes a suppressed cell",

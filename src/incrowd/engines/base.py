@@ -13,6 +13,7 @@ so that a function sees the same types on every engine.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -90,6 +91,19 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Release all resources."""
+
+
+def threads_of(engine: Engine | None) -> int:
+    """Return how many threads loops of this process may use: as many as the engine is told to.
+
+    Workers of a cluster are elsewhere: there it is one per processor of this machine at most.
+    Without an engine it is one.
+    """
+    if engine is None:
+        return 1
+    if engine.name == "spark":
+        return max(1, min(engine.n_workers, os.cpu_count() or 1))
+    return engine.n_workers
 
 
 @dataclass(frozen=True)
@@ -206,6 +220,12 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
 
 def plain_table(table: pa.Table) -> pa.Table:
     """Return the table as blocks hold it; columns that are already plain are not copied."""
+    require_distinct_columns(table)
+    return table.cast(plain_schema(table.schema))
+
+
+def require_distinct_columns(table: pa.Table) -> None:
+    """Raise unless there are columns, each with a name of its own."""
     if not table.column_names:
         raise DataError("the table has no columns", remedy="Name the columns that are needed.")
     repeated = {name for name in table.column_names if table.column_names.count(name) > 1}
@@ -214,7 +234,6 @@ def plain_table(table: pa.Table) -> pa.Table:
             f"column {sorted(repeated)[0]!r} occurs more than once",
             remedy="Give every column a name of its own.",
         )
-    return table.cast(plain_schema(table.schema))
 
 
 def require_columns(schema: pa.Schema, names: Iterable[str]) -> None:

@@ -13,6 +13,7 @@ from incrowd.flow.outputs import Target
 from incrowd.flow.placement import why_not_out_of_core
 from incrowd.guarantees.evidence import SETS, TABLES, TRANSACTIONS, Finding
 from incrowd.job.job import Job
+from incrowd.memory import return_free_memory
 from incrowd.progress import Progress, log
 from incrowd.tables.frames import is_spark_frame
 from incrowd.workspace import Workspace
@@ -54,6 +55,7 @@ class Stages:
         self.progress(STAGES[name], 0, 0)
         started = time.perf_counter()
         yield
+        return_free_memory()
         self.seconds[name] = round(time.perf_counter() - started, 4)
         log.debug("%s: %.3f s", STAGES[name], self.seconds[name])
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from incrowd.codes import RowKey, canonical_order
+from incrowd.codes import RowKey, canonical_order, stable_order
 from incrowd.encoding.derived import (
     Counts,
     derive_frame,
@@ -52,19 +52,32 @@ def assign_by_content(
     ``others`` are the released columns that are not generalized.
     """
     distinct, shown = _numbers(before), _numbers(after)
-    pairs = np.unique(np.stack([distinct, shown]), axis=1)[0] if len(distinct) else distinct
-    numbers, n_shown = np.unique(pairs, return_counts=True)
-    rows = np.flatnonzero(np.isin(distinct, numbers[n_shown > 1]))
+    rows = _shown_differently(distinct, shown)
     if not len(rows):
         return after
     by_content = np.arange(len(rows), dtype=np.int64)
     if others.num_columns:
         by_content = canonical_order(others.take(pa.array(rows)).combine_chunks())
-    takers = rows[by_content[np.argsort(distinct[rows][by_content], kind="stable")]]
-    places = rows[np.lexsort([shown[rows], distinct[rows]])]
+    takers = rows[by_content[stable_order(distinct[rows][by_content])]]
+    by_shown = stable_order(shown[rows])
+    places = rows[by_shown[stable_order(distinct[rows][by_shown])]]
     assigned = after.copy()
     assigned[:, takers] = after[:, places]
     return assigned
+
+
+def _shown_differently(distinct: NDArray[np.int64], shown: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the rows with equals that show something else, in ascending order."""
+    order = stable_order(distinct)
+    ordered = distinct[order]
+    is_same_row = ordered[1:] == ordered[:-1]
+    differs = is_same_row & (shown[order[1:]] != shown[order[:-1]])
+    if not differs.any():
+        return np.zeros(0, dtype=np.int64)
+    run_of_place = np.concatenate([[0], np.cumsum(~is_same_row)])
+    is_parted = np.zeros(int(run_of_place[-1]) + 1, dtype=np.bool_)
+    is_parted[run_of_place[1:][differs]] = True
+    return np.sort(order[is_parted[run_of_place]])
 
 
 def _numbers(nodes: NDArray[np.int32]) -> NDArray[np.int64]:

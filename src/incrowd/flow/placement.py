@@ -127,9 +127,9 @@ def is_larger(job: Job, location: Location) -> bool:
     """
     import pyarrow as pa
 
-    from incrowd.sets.format import SetOptions, memory_limit
+    from incrowd.sets.sets import memory_limit
 
-    allowed = memory_limit(SetOptions(memory=job.engine.memory_bytes))
+    allowed = memory_limit(job.engine.memory_bytes)
     try:
         return memory_needed(Path(location)) > allowed
     except (OSError, DataError, pa.ArrowInvalid, pa.ArrowNotImplementedError):

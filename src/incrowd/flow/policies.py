@@ -54,6 +54,7 @@ def read_policy(folder: Path) -> dict[str, Any]:
 
 def place_policy(
     publication: Publication,
+    final: Path,
     job: Job,
     before: Rows,
     released: Table,
@@ -61,14 +62,11 @@ def place_policy(
     release_sha256: str,
     location: Location | None,
 ) -> None:
-    """Save the policy of a release where the job asks for it.
+    """Save the policy of a release in a folder.
 
     ``identifiers`` are the columns that identify people, a row per released row.
     """
-    if job.release.save_policy is None:
-        return
     _refuse_unsaved(job)
-    final = Path(job.release.save_policy)
     new = FormerRelease(
         Path(location).name if location else "a frame",
         path=str(Path(location).absolute()) if location else "",

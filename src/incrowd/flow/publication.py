@@ -26,7 +26,6 @@ from incrowd.checking.certificates import (
     sign,
     to_text,
 )
-from incrowd.checking.material import appraise
 from incrowd.errors import InputError
 from incrowd.guarantees.evidence import Finding
 from incrowd.job.documents import Documents
@@ -152,6 +151,8 @@ class DocumentSource:
         """
         if self.material is None or not (stated.report or stated.certificate):
             return self
+        from incrowd.checking.material import appraise
+
         material = self.material()
         return replace(self, audit=appraise(self.audit, material), material=lambda: material)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.audit import assemble
+from incrowd.compiling import kernels_used
 from incrowd.errors import InputError
 from incrowd.flow.adapter import Adapter, Stages, adapter_for_file, adapter_for_frame
 from incrowd.flow.outputs import Target, resolve_target
@@ -24,8 +25,10 @@ from incrowd.flow.release import Release, refuse_broken
 from incrowd.flow.usefulness import warnings_of_use
 from incrowd.forks import refuse_lost_threads
 from incrowd.job.job import Job
+from incrowd.memory import return_free_memory
 from incrowd.progress import Progress, log, report_compilation, silent
 from incrowd.tables.locations import Location
+from incrowd.threads import use_threads
 from incrowd.workspace import Workspace
 
 
@@ -87,7 +90,8 @@ class PublishingPlan:
 
 
 def _anonymize(job: Job, adapter: Adapter, stages: Stages, plan: PublishingPlan) -> Release[Any]:
-    with report_compilation(stages.progress, job.method.n_kernels):
+    compilation = report_compilation(stages.progress, job.method.n_kernels)
+    with use_threads(job.engine.threads), compilation:
         return _publish(job, adapter, stages, plan)
 
 
@@ -106,6 +110,7 @@ def _publish(job: Job, adapter: Adapter, stages: Stages, plan: PublishingPlan) -
         written = adapter.store.write(candidate.take())
     with stages("audit"):
         reread = adapter.store.reread(written)
+        return_free_memory()
         checked = adapter.audit(candidate, reread)
         release_hash, input_hash = adapter.store.hashes(written, reread, checked.n_rows)
     audit = assemble(
@@ -119,7 +124,7 @@ def _publish(job: Job, adapter: Adapter, stages: Stages, plan: PublishingPlan) -
             "name": job.method.name,
             "parameters": {**job.method_parameters, **candidate.figures},
         },
-        engine=adapter.engine.describe(),
+        engine={**adapter.engine.describe(), "kernels": kernels_used()},
         seed=job.seed,
         stages=stages.seconds,
         release_sha256=release_hash,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from incrowd.audit import Audit
 from incrowd.checking.certificates import Reading
-from incrowd.checking.examine import Owner, encode_release, examine
-from incrowd.checking.material import Material, OwnTable, TableMaterial
-from incrowd.codes import canonical_order
+from incrowd.checking.examine import Owner, encode_release, examine, released_nodes
+from incrowd.codes import canonical_order, compact_text
 from incrowd.encoding.coding import CodedView
 from incrowd.encoding.cost_matrices import add_costs
 from incrowd.encoding.derived import name_derivations, reference_columns
@@ -31,7 +30,6 @@ from incrowd.flow.conditions import derive_conditions, refuse_infeasible, sensit
 from incrowd.flow.former_releases import exclude_repeated, former_findings, identifiers_of
 from incrowd.flow.outputs import Target, for_excel
 from incrowd.flow.overview import Overview, overview_of_table
-from incrowd.flow.policies import place_policy
 from incrowd.flow.publication import Publication
 from incrowd.flow.suppression import SettledRows, settle, suppression_finding
 from incrowd.guarantees.evidence import Finding
@@ -51,12 +49,12 @@ from incrowd.job.preparation import (
 )
 from incrowd.measures.losses.tables import (
     Tally,
-    count_tables,
+    count_released,
     measure_mean_loss,
     measure_tally,
     stated_cost_share,
 )
-from incrowd.measures.risk.finding import risk_finding
+from incrowd.memory import return_free_memory
 from incrowd.methods.base import TableMethod
 from incrowd.methods.shared.conditions import Conditions
 from incrowd.progress import Progress
@@ -83,7 +81,11 @@ from incrowd.tables.frames import (
 from incrowd.tables.locations import Location, is_folder, location_name
 from incrowd.tables.schema import Schema
 from incrowd.tables.table import STATISTICS, Format, Table, format_by_suffix
+from incrowd.threads import iter_in_threads
 from incrowd.workspace import Workspace, file_hash
+
+if TYPE_CHECKING:
+    from incrowd.checking.material import Material, TableMaterial
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +128,7 @@ class TableAdapter:
     def encode(self, original: Table, progress: Progress) -> EncodedTable:
         """Prepare the columns, build hierarchies, and refuse what no release could satisfy."""
         del progress
-        original = replace(original, frame=drop_signed_zeros(original.frame))
+        original = replace(original, frame=compact_text(drop_signed_zeros(original.frame)))
         job, stated = self.job, self.job.schema
         original.require(required_columns(job), original.name)
         original, notes_on_people = exclude_repeated(job, original)
@@ -199,8 +201,10 @@ class TableAdapter:
         if not job.release.keep_order:
             order = canonical_order(frame)
             if self.store.is_text_file:
-                order = order[lead(frame.take(pa.array(order)))]
-            frame = frame.take(pa.array(order)).combine_chunks()
+                order = lead(frame, order)
+            rows = pa.array(order)
+            columns = list(iter_in_threads(lambda column: column.take(rows), frame.columns))
+            frame = pa.table(columns, names=frame.column_names).combine_chunks()
             original_row = original_row[order]
         method = replace(job.method, **after.trace.settings)
         return Candidate(
@@ -261,14 +265,16 @@ class TableAdapter:
         findings += suppression_finding(evidence.settled, evidence.conditions, reread.n_rows)
         losses: dict[str, float] = {}
         overview = None
+        return_free_memory()
         if all(finding.holds is not False for finding in findings):
-            after = encode_release(before, reread, original_row)
-            counted = count_tables(before, after, self.guarantee.k)
+            shown = released_nodes(before, reread, original_row)
+            counted = count_released(before, shown, self.guarantee.k)
             losses = measure_tally(counted)
             overview = self._overview(evidence.prepared.schema, counted, reread)
             losses |= measure_mean_loss(before, reread, original_row)
             if self.method.stated_costs:
                 metric = str(job.method_parameters["metric"])
+                after = encode_release(before, reread, original_row)
                 losses["costs"] = stated_cost_share(before, after, metric)
         n_suppressed = evidence.settled.n_suppressed
         return Checked(findings, reread.n_rows, losses, n_suppressed, overview)
@@ -299,6 +305,8 @@ class TableAdapter:
         self, candidate: Candidate[pa.Table, TableEvidence], reread: Table, audit: Audit
     ) -> list[Finding]:
         """Return what anyone finds on the released file alone; nothing where only its owner can."""
+        from incrowd.measures.risk.finding import risk_finding
+
         del audit
         if self.guarantee.needs_owner or self.job.schema.person:
             return []
@@ -321,6 +329,8 @@ class TableAdapter:
         reread = _as_read(candidate, reread)
 
         def material() -> TableMaterial:
+            from incrowd.checking.material import OwnTable, TableMaterial
+
             own = OwnTable(
                 evidence.prepared.table,
                 original_row,
@@ -341,9 +351,15 @@ class TableAdapter:
         audit: Audit,
     ) -> None:
         """Save what was generalized how, as a policy for other batches, where that is asked for."""
+        folder = self.job.release.save_policy
+        if folder is None:
+            return
+        from incrowd.flow.policies import place_policy
+
         evidence = candidate.evidence
         place_policy(
             publication,
+            Path(folder),
             replace(self.job, input=candidate.job.input),
             evidence.before,
             _as_read(candidate, reread),
@@ -446,9 +462,10 @@ class TableFile:
 
     def reread(self, written: WrittenTable) -> Table:
         """Read the release back; a file without a header gets the names its columns had."""
-        return reread_table(
+        table = reread_table(
             written.path, written.stored, written.columns, self.job.input.missing_values
         )
+        return replace(table, frame=compact_text(table.frame))
 
     def hashes(self, written: WrittenTable, reread: Table, n_rows: int) -> tuple[str, str]:
         """Return the SHA-256 of both files."""
@@ -507,7 +524,8 @@ class TableFrame:
 
     def reread(self, written: Any) -> Table:
         """Take in what will be handed out."""
-        return self._take(written)[0]
+        table = self._take(written)[0]
+        return replace(table, frame=compact_text(table.frame))
 
     def hashes(self, written: Any, reread: Table, n_rows: int) -> tuple[str, str]:
         """Return the SHA-256 of both frames as Arrow streams."""

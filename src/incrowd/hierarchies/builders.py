@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from incrowd.codes import factorize
+from incrowd.codes import count_values, factorize
 from incrowd.errors import DataError, HierarchyError
 from incrowd.hierarchies.doctor import examine, pluralize, refuse_errors
 from incrowd.hierarchies.files import hierarchy_from_paths, read_paths
@@ -115,9 +115,7 @@ class ColumnValues:
     def of(cls, column: str, table: Table) -> ColumnValues:
         """Count a column's values; raise where one is literally ``*``."""
         cells = table.frame.column(column)
-        counted_cells = pc.value_counts(cells)
-        values = counted_cells.field("values")
-        counts = counted_cells.field("counts").to_numpy()
+        values, counts = count_values(cells)
         where = f"{table.name}, column {column!r}"
         kind = kind_of_values(values, counts, table.missing_values, cells)
         return cls.of_counts(where, values, counts, table.missing_values, kind)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from incrowd.errors import DataError, unknown
-from incrowd.sets.sets import BIPARTITE, DIRECTED, GRAPHS, IN_MEMORY, UNDIRECTED, EntryStorage, Sets
+from incrowd.sets.sets import (
+    BIPARTITE,
+    DIRECTED,
+    GRAPHS,
+    IN_MEMORY,
+    UNDIRECTED,
+    EntryStorage,
+    Sets,
+    memory_limit,
+)
 from incrowd.tables.table import COMPRESSIONS
 
 BASKETS, EDGES, PAIRS, LISTS, NPZ, MTX = "baskets", "edges", "pairs", "lists", "npz", "mtx"
@@ -174,24 +182,13 @@ def format_of_path(path: str | os.PathLike[str], like: SetFormat | None = None) 
     return replace(known, compression=compression)
 
 
-def memory_limit(options: SetOptions) -> int:
-    """Return how many bytes a file of sets may take in memory."""
-    if options.memory is not None:
-        return options.memory
-    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    with contextlib.suppress(OSError, ValueError):
-        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")
-        physical = min(physical, int(limit))
-    return max(1 << 30, physical // 2)
-
-
 class MemoryLimit:
     """What a file may take in memory, asked before anything of that size is made."""
 
     def __init__(self, options: SetOptions, where: str, storage: EntryStorage = IN_MEMORY) -> None:
         self.where = where
         self._storage = storage
-        self.n_bytes = memory_limit(options)
+        self.n_bytes = memory_limit(options.memory)
         self.is_stated = options.memory is not None
 
     def require(self, n_rows: int, n_items: int, n_entries: int, n_text: int = 0) -> None:
@@ -242,4 +239,4 @@ def released_graph(graph: str) -> str:
 
 def storage_in(folder: Path, memory: int | None) -> EntryStorage:
     """Return where entries lie: in memory as far as its bound goes, else in a folder."""
-    return EntryStorage(folder, memory_limit(SetOptions(memory=memory)))
+    return EntryStorage(folder, memory_limit(memory))

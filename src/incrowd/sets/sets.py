@@ -7,7 +7,7 @@ import os
 import tempfile
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -184,6 +184,17 @@ class GrowingArray:
             numbers.resize(self.length, refcheck=False)
         self.length = 0
         return numbers
+
+
+def memory_limit(stated: int | None) -> int:
+    """Return how many bytes data may take in memory: what is stated, or half of the machine's."""
+    if stated is not None:
+        return stated
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with suppress(OSError, ValueError):
+        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")
+        physical = min(physical, int(limit))
+    return max(1 << 30, physical // 2)
 
 
 def format_bytes(n_bytes: int) -> str:

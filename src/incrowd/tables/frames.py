@@ -7,6 +7,7 @@ another type.
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Iterable
 from importlib.util import find_spec
 from typing import Any
@@ -203,6 +204,8 @@ _WHERE = "the frame"
 
 def is_spark_frame(frame: Any) -> bool:
     """Whether it is a data frame of Spark or Spark Connect."""
+    if "pyspark" not in sys.modules:
+        return False
     from narwhals import dependencies
 
     return dependencies.is_pyspark_dataframe(frame) or dependencies.is_pyspark_connect_dataframe(
@@ -342,6 +345,7 @@ def _to_pandas(plain: pa.Table) -> Any:
 
 def frame_hash(frame: pa.Table) -> str:
     """Return the SHA-256 of a frame as an Arrow stream."""
+    frame = pa.table([_decode_dictionary(one) for one in frame.columns], names=frame.column_names)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, frame.schema) as writer:
         writer.write_table(frame.combine_chunks())

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from incrowd.tables.columns.types import labels_of
+from incrowd.codes import count_values
+from incrowd.tables.columns.types import labels_of, to_mask
 from incrowd.tables.names import is_about_people, meaning_of
 from incrowd.tables.table import Table
 
@@ -24,11 +25,12 @@ class DistinctValues:
     @classmethod
     def of(cls, table: Table, name: str) -> DistinctValues:
         """Count the values of a column."""
-        counted = pc.value_counts(labels_of(table.frame.column(name)))
-        labels, counts = counted.field("values"), counted.field("counts")
+        column = table.frame.column(name)
+        is_dictionary = pa.types.is_dictionary(column.type)  # of text: its values are labels
+        labels, counts = count_values(column if is_dictionary else labels_of(column))
         missing = pa.array(["", *table.missing_values], labels.type)
         kept = pc.and_(pc.is_valid(labels), pc.invert(pc.is_in(labels, missing)))
-        return cls(labels.filter(kept), counts.filter(kept).to_numpy())
+        return cls(labels.filter(kept), counts[to_mask(kept)])
 
     @property
     def n_cells(self) -> int:

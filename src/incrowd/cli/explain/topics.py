@@ -269,16 +269,12 @@ def _flags() -> Iterator[Topic]:
 
 def flag_uses() -> dict[str, list[FlagUse]]:
     """Return every flag with the commands that have it."""
-    import typer
-
-    from incrowd.cli.app import COMMANDS, app
-    from incrowd.cli.verbosity import with_common_flags
+    from incrowd.cli.app import PLACES, command_function, load_command
 
     found: dict[str, list[FlagUse]] = {}
-    command: Any = typer.main.get_command(app)
-    for name, part in command.commands.items():
-        stated = signature(with_common_flags(name, COMMANDS[name])).parameters
-        for parameter in part.params:
+    for name in PLACES:
+        stated = signature(command_function(name)).parameters
+        for parameter in load_command(name).params:
             if parameter.param_type_name != "option":
                 continue
             flag = next((word for word in parameter.opts if word.startswith("--")), "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing
 from importlib.metadata import version
@@ -39,6 +38,7 @@ from incrowd.engines.folders import (
 )
 from incrowd.engines.transfer import from_transfer
 from incrowd.errors import JobError
+from incrowd.threads import n_processors
 
 if TYPE_CHECKING:
     from incrowd.tables.files.leading_rows import Arrange
@@ -84,7 +84,7 @@ class DiskEngine:
             raise JobError("the number of threads is negative", remedy="0 means one per processor.")
         if block_rows < 1:
             raise JobError("block_rows must be at least 1")
-        self.threads = threads or len(os.sched_getaffinity(0))
+        self.threads = threads or n_processors()
         self.memory_bytes = memory
         block_bytes = max(int(memory * BLOCK_SHARE), LEAST_BLOCK_BYTES)
         self._files = BlockFiles(folder, self.threads, block_rows, block_bytes)

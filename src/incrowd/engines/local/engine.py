@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from importlib.metadata import version
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +18,13 @@ from incrowd.engines.base import (
     BlockFunction,
     conform_result,
     plain_schema,
-    plain_table,
     require_columns,
     require_countable,
+    require_distinct_columns,
     require_integer_key,
 )
 from incrowd.errors import JobError
+from incrowd.threads import n_processors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +35,8 @@ if TYPE_CHECKING:
 class LocalBlocks:
     """Rows in memory, as any number of tables with one schema, some perhaps empty.
 
-    ``whole`` is the table that they were cut from, if any.
+    ``whole`` is the table that they were cut from, if any. Tables may hold dictionary arrays of
+    the types in ``schema``; they are decoded for whoever asks for rows.
     """
 
     tables: tuple[pa.Table, ...]
@@ -63,7 +63,7 @@ class LocalEngine:
             raise JobError("the number of threads is negative", remedy="0 means one per processor.")
         if block_rows < 1:
             raise JobError("block_rows must be at least 1")
-        self.threads = threads or _processors()
+        self.threads = threads or n_processors()
         self.block_rows = block_rows
         self.memory_bytes = memory
 
@@ -74,14 +74,14 @@ class LocalEngine:
 
     def load(self, table: pa.Table) -> LocalBlocks:
         """Cut a table into blocks; plain columns are not copied."""
-        table = plain_table(table)
+        require_distinct_columns(table)
         starts = range(0, table.num_rows, self.block_rows)
         tables = tuple(table.slice(start, self.block_rows) for start in starts)
-        return LocalBlocks(tables, table.schema, table)
+        return LocalBlocks(tables, plain_schema(table.schema), table)
 
     def collect(self, blocks: LocalBlocks) -> pa.Table:
         """Concatenate the blocks."""
-        return pa.concat_tables(blocks.tables) if blocks.tables else blocks.schema.empty_table()
+        return _rows_of(blocks).cast(blocks.schema)
 
     def count(self, blocks: LocalBlocks, by: Sequence[str], people: str | None = None) -> pa.Table:
         """Count rows, and distinct people, per combination of ``by``, in the order of their codes.
@@ -91,10 +91,10 @@ class LocalEngine:
         """
         import numpy as np
 
-        from incrowd.codes import RowKey, factorize
+        from incrowd.codes import RowKey, factorize, stable_order
 
         require_countable(blocks.schema, by, people)
-        rows = self.collect(blocks)
+        rows = _rows_of(blocks)
         key = RowKey(rows.num_rows)
         for name in by:
             column = factorize(rows.column(name))
@@ -105,18 +105,26 @@ class LocalEngine:
             n_people = column.n_codes
             key.add(column.codes, n_people)
             del column
-        order = np.argsort(key.numbers, kind="stable")
-        numbers = key.numbers[order]
+        # runs: rows one after the other that are equal; a sorted file has hardly more than groups
+        first_of_run = np.flatnonzero(_is_first(key.numbers))
+        n_of_run = np.diff(first_of_run, append=rows.num_rows)
+        numbers = key.numbers[first_of_run]
+        order = stable_order(numbers)
+        numbers, first_of_run, n_of_run = numbers[order], first_of_run[order], n_of_run[order]
         is_person = _is_first(numbers)  # the first row of a person within a combination
         if people:
             numbers //= n_people
         starts = np.flatnonzero(_is_first(numbers))
         if not by:  # one line, even without rows
             starts = np.zeros(1, dtype=np.int64)
-        first_rows = pa.array(order[starts] if by else starts[:0])
-        edges = np.append(starts, rows.num_rows)
-        columns = {name: rows.column(name).take(first_rows) for name in by}
-        columns[N_ROWS] = pa.array(np.diff(edges), pa.int64())
+        first_rows = pa.array(first_of_run[starts] if by else starts[:0])
+        edges = np.append(starts, len(numbers))
+        columns = {
+            name: rows.column(name).take(first_rows).cast(blocks.schema.field(name).type)
+            for name in by
+        }
+        n_before = np.append(0, np.cumsum(n_of_run))
+        columns[N_ROWS] = pa.array(np.diff(n_before[edges]), pa.int64())
         if people:
             n_seen = np.append(0, np.cumsum(is_person))
             columns[N_PEOPLE] = pa.array(np.diff(n_seen[edges]), pa.int64())
@@ -127,7 +135,9 @@ class LocalEngine:
     ) -> LocalBlocks:
         """Apply a function to every block, on as many threads as the engine has."""
         tables = [table for table in blocks.tables if table.num_rows]
-        return self._in_threads(lambda place: function(tables[place]), len(tables), schema)
+        return self._in_threads(
+            lambda place: function(tables[place].cast(blocks.schema)), len(tables), schema
+        )
 
     def map_groups(
         self, blocks: LocalBlocks, key: str, function: BlockFunction, schema: pa.Schema
@@ -141,10 +151,10 @@ class LocalEngine:
         import pyarrow.compute as pc
 
         require_integer_key(blocks.schema, key)
-        rows = self.collect(blocks) if blocks.whole is None else blocks.whole
+        rows = _rows_of(blocks)
         if any(column.num_chunks > 1 for column in rows.columns):
             rows = rows.combine_chunks()  # or every take() would
-        keys = rows.column(key)
+        keys = rows.column(key).cast(blocks.schema.field(key).type)
         has_no_key = keys.is_null().to_numpy()
         # Not to_numpy() of the column itself: nulls would turn large keys into floats.
         numbers = pc.fill_null(keys, 0).to_numpy()
@@ -156,7 +166,9 @@ class LocalEngine:
         # runs: the row numbers of each key, in loaded order
         runs = [order[start:end] for start, end in pairwise(edges) if end > start]
         return self._in_threads(
-            lambda place: function(rows.take(pa.array(runs[place]))), len(runs), schema
+            lambda place: function(rows.take(pa.array(runs[place])).cast(blocks.schema)),
+            len(runs),
+            schema,
         )
 
     def schema(self, blocks: LocalBlocks) -> pa.Schema:
@@ -187,7 +199,10 @@ class LocalEngine:
 
     def describe(self) -> dict[str, object]:
         """Return the engine's name, its threads and the versions of its libraries."""
-        versions = {package: version(package) for package in ("polars", "pyarrow", "numpy")}
+        import numpy as np
+        import polars as pl
+
+        versions = {part.__name__: part.__version__ for part in (pl, pa, np)}
         return {"name": self.name, "threads": self.threads, "versions": versions}
 
     def close(self) -> None:
@@ -210,6 +225,13 @@ class LocalEngine:
             return LocalBlocks(tuple(pool.map(call, range(n_calls))), schema)
 
 
+def _rows_of(blocks: LocalBlocks) -> pa.Table:
+    """Return all rows as they are held: some texts perhaps as dictionary arrays."""
+    if blocks.whole is not None:
+        return blocks.whole
+    return pa.concat_tables(blocks.tables) if blocks.tables else blocks.schema.empty_table()
+
+
 def _is_first(numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which of the sorted numbers differ from their predecessor."""
     import numpy as np
@@ -217,9 +239,3 @@ def _is_first(numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
     is_first = np.ones(len(numbers), dtype=np.bool_)
     np.not_equal(numbers[1:], numbers[:-1], out=is_first[1:])
     return is_first
-
-
-def _processors() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import incrowd
+from incrowd.compiling.library import library_files
 from incrowd.errors import EngineError, IncrowdError
 
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
@@ -32,11 +33,12 @@ def package_parent() -> Path:
 
 
 def write_package(directory: Path) -> Path:
-    """Write the package's modules as a zip file and return its path."""
+    """Write the package's modules and its built kernels as a zip file and return its path."""
     parent = package_parent()
     target = directory / "incrowd.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted((parent / "incrowd").rglob("*.py")):
+        modules = sorted((parent / "incrowd").rglob("*.py"))
+        for path in [*modules, *library_files()]:
             entry = zipfile.ZipInfo(path.relative_to(parent).as_posix(), _NO_TIME)
             archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
     return target
@@ -152,6 +154,7 @@ def start_session(
     missing = why_unavailable()
     if missing:
         raise missing
+    _have_pandas_in_pyarrow()
     private = Path(tempfile.mkdtemp(prefix="incrowd-spark-", dir=directory))
     try:
         with _keep_interrupt_handler(), _environment(_environment_of(master, private)):
@@ -162,6 +165,14 @@ def start_session(
         if isinstance(error, IncrowdError) or not isinstance(error, Exception):
             raise
         raise _start_error(master, reason or type(error).__name__) from None
+
+
+def _have_pandas_in_pyarrow() -> None:
+    """Make pyarrow know the frames of pandas, which the command line leaves out elsewhere."""
+    import pyarrow as pa
+
+    with contextlib.suppress(ImportError):  # pyspark says what it needs
+        pa.table({"one": pa.array([1])}).to_pandas()
 
 
 def copy_session(session: Any) -> Any:

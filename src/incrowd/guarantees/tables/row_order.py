@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.codes import ColumnCodes, RowKey, factorize
+from incrowd.codes import ColumnCodes, RowKey, factorize, stable_order
 from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Finding
 from incrowd.guarantees.tables.cells import blank_out, to_frame
 from incrowd.tables.files.leading_rows import lead
+from incrowd.threads import iter_in_threads
 
 LEAST_EXCESS = 0.5
 """Agreement by position above chance, as a share of what chance leaves, that is an order kept …"""
@@ -74,13 +74,7 @@ def _has_leading_rows(frame: pa.Table, is_numeric: bool, nulls_last: bool) -> bo
         key.add(rank[cells.codes], len(ranks) + 2)
     if np.count_nonzero(key.numbers[1:] < key.numbers[:-1]) > 1:
         return False
-    order = np.argsort(key.numbers, kind="stable")
-    plain = [
-        column.cast(pa.large_string()) if column.type == pa.string_view() else column
-        for column in frame.columns
-    ]
-    ordered = pa.table(plain, names=frame.column_names).take(pa.array(order))
-    expected = order[lead(ordered)]
+    expected = lead(frame, stable_order(key.numbers))
     return np.array_equal(key.numbers[expected], key.numbers)
 
 
@@ -98,41 +92,49 @@ def _orders_of(frame: pa.Table) -> set[tuple[bool, bool]]:
     """Return the ways in which rows are sorted: numbers read as such or not, missing cells last."""
     if frame.num_rows < 2 or not frame.num_columns:
         return set(_ORDERS)
-    readings = [_Reading(frame.num_rows, *order) for order in _ORDERS]
-    for column in frame.columns:
-        cells = factorize(column)
-        ranks, ranks_of_numbers = _ranks(cells)
-        readings = [
-            reading
-            for reading in readings
-            if reading.goes_on(cells.codes, ranks_of_numbers if reading.is_numeric else ranks)
-        ]
-    return {(reading.is_numeric, reading.nulls_last) for reading in readings}
+    # undecided: per way of sorting, which rows equal the one after them in all columns so far
+    undecided = dict.fromkeys(_ORDERS, np.ones(frame.num_rows - 1, dtype=np.bool_))
+    for cells, *ranks in iter_in_threads(_ranked_cells, frame.columns):
+        steps: dict[tuple[int, int, bool], NDArray[np.bool_] | None] = {}  # alike for several ways
+        for order, rows in list(undecided.items()):
+            is_numeric, nulls_last = order
+            of_value, nulls_last = ranks[is_numeric], nulls_last and cells.has_missing
+            step = (id(rows), id(of_value), nulls_last)
+            if step not in steps:
+                steps[step] = _go_on(rows, cells.codes, of_value, nulls_last)
+            left = steps[step]
+            if left is None:
+                del undecided[order]
+            else:
+                undecided[order] = left
+        if not undecided:
+            break
+    return set(undecided)
 
 
-@dataclass(eq=False)
-class _Reading:
-    """A way to read rows as sorted: number texts as numbers or not, missing cells first or last.
+def _go_on(
+    undecided: NDArray[np.bool_],
+    codes: NDArray[np.int32],
+    rank_of_value: NDArray[np.int32],
+    nulls_last: bool,
+) -> NDArray[np.bool_] | None:
+    """Return which rows are still undecided after a column; None where it is not sorted."""
+    is_equal: NDArray[np.bool_] = codes[1:] == codes[:-1]
+    places = np.flatnonzero(undecided & ~is_equal)
+    rank = np.append(rank_of_value, np.int32(len(rank_of_value) + 1 if nulls_last else 0))
+    rises = rank[codes[places + 1]] - rank[codes[places]]
+    if np.any(rises < 0):
+        return None
+    is_equal &= undecided
+    is_equal[places[rises == 0]] = True
+    return is_equal
 
-    ``undecided`` are the rows that equal the one before in all columns so far.
-    """
 
-    n_rows: int
-    is_numeric: bool
-    nulls_last: bool
-    undecided: NDArray[np.bool_] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.undecided = np.ones(self.n_rows - 1, dtype=np.bool_)
-
-    def goes_on(self, codes: NDArray[np.int32], rank_of_value: NDArray[np.int32]) -> bool:
-        """Take the next column; return whether rows may still be sorted in this way."""
-        rank_of_missing = len(rank_of_value) + 1 if self.nulls_last else 0
-        rank = np.append(rank_of_value, np.int32(rank_of_missing))[codes]
-        if np.any(self.undecided & (rank[1:] < rank[:-1])):
-            return False
-        self.undecided &= rank[1:] == rank[:-1]
-        return True
+def _ranked_cells(
+    column: pa.ChunkedArray,
+) -> tuple[ColumnCodes, NDArray[np.int32], NDArray[np.int32]]:
+    cells = factorize(column)
+    return cells, *_ranks(cells)
 
 
 def _ranks(cells: ColumnCodes) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

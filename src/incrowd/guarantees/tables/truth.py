@@ -17,6 +17,7 @@ from incrowd.hierarchies.means import exact_numbers, sums_of_groups
 from incrowd.hierarchies.tree import STAR, Hierarchy
 from incrowd.tables.columns.types import labels_of, parse_numbers
 from incrowd.tables.table import Table
+from incrowd.threads import iter_in_threads
 
 
 def line_of_row(frame: pa.Table, names: Sequence[str]) -> NDArray[np.int32]:
@@ -87,8 +88,6 @@ def prove_key(
     problem = _not_one_to_one(original_row, original.num_rows, released.num_rows)
     if problem:
         return Finding("key", False, problem, {"is_bijection": False}, is_public=False)
-    is_wrong = np.zeros(released.num_rows, dtype=np.bool_)
-    wrong_columns = []
     means = [name for name in quasi if _unit_of(name, hierarchies) is not None]
     line = line_of_row(released, quasi) if means else np.zeros(0, dtype=np.int32)
     for name in released.column_names:
@@ -100,14 +99,20 @@ def prove_key(
                 {},
                 is_public=False,
             )
+
+    def wrong_rows(name: str) -> NDArray[np.bool_]:
         before, after = original.column(name), released.column(name)
         if name in means:
             originals = before.take(pa.array(original_row))
-            wrong = not_the_mean(originals, after, hierarchies[name], line)
-        elif name in quasi and name in hierarchies:
-            wrong = _not_above(before, after, original_row, hierarchies[name])
-        else:
-            wrong = _differs(before, after, original_row, may_be_starred=name in quasi)
+            return not_the_mean(originals, after, hierarchies[name], line)
+        if name in quasi and name in hierarchies:
+            return _not_above(before, after, original_row, hierarchies[name])
+        return _differs(before, after, original_row, may_be_starred=name in quasi)
+
+    is_wrong = np.zeros(released.num_rows, dtype=np.bool_)
+    wrong_columns = []
+    names = released.column_names
+    for name, wrong in zip(names, iter_in_threads(wrong_rows, names), strict=True):
         if wrong.any():
             wrong_columns.append(name)
             is_wrong |= wrong

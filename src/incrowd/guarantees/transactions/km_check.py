@@ -6,8 +6,6 @@ rare, so the first size with broken sets decides, and larger ones are not counte
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,9 +19,13 @@ from incrowd.guarantees.transactions.rule_check import (
     require_transactions,
 )
 from incrowd.sets.sets import Sets
+from incrowd.threads import iter_in_threads, n_threads
 
 ENTRIES_OF_FIRSTS = 1 << 23
 """Entries whose items are taken as first items together: bounds the memory of the count."""
+
+ENTRIES_PER_THREAD = 100_000
+"""Fewer entries are counted sooner than a thread is started."""
 
 _NONE_YET = np.iinfo(np.int64).max
 
@@ -131,31 +133,43 @@ def _tally(
     """
     from incrowd.guarantees.transactions.kernels import count_shown
 
-    tally = np.array([0, 0, _NONE_YET], dtype=np.int64)
-    for low, high in _firsts(distinct):
+    def count(firsts: tuple[int, int]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        tally = np.array([0, 0, _NONE_YET], dtype=np.int64)
+        is_exposed = np.zeros(distinct.n_rows, dtype=np.bool_)
         count_shown(
             distinct.starts,
             distinct.items,
             weight,
             distinct.n_items,
-            low,
-            high,
+            *firsts,
             size == 3,
             k,
             is_exposed,
             tally,
         )
-    n_sets, n_broken, least = tally.tolist()
+        return tally, is_exposed
+
+    n_sets, n_broken, least = 0, 0, _NONE_YET
+    runs = _firsts(distinct, n_threads())
+    for tally, is_exposed_by_run in iter_in_threads(count, runs) if runs[1:] else map(count, runs):
+        is_exposed |= is_exposed_by_run
+        n_sets, n_broken = n_sets + int(tally[0]), n_broken + int(tally[1])
+        least = min(least, int(tally[2]))
     return n_sets, n_broken, least if n_sets else None
 
 
-def _firsts(sets: Sets) -> Iterator[tuple[int, int]]:
-    """Cut the items into runs that hold about ``ENTRIES_OF_FIRSTS`` entries together."""
+def _firsts(sets: Sets, n_threads: int) -> list[tuple[int, int]]:
+    """Cut the items into runs for threads that hold ``ENTRIES_OF_FIRSTS`` entries together."""
     ends = np.cumsum(np.bincount(sets.items, minlength=sets.n_items))
+    n_entries = max(ENTRIES_OF_FIRSTS // n_threads, 1)
+    if n_threads > 1 and sets.n_entries >= n_threads * ENTRIES_PER_THREAD:
+        n_entries = min(n_entries, -(-sets.n_entries // n_threads))
+    runs = []
     low = 0
     while low < sets.n_items:
         before = ends[low - 1] if low else 0
-        high = int(np.searchsorted(ends, before + ENTRIES_OF_FIRSTS, side="right"))
+        high = int(np.searchsorted(ends, before + n_entries, side="right"))
         high = min(max(high, low + 1), sets.n_items)
-        yield low, high
+        runs.append((low, high))
         low = high
+    return runs

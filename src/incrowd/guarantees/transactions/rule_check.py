@@ -27,8 +27,12 @@ from incrowd.guarantees.transactions.kernels import count_rules, count_with_ever
 from incrowd.guarantees.transactions.promises import OK, RuleEvidence, RuleProtection
 from incrowd.sets.names import item_names_of
 from incrowd.sets.sets import Sets
+from incrowd.threads import map_ranges
 from incrowd.transactions.generalized import Itemset, number_itemsets, parse_label, rows_per_block
 from incrowd.transactions.rules import Rules
+
+ROWS_PER_THREAD = 1 << 15
+"""Fewer transactions are compared sooner than a thread is started."""
 
 NOT_SHOWN = -1
 """The number of a released item where none stands for an original one."""
@@ -157,16 +161,22 @@ def _truth(evidence: RuleEvidence, shown: ReleasedItems) -> Finding:
     assert evidence.original_row is not None
     names = (str(name) for name in item_names_of(original).to_pylist())
     untrue = np.zeros(released.n_rows, dtype=np.uint8)
-    find_untrue(
-        released.starts,
-        released.items,
-        shown.is_sensitive,
-        original.starts,
-        original.items,
-        evidence.original_row.astype(np.int64),
-        shown.items_of(names),
-        untrue,
-    )
+    original_row = evidence.original_row.astype(np.int64)
+    released_of_item = shown.items_of(names)
+
+    def look(first: int, end: int) -> None:
+        find_untrue(
+            released.starts[first : end + 1],
+            released.items,
+            shown.is_sensitive,
+            original.starts,
+            original.items,
+            original_row[first:end],
+            released_of_item,
+            untrue[first:end],
+        )
+
+    map_ranges(look, released.n_rows, ROWS_PER_THREAD)
     n_untrue = int(np.count_nonzero(untrue))
     figures = {
         "n_untrue": n_untrue,
@@ -198,6 +208,9 @@ MOST_ANTECEDENTS = 100_000
 
 MOST_STEPS = 400_000_000
 """… in about so many steps, …"""
+
+ANTECEDENTS_PER_THREAD = 256
+"""Fewer antecedents are counted sooner than the transactions are indexed once more."""
 
 MOST_COUNTS = 1 << 24
 """… with so many counts of an antecedent and a sensitive item."""
@@ -282,20 +295,27 @@ def _count(released: Sets, public: list[Itemset], inferable: list[Itemset]) -> _
     pairs = [(known, (NOT_SHOWN,) if told[0] == NOT_SHOWN else told) for known, told in wanted]
     wholes = [known + told for known, told in pairs]
     placed = number_itemsets(wholes, released.n_items)
-    support = np.zeros(len(pairs), dtype=np.int64)
-    joint = np.zeros(len(pairs), dtype=np.int64)
-    count_rules(
-        released.starts,
-        released.items,
-        placed.place_of_item,
-        placed.n_places,
-        rows_per_block(placed.n_places),
-        placed.starts,
-        np.array([len(known) for known, _ in pairs], dtype=np.int64),
-        placed.places,
-        support,
-        joint,
-    )
+    n_public = np.array([len(known) for known, _ in pairs], dtype=np.int64)
+    block_rows = rows_per_block(placed.n_places)
+
+    def count(first: int, end: int) -> NDArray[np.int64]:
+        counts = np.zeros((2, len(pairs)), dtype=np.int64)
+        count_rules(
+            released.starts[first : end + 1],
+            released.items,
+            placed.place_of_item,
+            placed.n_places,
+            block_rows,
+            placed.starts,
+            n_public,
+            placed.places,
+            counts[0],
+            counts[1],
+        )
+        return counts
+
+    none = np.zeros((2, len(pairs)), dtype=np.int64)
+    support, joint = sum(map_ranges(count, released.n_rows, block_rows), none)
     at = np.array(place_of_rule, dtype=np.int64)
     is_shown = at != NOT_SHOWN
     counts = _Counts(np.zeros(len(at), dtype=np.int64), np.zeros(len(at), dtype=np.int64))
@@ -399,7 +419,8 @@ def _closure(
     sensitive_of_item[shown.is_sensitive] = np.arange(n_sensitive)
     support = np.zeros(len(chosen), dtype=np.int64)
     joint = np.zeros((len(chosen), n_sensitive), dtype=np.int32)
-    if chosen:
+
+    def count(first: int, end: int) -> None:
         count_with_every_sensitive(
             released.starts,
             released.items,
@@ -407,11 +428,13 @@ def _closure(
             sensitive_of_item,
             placed.n_places,
             rows_per_block(placed.n_places),
-            placed.starts,
+            placed.starts[first : end + 1],
             placed.places,
-            support,
-            joint,
+            support[first:end],
+            joint[first:end],
         )
+
+    map_ranges(count, len(chosen), ANTECEDENTS_PER_THREAD)
     tells = joint > most_disclosed(support, guarantee.exact_confidence)[:, None]
     is_rare = (support > 0) & (support < guarantee.k)
     n_broken = int(np.count_nonzero((tells | is_rare[:, None]) & (support > 0)[:, None]))

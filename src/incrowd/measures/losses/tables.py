@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.codes import RowKey
+from incrowd.codes import RowKey, stable_order
 from incrowd.encoding.cost_matrices import costs_by_depth
 from incrowd.encoding.rows import Rows
 from incrowd.errors import DataError
@@ -59,14 +59,22 @@ def count_tables(before: Rows, after: Rows, k: int = 1) -> Tally:
     for one, other in zip(before.hierarchies, after.hierarchies, strict=True):
         if one is not other and not np.array_equal(one.parent, other.parent):
             raise ValueError(f"column {one.name!r}: before and after have different hierarchies")
+    released = after.nodes[:, ~after.is_suppressed] if after.is_suppressed.any() else after.nodes
+    return count_released(before, released, k)
+
+
+def count_released(before: Rows, released: NDArray[np.int32], k: int = 1) -> Tally:
+    """Count the same of ``released[column, row]``, the nodes of the rows that are released.
+
+    Their order does not matter.
+    """
     if before.n_rows == 0:
         raise DataError(
             "there are no rows to measure a loss on", remedy="Give a table with at least one row."
         )
     if k < 1:
         raise ValueError("k is at least 1")
-    n_suppressed = int(after.is_suppressed.sum())
-    released = after.nodes[:, ~after.is_suppressed] if n_suppressed else after.nodes
+    n_suppressed = before.n_rows - released.shape[1]
     counts_before = []
     counts_after = []
     for column, hierarchy in enumerate(before.hierarchies):
@@ -99,9 +107,13 @@ def group_sizes(nodes: NDArray[np.int32], n_nodes: list[int]) -> Counts:
     key = RowKey(n_rows)
     for column, n_column in enumerate(n_nodes):
         key.add(nodes[column], n_column)
-    key.numbers.sort()
-    starts = np.flatnonzero(key.numbers[1:] != key.numbers[:-1]) + 1
-    return np.diff(np.concatenate([[0], starts, [n_rows]]))
+    # runs: equal rows one after the other; a sorted file has hardly more of them than groups
+    first = np.flatnonzero(np.diff(key.numbers, prepend=key.numbers[:1] - 1))
+    numbers = key.numbers[first]
+    order = stable_order(numbers)
+    numbers, sizes = numbers[order], np.diff(first, append=n_rows)[order]
+    starts = np.flatnonzero(np.diff(numbers, prepend=numbers[:1] - 1))
+    return np.add.reduceat(sizes, starts)
 
 
 # Non-uniform entropy: how many bits a reader must guess to get the original values back.

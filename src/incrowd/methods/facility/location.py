@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.methods.shared.set_groups.vote import SetConditions
-from incrowd.progress import Progress, is_abort_requested, is_stop_requested
+from incrowd.progress import Progress, is_stop_requested, silent
 from incrowd.sets.sets import Sets
+from incrowd.threads import map_in_threads
 
 if TYPE_CHECKING:
     from incrowd.methods.facility.kernels.location import Facilities
@@ -99,20 +100,15 @@ class Work:
     def in_slices(self, stage: str, n: int, step: int, do: Callable[[int, int], None]) -> None:
         """Call ``do(first, end)`` for every slice, on all threads; slices must not meet."""
         slices = [(first, min(first + step, n)) for first in range(0, n, step)]
+        done = map_in_threads(lambda part: do(*part), slices, self.n_threads)
+        self.progress(stage, 0, n)
+        for place, _ in enumerate(done):
+            self.progress(stage, slices[place][1], n)
 
-        def run(place: int) -> None:
-            if not is_abort_requested():
-                do(*slices[place])
-
-        if self.n_threads == 1 or len(slices) < 2:
-            for place, (first, _) in enumerate(slices):
-                self.progress(stage, first, n)
-                run(place)
-        else:
-            with ThreadPoolExecutor(self.n_threads) as pool:
-                for place, _ in enumerate(pool.map(run, range(len(slices)))):
-                    self.progress(stage, slices[place][0], n)
-        self.progress(stage, n, n)
+    @property
+    def alone(self) -> Work:
+        """The same on one thread, unheard: one of several searches side by side."""
+        return replace(self, n_threads=1, progress=silent)
 
 
 def nearest_sums(
@@ -163,12 +159,22 @@ def best_of_orders(
     algorithm itself counts the way to the nearest at the time). Ties: the earlier order.
     """
     best: Location | None = None
-    for number in range(n_orders):
-        facility = _online(distinct, cost, number, n_orders, work)
-        nearest, distance = nearest_facilities(distinct, facilities_at(distinct, facility), work)
-        total = float(cost[facility].sum()) + float((distance * distinct.weight).sum())
-        if best is None or total < best.cost:
-            best = Location(facility, nearest, distance, total)
+    at_once = work.n_threads if distinct.n_distinct >= SETS_PER_SLICE else 1
+    for first in range(0, n_orders, at_once):
+        # drawn one after the other, run side by side
+        orders = [_Order(distinct, work) for _ in range(first, min(first + at_once, n_orders))]
+        stage = f"opening facilities, order {{}} of {n_orders}"
+        if len(orders) == 1:
+            found = [_locate(distinct, cost, orders[0], stage.format(first + 1), work)]
+        else:
+            found = []
+            locate = partial(_locate, distinct, cost, stage="", work=work.alone)
+            for location in map_in_threads(locate, orders, work.n_threads):
+                found.append(location)
+                work.progress("opening facilities", first + len(found), n_orders)
+        for location in found:
+            if best is None or location.cost < best.cost:
+                best = location
         if is_stop_requested():
             break
     if best is None:
@@ -176,25 +182,41 @@ def best_of_orders(
     return best
 
 
+class _Order:
+    """The rows in one random order, each with the number that decides what it opens."""
+
+    def __init__(self, distinct: DistinctSets, work: Work) -> None:
+        n_rows = len(distinct.distinct_of_row)
+        self.distinct_of_place = distinct.distinct_of_row[work.rng.permutation(n_rows)]
+        self.chance = work.rng.random(n_rows)
+
+
+def _locate(
+    distinct: DistinctSets, cost: NDArray[np.float64], order: _Order, stage: str, work: Work
+) -> Location:
+    """Return what Meyerson's algorithm comes to on one order."""
+    facility = _online(distinct, cost, order, stage, work)
+    nearest, distance = nearest_facilities(distinct, facilities_at(distinct, facility), work)
+    total = float(cost[facility].sum()) + float((distance * distinct.weight).sum())
+    return Location(facility, nearest, distance, total)
+
+
 def _online(
-    distinct: DistinctSets, cost: NDArray[np.float64], number: int, n_orders: int, work: Work
+    distinct: DistinctSets, cost: NDArray[np.float64], order: _Order, stage: str, work: Work
 ) -> NDArray[np.int32]:
     from incrowd.methods.facility.kernels import location as location_kernels
 
-    n_rows = len(distinct.distinct_of_row)
-    order = distinct.distinct_of_row[work.rng.permutation(n_rows)]
-    chance = work.rng.random(n_rows)
+    n_rows = len(order.chance)
     opened = location_kernels.nothing_opened(
         distinct.n_distinct, distinct.n_items, len(distinct.items)
     )
-    stage = f"opening facilities, order {number + 1} of {n_orders}"
     for first in range(0, n_rows, ROWS_PER_SLICE):
         work.progress(stage, first, n_rows)
         location_kernels.meet_rows(
             first,
             min(first + ROWS_PER_SLICE, n_rows),
-            order,
-            chance,
+            order.distinct_of_place,
+            order.chance,
             cost,
             distinct.starts,
             distinct.items,

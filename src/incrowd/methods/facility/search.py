@@ -4,7 +4,6 @@ merged, large groups cut.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,14 +57,15 @@ def search(
     equal sets always stay together; with ``cut`` groups of 2k rows and more are cut.
     The seed decides; threads do not.
     """
+    from incrowd.engines.base import threads_of
+
     largest = max(conditions.k, int(conditions.needs(sets.n_rows).max(initial=0)))
     if largest > sets.n_rows:
         raise InfeasibleError(
             f"a group of {largest} is asked for, and there are {sets.n_rows} rows",
             remedy=f"The largest k that can be kept is {sets.n_rows}.",
         )
-    n_threads = 1 if engine is None else max(1, min(engine.n_workers, os.cpu_count() or 1))
-    work = Work(np.random.default_rng([seed, 0x0FAC]), n_threads, progress)
+    work = Work(np.random.default_rng([seed, 0x0FAC]), threads_of(engine), progress)
     distinct = collapse_sets(sets, conditions)
     figures: dict[str, object] = {"variant": variant, "n_distinct_rows": distinct.n_distinct}
     if variant == ALG1:

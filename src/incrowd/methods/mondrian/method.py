@@ -102,12 +102,22 @@ class Mondrian(DistinctRowMethod, SetMethod):
         from dataclasses import replace
 
         from incrowd.encoding.rows import Trace
+        from incrowd.engines.base import threads_of
         from incrowd.methods.shared.cuts import cut_rows
         from incrowd.methods.shared.fragments import Collapsed, Fragments
         from incrowd.methods.shared.recreate.blocks import polish
 
         is_size_only = conditions.is_size_only
-        nodes = cut_rows(rows, limits, is_size_only, self.metric, self.strict, progress, n_of_row)
+        nodes = cut_rows(
+            rows,
+            limits,
+            is_size_only,
+            self.metric,
+            self.strict,
+            progress,
+            n_of_row,
+            threads_of(engine),
+        )
         found = Fragments.of_each(nodes, n_of_row)
         if self.polish == NONE:
             return found
@@ -143,9 +153,11 @@ class Mondrian(DistinctRowMethod, SetMethod):
     ) -> Found:
         """Return groups of rows, each with as many as the most demanding of them asks for.
 
-        There is no chance in it, and it runs in this process: engine and seed play no part.
+        There is no chance in it, so that the seed plays no part, and it runs in this process, on
+        the engine's number of threads; they change nothing.
         """
+        from incrowd.engines.base import threads_of
         from incrowd.methods.shared.set_groups.cut import cut_rows
 
-        del engine, seed
-        return cut_rows(sets, conditions, progress)
+        del seed
+        return cut_rows(sets, conditions, progress, threads_of(engine))

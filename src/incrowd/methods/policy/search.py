@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.compiling import compiled
 from incrowd.encoding.rows import Rows, Trace
 from incrowd.errors import InfeasibleError, JobError
 from incrowd.methods.policy.dates import rebase_dates
 from incrowd.methods.policy.files import read_combinations
+from incrowd.methods.policy.kernel import NONE, first_covering
 from incrowd.methods.shared.conditions import LEFT_OUT, Validity, n_suppressible_of, put_back
 from incrowd.methods.shared.fragments import search_rows, sort_into_runs, sort_key
 from incrowd.methods.shared.recreate.table import search_table
@@ -27,38 +27,8 @@ if TYPE_CHECKING:
     from incrowd.progress import Progress
 
 
-NONE = -1
-
 MOST_ROUNDS = 500
 """Rounds after which all groups that are not valid are given up at once."""
-
-
-@compiled
-def first_covering(
-    places: NDArray[np.int32], low: NDArray[np.int32], high: NDArray[np.int32]
-) -> NDArray[np.int64]:
-    """Return each row's first combination whose cells all cover the row's; −1 where there is none.
-
-    ``places[column, row]`` is where a row's leaf lies among the column's leaves in their order;
-    a cell covers the places from ``low[column, combination]`` to before ``high``.
-    O(rows · combinations) in the worst case; most combinations fail at their first cell.
-    """
-    n_columns, n_rows = places.shape
-    n_combinations = low.shape[1]
-    found = np.full(n_rows, NONE, dtype=np.int64)
-    for row in range(n_rows):
-        for combination in range(n_combinations):
-            column = 0
-            while (
-                column < n_columns
-                and low[column, combination] <= places[column, row]
-                and places[column, row] < high[column, combination]
-            ):
-                column += 1
-            if column == n_columns:
-                found[row] = combination
-                break
-    return found
 
 
 # Rows put on the combinations of a policy, and what becomes of those that fit none.

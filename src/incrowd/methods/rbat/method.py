@@ -136,6 +136,7 @@ class Rbat(TransactionMethod):
                 settings={"rounds": ENGINE, "improve": NONE} if self.rounds == AUTO else {},
                 progress=progress,
             )
+        from incrowd.engines.base import threads_of
         from incrowd.methods.rbat.search import search
 
         return search(
@@ -146,6 +147,7 @@ class Rbat(TransactionMethod):
             order=self.order,
             effort=self.improve,
             progress=progress,
+            n_threads=threads_of(engine),
         )
 
     def _is_by_rounds(self, sets: Sets, engine: Engine) -> bool:

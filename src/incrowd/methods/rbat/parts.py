@@ -15,6 +15,7 @@ from incrowd.methods.rbat.kernels import split as split_kernels
 from incrowd.methods.rbat.kernels.split import LEFT, RIGHT, UNDECIDED
 from incrowd.methods.rbat.problem import Problem
 from incrowd.methods.shared.item_parts import SplitTree
+from incrowd.threads import Team
 
 TOGETHER = "together"
 """The most frequent items get their sides first; otherwise the items in their order."""
@@ -22,6 +23,10 @@ TOGETHER = "together"
 
 SMALL_TABLE = 1 << 22
 """So many counts of pairs of items are kept whatever the number of entries."""
+
+
+ROWS_PER_THREAD = 1 << 14
+"""Fewer distinct rows are changed sooner than threads are told of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +66,8 @@ class Parts:
     tree. ``part_of_item`` has the leaf of every item.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, team: Team | None = None) -> None:
+        self._team = Team(1) if team is None else team
         baskets = problem.baskets
         n_rows, n_public = len(baskets.n_equal), problem.n_public
         self.problem = problem
@@ -169,9 +175,13 @@ class Parts:
         self._show(split, split.part, split.other_part)
 
     def _show(self, split: Split, left: int, right: int) -> None:
-        check_kernels.show_sides(
-            self.shown, split.rows, self.flags, split.part, split.other_part, left, right
-        )
+        def show(within: tuple[int, int]) -> None:
+            rows = split.rows[within[0] : within[1]]
+            check_kernels.show_sides(
+                self.shown, rows, self.flags, split.part, split.other_part, left, right
+            )
+
+        self._team.map(show, self._team.ranges(len(split.rows), ROWS_PER_THREAD))
 
     def end(self, split: Split) -> None:
         """Forget the sides of a split, accepted or not."""

@@ -20,6 +20,7 @@ from incrowd.methods.shared.item_parts import (
 from incrowd.methods.shared.options import seconds_of
 from incrowd.progress import Progress, is_stop_requested
 from incrowd.sets.sets import Sets
+from incrowd.threads import Team
 
 STAGE = "splitting items"
 
@@ -33,6 +34,7 @@ def search(
     order: str,
     effort: int | str,
     progress: Progress,
+    n_threads: int = 1,
 ) -> FoundParts:
     """Return a partition of the public items that meets the conditions.
 
@@ -45,14 +47,15 @@ def search(
         none = np.empty(0, dtype=np.int32)
         return FoundParts(part_of_item, SplitTree(none, none, none))
     refuse_infeasible(problem, conditions)
-    parts = Parts(problem)
-    keeper: Keeper = (
-        KmKeeper(parts, conditions)
-        if isinstance(conditions, KmConditions)
-        else RuleKeeper(parts, conditions, gamma)
-    )
-    n_tried = split_down(parts, keeper, alpha, order, progress)
-    more = improve(parts, keeper, effort, progress)
+    with Team(n_threads) as team:
+        parts = Parts(problem, team)
+        keeper: Keeper = (
+            KmKeeper(parts, conditions, team)
+            if isinstance(conditions, KmConditions)
+            else RuleKeeper(parts, conditions, gamma, team)
+        )
+        n_tried = split_down(parts, keeper, alpha, order, progress)
+        more = improve(parts, keeper, effort, progress)
     figures: dict[str, object] = {
         "parts": parts.n_leaves,
         "splits_tried": n_tried,

@@ -4,6 +4,7 @@ all.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -12,25 +13,33 @@ from numpy.typing import NDArray
 from incrowd.errors import InfeasibleError
 from incrowd.methods.rbat.kernels import check as check_kernels
 from incrowd.methods.rbat.kernels import km as km_kernels
-from incrowd.methods.rbat.kernels.check import BILLION, RuleTable
+from incrowd.methods.rbat.kernels.check import BILLION, LEFT, RIGHT, Demands, RuleTable
 from incrowd.methods.rbat.parts import Parts, Split
 from incrowd.methods.rbat.problem import billionths
 from incrowd.methods.shared.item_parts import KmConditions, RuleConditions
+from incrowd.threads import Team
+
+ROWS_PER_THREAD = check_kernels.BLOCK_ROWS
+"""Fewer distinct rows are counted sooner than threads are told of them; rules take blocks."""
 
 
 class KmKeeper:
     """Counts the sets of parts that a split makes; all others are as they were."""
 
-    def __init__(self, parts: Parts, conditions: KmConditions) -> None:
+    def __init__(self, parts: Parts, conditions: KmConditions, team: Team) -> None:
         self._parts = parts
         self._conditions = conditions
-        self._counts = np.zeros(2 * parts.problem.n_public, dtype=np.int64)
+        self._team = team
+        self._counts = np.zeros((team.n_threads, 2 * parts.problem.n_public), dtype=np.int64)
         baskets = parts.problem.baskets
         per_row = len(baskets.items) / max(1, len(baskets.n_equal))
         self._steps_per_row = max(1, round(per_row * per_row)) if conditions.m > 2 else 1
 
     def keeps(self, split: Split) -> bool:
         """Whether every set of up to m parts that a row shows is shown by k rows."""
+        ranges = self._team.ranges(len(split.rows), ROWS_PER_THREAD)
+        if len(ranges) > 1 and self._conditions.m > 1:
+            return not self._is_broken(split, ranges)
         parts = self._parts
         return not km_kernels.few_rows_break(
             parts.shown,
@@ -41,9 +50,58 @@ class KmKeeper:
             self._conditions.m,
             self._conditions.k,
             split.n_left > split.n_right,
-            self._counts,
+            self._counts[0],
             parts.support,
         )
+
+    def _is_broken(self, split: Split, ranges: list[tuple[int, int]]) -> bool:
+        """The same by ranges of the rows; triples by shares of their first parts."""
+        k, m = self._conditions.k, self._conditions.m
+        sides = (RIGHT, LEFT) if split.n_left > split.n_right else (LEFT, RIGHT)
+        if 0 < split.n_left < k or 0 < split.n_right < k:
+            return True
+        for side in (*sides, LEFT | RIGHT) if m > 2 else sides:
+            if self._breaks_pairs(split, side, ranges):
+                return True
+        return m > 2 and any(self._breaks_triples(split, side) for side in sides)
+
+    def _breaks_pairs(self, split: Split, side: int, ranges: list[tuple[int, int]]) -> bool:
+        parts, k = self._parts, self._conditions.k
+
+        def count(number: int) -> int:
+            first, end = ranges[number]
+            rows, counts = split.rows[first:end], self._counts[number]
+            return int(km_kernels.count_side(parts.shown, rows, parts.flags, side, counts))
+
+        n_both = sum(self._team.map(count, range(len(ranges))))
+        counts = self._counts.sum(axis=0)
+        self._counts[:] = 0
+        counts[[split.part, split.other_part]] = 0
+        return 0 < n_both < k or bool(((counts > 0) & (counts < k)).any())
+
+    def _breaks_triples(self, split: Split, side: int) -> bool:
+        parts, n_threads = self._parts, self._team.n_threads
+        is_over = np.zeros(1, dtype=np.bool_)
+
+        def look(share: int) -> bool:
+            return bool(
+                km_kernels.breaks_triples(
+                    parts.shown,
+                    split.rows,
+                    parts.flags,
+                    split.part,
+                    split.other_part,
+                    side,
+                    self._conditions.k,
+                    self._counts[share],
+                    parts.support,
+                    share,
+                    n_threads,
+                    is_over,
+                )
+            )
+
+        return any(self._team.map(look, range(n_threads)))
 
     def steps(self, split: Split) -> int:
         """Return the rows that are read, times the pairs in them where sets of three count."""
@@ -59,9 +117,10 @@ class KmKeeper:
 class RuleKeeper:
     """Looks again at the rules that a split touches; all others hold as they did."""
 
-    def __init__(self, parts: Parts, conditions: RuleConditions, gamma: int) -> None:
+    def __init__(self, parts: Parts, conditions: RuleConditions, gamma: int, team: Team) -> None:
         self._parts = parts
         self._conditions = conditions
+        self._team = team
         self._gamma = gamma
         table = parts.problem.rules
         self._rules_of_part: dict[int, NDArray[np.int32]] = {
@@ -75,6 +134,9 @@ class RuleKeeper:
         rules = self._touched(split)
         if not len(rules):
             return True
+        ranges = self._team.ranges(len(split.rows), ROWS_PER_THREAD)
+        if len(ranges) > 1:
+            return self._hold(rules, split.rows, ranges)
         parts = self._parts
         return bool(
             check_kernels.rules_hold(
@@ -91,6 +153,57 @@ class RuleKeeper:
                 self._conditions.k,
                 billionths(self._conditions.confidence),
             )
+        )
+
+    def _hold(
+        self, rules: NDArray[np.int32], rows: NDArray[np.int32], ranges: list[tuple[int, int]]
+    ) -> bool:
+        """Whether rules hold, as ``rules_hold`` says, counted by ranges of the rows."""
+        parts = self._parts
+        local_of_part, local_of_told = self._local_of_part, self._local_of_told
+        k, confidence = self._conditions.k, billionths(self._conditions.confidence)
+        per_round = max(check_kernels.LEAST_RULES, -(-len(rules) // self._gamma))
+        for begin in range(0, len(rules), per_round):
+            demands, others, n_bits, n_told = check_kernels.number_demands(
+                parts.problem.rules,
+                rules[begin : begin + per_round],
+                parts.side_of_item,
+                parts.part_of_item,
+                local_of_part,
+                local_of_told,
+            )
+            count = partial(
+                self._count, Demands(*demands), others, n_bits, n_told, rows, parts.flags
+            )
+            counted = self._team.map(count, ranges)
+            holding, telling = (np.sum(counts, axis=0) for counts in zip(*counted, strict=True))
+            if not check_kernels.are_demands_met(
+                Demands(*demands), holding, telling, local_of_part, local_of_told, k, confidence
+            ):
+                return False
+        return True
+
+    def _count(
+        self,
+        demands: Demands,
+        others: NDArray[np.int32],
+        n_bits: int,
+        n_told: int,
+        rows: NDArray[np.int32],
+        flags: NDArray[np.uint8],
+        within: tuple[int, int],
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Count the demands within a range of the rows."""
+        return check_kernels.count_demands(
+            self._parts.shown,
+            demands,
+            others,
+            n_bits,
+            n_told,
+            rows[within[0] : within[1]],
+            flags,
+            self._local_of_part,
+            self._local_of_told,
         )
 
     def steps(self, split: Split) -> int:

@@ -91,7 +91,7 @@ class PackedConditions(NamedTuple):
         """Return the same limits, and the whole table's distribution, over other rows."""
         people, person = np.unique(person_of_row, return_inverse=True)
         return self._replace(
-            k_of_row=np.ascontiguousarray(k_of_row, dtype=np.int32),
+            k_of_row=np.require(k_of_row, np.int32, ["C", "W"]),  # else copied by every call
             person_of_row=person.astype(np.int32),
             n_people=len(people),
             code_of_row=np.ascontiguousarray(code_of_row, dtype=np.int32),

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.codes import stable_order
 from incrowd.compiling import Flag, Whole, compiled, compiled_inner
 from incrowd.encoding.rows import Rows
 from incrowd.errors import InfeasibleError
@@ -19,6 +20,7 @@ from incrowd.methods.shared.conditions import PackedConditions, Validity
 from incrowd.methods.shared.forest import Forest
 from incrowd.methods.shared.fragments import sort_key
 from incrowd.progress import Progress
+from incrowd.threads import cut_spans
 
 __all__ = ["Boxes", "Parts", "cut_slice", "scratch_for", "start"]
 
@@ -61,24 +63,42 @@ class Parts(NamedTuple):
 
 
 def start(
-    order: NDArray[np.int64], count_of_row: NDArray[np.int64], n_columns: int, n_positions: int
-) -> Parts:
-    """Return the state in which all rows are one part; positions are below ``n_positions``."""
+    order: NDArray[np.int64],
+    count_of_row: NDArray[np.int64],
+    n_columns: int,
+    n_positions: int,
+    n_threads: int = 1,
+) -> list[Parts]:
+    """Return the state in which all rows are one part; positions are below ``n_positions``.
+
+    There is one for each thread: rows are shared, the first one has all of them, and each has
+    room of its own to work in (memory that is taken only where it is written to).
+    """
     n_rows = len(order)
     # parts on the stack are disjoint spans, so there are never more than rows
-    spans = np.zeros((n_rows + 1, 2), dtype=np.int64)
-    spans[0, 1] = n_rows
-    return Parts(
+    whole = Parts(
         order.astype(np.int32),
         count_of_row.astype(np.int64),
         np.empty(n_rows, dtype=np.int32),
         np.empty(n_rows, dtype=np.int32),
         np.empty(n_rows + 1, dtype=np.int64),
         np.zeros(n_positions, dtype=np.int64),
-        spans,
+        np.zeros((n_rows + 1, 2), dtype=np.int64),
         np.zeros((n_rows, n_columns), dtype=np.int32),
         np.asarray([1, 0], dtype=np.int64),
     )
+    whole.spans[0, 1] = n_rows
+    others = [
+        whole._replace(
+            keys=np.empty(n_rows, dtype=np.int32),
+            n_before=np.empty(n_rows + 1, dtype=np.int64),
+            count_at=np.zeros(n_positions, dtype=np.int64),
+            spans=np.zeros((n_rows + 1, 2), dtype=np.int64),
+            counters=np.zeros(2, dtype=np.int64),
+        )
+        for _ in range(1, n_threads)
+    ]
+    return [whole, *others]
 
 
 @compiled_inner
@@ -426,6 +446,12 @@ STAGE = "cutting groups"
 ROWS_PER_SLICE = 2_000_000
 """How many rows are looked at between two reports of progress: some hundredths of a second."""
 
+ROWS_PER_TURN = 200_000
+"""The same where threads share parts: some milliseconds until one that waits is given some."""
+
+ROWS_PER_THREAD = 10_000
+"""Fewer rows are cut sooner than a thread is started."""
+
 
 def cut_rows(
     rows: Rows,
@@ -435,10 +461,12 @@ def cut_rows(
     is_strict: bool,
     progress: Progress,
     n_of_row: NDArray[np.int64] | None = None,
+    n_threads: int = 1,
 ) -> NDArray[np.int32]:
     """Return ``nodes[column, row]`` generalized so that every group is valid.
 
-    Every node must be a leaf. The result does not depend on the order of rows. There are
+    Every node must be a leaf. The result does not depend on the order of rows, nor on the number
+    of threads: what becomes of a part is decided by its own rows. There are
     ``n_of_row[row]`` of each, if their size is all that groups are tested by and cuts are strict;
     else, or if it is not stated, one of each.
     """
@@ -463,18 +491,25 @@ def cut_rows(
         )
     forest = Forest.of(rows.hierarchies)
     boxes = _boxes(rows.hierarchies, forest, metric)
-    parts = start(order, n_of_row, rows.n_columns, int(leaves.max(initial=0)))
-    scratch = scratch_for(limits)
-    is_done = False
-    while not is_done:
-        progress(STAGE, int(parts.counters[1]), n_rows)
-        is_done = bool(
-            cut_slice(
-                ROWS_PER_SLICE, parts, position, boxes, limits, is_size_only, is_strict, scratch
-            )
+    n_threads = max(1, min(n_threads, rows.n_rows // ROWS_PER_THREAD))
+    n_positions = int(leaves.max(initial=0))
+    stacks = start(order, n_of_row, rows.n_columns, n_positions, n_threads)
+    # room to test validity in: one for each thread
+    scratch = {id(parts.counters): scratch_for(limits) for parts in stacks}
+    n_looked_at = ROWS_PER_SLICE if n_threads == 1 else ROWS_PER_TURN
+
+    def cut(parts: Parts) -> bool:
+        room = scratch[id(parts.counters)]
+        return bool(
+            cut_slice(n_looked_at, parts, position, boxes, limits, is_size_only, is_strict, room)
         )
+
+    def report() -> None:
+        progress(STAGE, sum(int(parts.counters[1]) for parts in stacks), n_rows)
+
+    cut_spans(stacks, cut, report, n_kept=1)
     progress(STAGE, n_rows, n_rows)
-    return forest.in_nodes(np.ascontiguousarray(parts.released.T))
+    return forest.in_nodes(np.ascontiguousarray(stacks[0].released.T))
 
 
 def _content_order(
@@ -495,7 +530,7 @@ def _content_order(
     if limits.person_of_row.size:
         keys.append(limits.person_of_row)
         n_values.append(limits.n_people)
-    return np.argsort(sort_key(keys, n_values, rows.n_rows), kind="stable")
+    return stable_order(sort_key(keys, n_values, rows.n_rows))
 
 
 def _boxes(hierarchies: tuple[Hierarchy, ...], forest: Forest, metric: str) -> Boxes:

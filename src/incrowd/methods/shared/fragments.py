@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.codes import stable_order
 from incrowd.encoding.rows import Rows, Trace
 from incrowd.methods.shared.conditions import Conditions, PackedConditions, keep_rows, put_back
 
@@ -41,7 +42,7 @@ class Fragments:
         trace = trace or Trace()
         if np.all(row[1:] > row[:-1]):
             return cls(row, nodes, count, trace)
-        order = np.argsort(row, kind="stable")
+        order = stable_order(row)
         if np.any(row[order][1:] == row[order][:-1]):
             order = np.lexsort([*nodes[::-1], row])
         row, nodes, count = row[order], np.ascontiguousarray(nodes[:, order]), count[order]
@@ -91,7 +92,7 @@ class Collapsed:
         if len(found.row) == len(self.n_of_row):
             return np.ascontiguousarray(found.nodes[:, self.distinct_of_row])
         nodes = np.empty((len(found.nodes), len(self.distinct_of_row)), dtype=np.int32)
-        by_distinct = np.argsort(self.distinct_of_row, kind="stable")
+        by_distinct = stable_order(self.distinct_of_row)
         nodes[:, by_distinct] = np.repeat(found.nodes, found.count, axis=1)
         return nodes
 
@@ -122,7 +123,7 @@ def search_distinct(
         none = np.zeros(0, dtype=np.int64)
         return Fragments(none, rows.nodes.copy(), none)
     key = _key_of_row(rows)
-    order = np.argsort(key, kind="stable")
+    order = stable_order(key)
     if np.any(key[order][1:] == key[order][:-1]):
         raise ValueError("rows that should be distinct are not")
     if len(n_of_row) != rows.n_rows or np.any(n_of_row < 1) or rows.is_suppressed.any():
@@ -132,7 +133,7 @@ def search_distinct(
     found = search(sorted_rows, n_of_row[order].astype(np.int64), limits)
     # the fragments of a row stay together, and in their order
     row = order[found.row]
-    place = np.argsort(row, kind="stable")
+    place = stable_order(row)
     nodes = np.ascontiguousarray(found.nodes[:, place])
     return replace(found, row=row[place], nodes=nodes, count=found.count[place])
 
@@ -166,7 +167,7 @@ def sort_key(
 
 def sort_into_runs(key: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the rows sorted by their key, where each run of equal keys starts, and the end."""
-    rows = np.argsort(key, kind="stable")
+    rows = stable_order(key)
     ordered = key[rows]
     changes = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
     starts = np.concatenate([[0], changes, [len(key)]]) if len(key) else np.zeros(1)

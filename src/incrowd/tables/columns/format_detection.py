@@ -83,7 +83,7 @@ def may_have_format(column: pa.ChunkedArray, tokens: Sequence[str] = ()) -> bool
     ISO dates or of plain decimals is given up after about a tenth of its cells, uncounted: more
     cells than may be odd fit no other way of writing.
     """
-    if repeats(column):
+    if pa.types.is_dictionary(column.type) or repeats(column):
         return True
     missing = pa.array(["", *tokens], column.type)
     n_cells, n_hopeless, has_marks = len(column) - column.null_count, 0, False

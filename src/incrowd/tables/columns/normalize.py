@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from incrowd.codes import count_values
 from incrowd.errors import DataError
 from incrowd.tables.columns.format_detection import detect_format, may_have_format, unit_of
 from incrowd.tables.columns.formats import (
@@ -75,16 +76,9 @@ class DistinctCells:
     @classmethod
     def of(cls, table: Table, column: str) -> DistinctCells:
         """Count the cells of a table's column."""
-        cells = _plain_text(table.frame.column(column))
-        counted = pc.value_counts(cells)
-        return cls(
-            table.name,
-            column,
-            counted.field("values"),
-            counted.field("counts").to_numpy(),
-            table.missing_values,
-            cells,
-        )
+        cells = _viewless(table.frame.column(column))
+        values, counts = count_values(cells)
+        return cls(table.name, column, values, counts, table.missing_values, cells)
 
     def present(self) -> DistinctCells:
         """Return those that are not missing."""
@@ -100,7 +94,7 @@ class DistinctCells:
         said = f"{n_cells:,} {'row' if n_cells == 1 else 'rows'}"
         if self.cells is None:
             return said
-        odd = pc.is_in(self.cells, self.values.filter(pa.array(is_named)))
+        odd = pc.is_in(_plain_text(self.cells), self.values.filter(pa.array(is_named)))
         rows = np.flatnonzero(to_mask(odd))[:_SHOWN] + 1
         listed = ", ".join(str(row) for row in rows.tolist())
         return f"{said} (row {listed}{', …' if n_cells > len(rows) else ''})"
@@ -198,7 +192,7 @@ def read_columns(
         column = table.frame.column(name)
         if name not in names or not is_text(column.type):
             continue
-        if name in stated or may_have_format(_plain_text(column), table.missing_values):
+        if name in stated or may_have_format(_viewless(column), table.missing_values):
             reading = choose_reading(
                 DistinctCells.of(table, name),
                 stated,
@@ -221,7 +215,7 @@ def read_tentatively(table: Table, stated: StatedFormats) -> tuple[Table, list[s
         column = table.frame.column(name)
         if not is_text(column.type):
             continue
-        if name not in stated and not may_have_format(_plain_text(column), table.missing_values):
+        if name not in stated and not may_have_format(_viewless(column), table.missing_values):
             continue
         found = DistinctCells.of(table, name)
         reading = choose_reading(found, stated, is_needed=False, is_lenient=True)
@@ -240,6 +234,10 @@ def read_tentatively(table: Table, stated: StatedFormats) -> tuple[Table, list[s
 def _plain_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
+    return _viewless(column)
+
+
+def _viewless(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(pa.large_string()) if column.type == pa.string_view() else column
 
 

@@ -18,6 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from incrowd.codes import count_values
+
 NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 """A number in a cell: a decimal point, no thousands separators, never inf or nan."""
 
@@ -64,8 +66,8 @@ def kind_of(column: pa.Array | pa.ChunkedArray, missing_values: Sequence[str] = 
     leading zero matters (ZIP codes) or that are too long for a number, ``empty`` is all missing,
     and ``category`` is everything else. Blanks around a value do not matter.
     """
-    counted = pc.value_counts(_plain(column))
-    values, counts = counted.field("values"), counted.field("counts").to_numpy()
+    is_dictionary = pa.types.is_dictionary(column.type)
+    values, counts = count_values(column if is_dictionary else _plain(column))
     return kind_of_values(values, counts, missing_values, column)
 
 

@@ -18,8 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from incrowd.codes import canonical_order, factorize
+from incrowd.codes import ColumnCodes, canonical_order, factorize
 from incrowd.tables.columns.types import NUMBER, labels_of, to_mask
+from incrowd.threads import iter_in_threads
 
 HEAD_ROWS = 50
 """Rows that must show all kinds of values: with leading rows fewer than any reader looks at."""
@@ -40,23 +41,33 @@ _COLUMN, _KIND = "column", "kind"
 def kinds_of(column: pa.ChunkedArray) -> NDArray[np.int8]:
     """Return the kind of each cell's text, as readers infer it."""
     cells = factorize(column)
+    return _kinds_of_codes(cells)[cells.codes]
+
+
+def _kinds_of_codes(cells: ColumnCodes) -> NDArray[np.int8]:
+    """Return the kind of each value's text, and last that of a missing cell."""
     texts = pc.utf8_trim_whitespace(pc.fill_null(labels_of(cells.values), ""))
     kinds = np.full(cells.n_codes, TEXT, dtype=np.int8)
     kinds[-1] = MISSING
     for kind, pattern in reversed(_PATTERNS.items()):
         kinds[:-1][to_mask(pc.match_substring_regex(texts, f"^({pattern})$"))] = kind
     kinds[:-1][to_mask(pc.equal(texts, ""))] = MISSING
-    return kinds[cells.codes]
+    return kinds
 
 
-def leading_places(ordered: pa.Table) -> list[int]:
-    """Return the places of the leading rows in a table that is in the order of its content."""
-    places = set()
-    for column in ordered.columns:
-        kinds = kinds_of(column)
-        for kind in _unshown(set(kinds.tolist()), set(kinds[:HEAD_ROWS].tolist())):
-            places.add(int(np.argmax(kinds == kind)))
-    return sorted(places)
+def leading_places(frame: pa.Table, order: NDArray[np.int64]) -> list[int]:
+    """Return the places in ``order``, that of the rows' content, of the leading rows."""
+    found = iter_in_threads(lambda column: _leading_places(column, order), frame.columns)
+    return sorted(set().union(*found))
+
+
+def _leading_places(column: pa.ChunkedArray, order: NDArray[np.int64]) -> set[int]:
+    """Return the places of the first rows that show what a column's first rows do not."""
+    cells = factorize(column)
+    kinds = _kinds_of_codes(cells)
+    held = set(kinds[cells.counts > 0].tolist())
+    shown = set(kinds[cells.codes[order[:HEAD_ROWS]]].tolist())
+    return {int(np.argmax((kinds == kind)[cells.codes][order])) for kind in _unshown(held, shown)}
 
 
 def _unshown(kinds: set[int], shown: set[int]) -> set[int]:
@@ -67,10 +78,10 @@ def _unshown(kinds: set[int], shown: set[int]) -> set[int]:
     return needed - shown if len(kinds - {MISSING}) > 1 else set()
 
 
-def lead(ordered: pa.Table) -> NDArray[np.int64]:
-    """Return the order in which leading rows precede the others of an ordered table."""
-    first = np.array(leading_places(ordered), dtype=np.int64)
-    return np.concatenate([first, np.delete(np.arange(ordered.num_rows), first)])
+def lead(frame: pa.Table, order: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return ``order``, that of the rows' content, with the leading rows before the others."""
+    first = leading_places(frame, order)
+    return np.concatenate([order[first], np.delete(order, first)]) if first else order
 
 
 # ── rows on an engine ───────────────────────────────────────────────────────────────────────

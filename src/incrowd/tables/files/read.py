@@ -18,8 +18,10 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incrowd.codes import count_values
 from incrowd.errors import DataError
-from incrowd.tables.columns.types import NUMBER
+from incrowd.tables.columns.formats import is_text
+from incrowd.tables.columns.types import NUMBER, to_mask
 from incrowd.tables.files.partitions import find_partitions, is_partition, nested_folder_error
 from incrowd.tables.files.text import detect_text_format, read_text_blocks
 from incrowd.tables.files.text_encodings import WINDOWS_1252
@@ -174,13 +176,12 @@ def count_formula_cells(table: Table) -> dict[str, int]:
     """
     found = {}
     for name, column in zip(table.columns, table.frame.columns, strict=True):
-        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        if not is_text(column.type):
             continue
-        counted = pc.value_counts(column)
-        values, counts = counted.field("values"), counted.field("counts")
+        values, counts = count_values(column)
         runs = pc.match_substring_regex(values, _FORMULA_START)
         is_number = pc.match_substring_regex(values, _SIGNED_NUMBER)
-        n_cells = pc.sum(counts.filter(pc.and_not(runs, is_number))).as_py() or 0
+        n_cells = int(counts[to_mask(pc.fill_null(pc.and_not(runs, is_number), False))].sum())
         if n_cells:
             found[name] = n_cells
     return found

@@ -43,8 +43,9 @@ _AMBIGUOUS = "".join(
 _APART = "€…‘“”„•™°²µ§£«»¿¡©®ºª½¼¾±×"  # signs that do not stand between two letters
 _SIGNS = "’´·–—\xa0" + _APART
 _WORD = re.compile(rb"[A-Za-z]*[\x80-\xff][A-Za-z\x80-\xff]*")
-_WESTERN = re.compile(f"[A-Za-z{_LETTERS}{_SIGNS}]+")
-_SENSELESS = re.compile(
+# compiled where a text is not ASCII: that takes longer than reading a small file
+_WESTERN = f"[A-Za-z{_LETTERS}{_SIGNS}]+"
+_SENSELESS = (
     f"[{_LETTERS}]{{3}}|[A-Za-z{_LETTERS}][{_APART}][A-Za-z{_LETTERS}]|[£²ºª½¼¾±][A-Za-z{_LETTERS}]"
 )
 _MULTIBYTE = re.compile(
@@ -114,10 +115,11 @@ class _Evidence:
                 self._look_at(text)
 
     def _look_at(self, text: bytes) -> None:
+        western, senseless = re.compile(_WESTERN), re.compile(_SENSELESS)
         self._n_multibyte += len(_MULTIBYTE.findall(text))
         for word, n_times in Counter(_WORD.findall(text)).items():
             decoded = word.decode("cp1252", errors="replace")
-            if not _WESTERN.fullmatch(decoded) or _SENSELESS.search(decoded):
+            if not western.fullmatch(decoded) or senseless.search(decoded):
                 self._is_western = False
                 return
             for character in decoded.lower():

@@ -11,15 +11,17 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incrowd.codes import count_values
 from incrowd.errors import DataError
 from incrowd.tables.columns.types import labels_of
-from incrowd.tables.files.excel import write_excel
 from incrowd.tables.files.sniff import DELIMITERS
 from incrowd.tables.frames import BLOCK_ROWS, copy_detached
 from incrowd.tables.table import STATISTICS, Format, format_by_suffix
+from incrowd.threads import iter_in_threads
 
 GROUP_ROWS = 16 * BLOCK_ROWS
 """Rows of a row group of a Parquet file: fixed, since they show in its bytes."""
@@ -84,6 +86,8 @@ def write_tables(
         elif format.kind == "arrow":
             _write_arrow(tables, schema, file, format.is_stream)
         elif format.kind == "xlsx":
+            from incrowd.tables.files.excel import write_excel
+
             rows = pa.concat_tables([schema.empty_table(), *tables])
             write_excel(rows, file, Path(path).absolute().parent)
         else:
@@ -145,27 +149,35 @@ def find_quoted_columns(tables: Iterable[pa.Table], stored: Format) -> tuple[int
     for table in tables:
         n_columns = table.num_columns
         marks = _special_marks(stored.delimiter, n_columns)
-        for block in chain.from_iterable(map(_split_block, regroup([table], BLOCK_ROWS))):
-            for position, column in enumerate(block.columns):
-                if position in found:
-                    continue
-                content = join_bytes(pc.fill_null(labels_of(column), "")).to_pybytes()
-                if any(mark in content for mark in marks):
-                    found.add(position)
-                elif n_columns == 1 and _has_blank(column):
-                    found.add(position)  # a missing value in the only column is a quoted nothing
+        for position, column in enumerate(table.columns):
+            if position not in found and _has_mark(column, marks, is_alone=n_columns == 1):
+                found.add(position)
     return tuple(sorted(found))
+
+
+def _has_mark(column: pa.ChunkedArray, marks: list[bytes], *, is_alone: bool) -> bool:
+    """Return whether a cell has to be quoted: a missing one in the only column is, too."""
+    if pa.types.is_dictionary(column.type):
+        entries = [part.dictionary for part in column.chunks]
+        entries += [pa.nulls(1, column.type.value_type)] * bool(column.null_count)
+        if not _has_mark(pa.chunked_array(entries), marks, is_alone=is_alone):
+            return False
+        column = pa.chunked_array([count_values(column)[0]])  # without entries of no cell
+    cells = pa.table([column], names=["c"])
+    for block in chain.from_iterable(map(_split_block, regroup([cells], BLOCK_ROWS))):
+        labels = pc.fill_null(labels_of(block.column(0)), "")
+        content = join_bytes(labels).to_pybytes()
+        if any(mark in content for mark in marks):
+            return True
+        if is_alone and pc.any(pc.equal(labels, "")).as_py():
+            return True
+    return False
 
 
 def _special_marks(delimiter: str, n_columns: int) -> list[bytes]:
     """Return the characters that make a cell one that has to be quoted."""
     detected = DELIMITERS if delimiter != "," or n_columns == 1 else ()
     return [mark.encode() for mark in dict.fromkeys((delimiter, *_ALWAYS_QUOTED, *detected))]
-
-
-def _has_blank(column: pa.ChunkedArray) -> bool:
-    labels = pc.fill_null(labels_of(column), "")
-    return bool(pc.any(pc.equal(labels, "")).as_py())
 
 
 def _text_blocks(tables: Iterator[pa.Table], schema: pa.Schema, stored: Format) -> Iterator[Any]:
@@ -182,15 +194,17 @@ def _text_blocks(tables: Iterator[pa.Table], schema: pa.Schema, stored: Format) 
             for position, name in enumerate(schema.names)
         ]
         yield (stored.delimiter.join(names) + stored.newline).encode()
-    for rows in regroup(tables, BLOCK_ROWS):
-        for block in _split_block(rows):
-            cells = [
-                _text_cells(column, position in quoted, is_alone)
-                for position, column in enumerate(block.columns)
-            ]
-            lines = pc.binary_join_element_wise(*cells, stored.delimiter)
-            ended = pc.binary_join_element_wise(lines, stored.newline, "")
-            yield join_bytes(ended)
+    ends = [stored.delimiter] * (len(schema) - 1) + [stored.newline]
+
+    def text_of(block: pa.Table) -> pa.Buffer:
+        cells = [
+            _text_cells(column, end, is_quoted=position in quoted, is_alone=is_alone)
+            for position, (column, end) in enumerate(zip(block.columns, ends, strict=True))
+        ]
+        return join_bytes(pc.binary_join_element_wise(*cells, ""))
+
+    blocks = chain.from_iterable(map(_split_block, regroup(tables, BLOCK_ROWS)))
+    yield from iter_in_threads(text_of, blocks)
 
 
 def _split_block(block: pa.Table) -> list[pa.Table]:
@@ -210,27 +224,47 @@ def _text_bytes(column: pa.ChunkedArray) -> int:
     return len(column) * max(lengths, default=0)
 
 
-def _text_cells(column: pa.ChunkedArray, is_quoted: bool, is_alone: bool) -> pa.Array:
-    """Return cells as they are written: quoted or not, nulls as nothing.
+def _text_cells(
+    column: pa.ChunkedArray, end: str, *, is_quoted: bool, is_alone: bool
+) -> pa.Array | pa.ChunkedArray:
+    """Return cells as they are written: quoted or not, nulls as nothing, and what follows each.
 
     Nothing at all on a line would be no row to most readers, so a null in the only column is a
-    quoted nothing.
+    quoted nothing. A dictionary's values are put into this form once, not cell by cell.
     """
+    if pa.types.is_dictionary(column.type):
+        parts = [_written_entries(part, end, is_quoted, is_alone) for part in column.chunks]
+        return parts[0] if len(parts) == 1 else pa.chunked_array(parts)
     cells = pc.fill_null(labels_of(column), "")
-    if not is_quoted:
-        return cells
-    quoted = pc.binary_join_element_wise('"', pc.replace_substring(cells, '"', '""'), '"', "")
-    return quoted if is_alone else pc.if_else(pc.equal(cells, ""), "", quoted)
+    if is_quoted:
+        quoted = pc.binary_join_element_wise('"', pc.replace_substring(cells, '"', '""'), '"', "")
+        cells = quoted if is_alone else pc.if_else(pc.equal(cells, ""), "", quoted)
+    return pc.binary_join_element_wise(cells, end, "")
+
+
+def _written_entries(
+    part: pa.DictionaryArray, end: str, is_quoted: bool, is_alone: bool
+) -> pa.Array:
+    entries = pa.concat_arrays([part.dictionary, pa.nulls(1, part.dictionary.type)])
+    written = _text_cells(pa.chunked_array([entries]), end, is_quoted=is_quoted, is_alone=is_alone)
+    return written.take(part.indices.fill_null(len(part.dictionary)))
 
 
 def _quoted_text(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def join_bytes(texts: pa.Array) -> pa.Buffer:
-    """Return the bytes of all texts, one after the other."""
-    whole = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts)
-    return pc.binary_join(whole, "")[0].as_buffer()
+def join_bytes(texts: pa.Array | pa.ChunkedArray) -> pa.Buffer:
+    """Return the bytes of all texts, none of them null, one after the other: as they lie there."""
+    if isinstance(texts, pa.ChunkedArray):
+        texts = texts.combine_chunks()
+    _, offsets, content = texts.buffers()
+    if not len(texts) or content is None:
+        return pa.py_buffer(b"")
+    width = np.int64 if pa.types.is_large_string(texts.type) else np.int32
+    places = np.frombuffer(offsets, width)[texts.offset : texts.offset + len(texts) + 1]
+    start, stop = int(places[0]), int(places[-1])
+    return content.slice(start, stop - start)
 
 
 # ── typed ───────────────────────────────────────────────────────────────────────────────────

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.codes import stable_order
 from incrowd.methods.shared.set_groups.vote import number_by_first_row
 from incrowd.progress import is_stop_requested
 
@@ -108,9 +109,13 @@ def lay_out_groups(
     """Return groups with room to grow, numbered without gaps, and which number each had before."""
     from incrowd.methods.cluster.sets.kernels.state import Groups
 
-    pairs = np.lexsort([placed.distinct, placed.group])
-    distinct, units = placed.distinct[pairs], placed.units[pairs]
-    before, start, n_slots = np.unique(placed.group[pairs], return_index=True, return_counts=True)
+    n_distinct = len(distinct_sets.need)
+    # pairs of a group and a distinct set, by group and then by set; there are no equal ones
+    pairs = stable_order(placed.group.astype(np.int64) * n_distinct + placed.distinct)
+    distinct, units, group = placed.distinct[pairs], placed.units[pairs], placed.group[pairs]
+    start = np.flatnonzero(np.diff(group, prepend=group[:1] - 1))
+    before = group[start]
+    n_slots = np.diff(start, append=len(group))
     n_groups = len(before)
     bar = np.maximum.reduceat(distinct_sets.need[distinct], start)
     size = np.add.reduceat(units, start)
@@ -121,7 +126,8 @@ def lay_out_groups(
     distinct_of_slot = np.full(first[-1], -1, dtype=np.int32)
     slot_units = np.zeros(first[-1], dtype=np.int32)
     distinct_of_slot[slots], slot_units[slots] = distinct, units
-    _, place = np.unique(distinct, return_index=True)  # every distinct set has a pair
+    place = np.empty(n_distinct, dtype=np.int64)  # the first pair; every distinct set has one
+    place[distinct[::-1]] = np.arange(len(distinct) - 1, -1, -1)
     groups = Groups(
         first,
         n_slots.astype(np.int32),

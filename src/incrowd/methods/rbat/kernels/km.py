@@ -53,8 +53,11 @@ def few_rows_break(
         return False
     if _breaks_pairs(shown, rows, flags, part, other_part, 3, k, counts):
         return True
+    is_over = np.zeros(1, dtype=np.bool_)
     for side in sides:
-        if _breaks_triples(shown, rows, flags, part, other_part, side, k, counts, support):
+        if breaks_triples(
+            shown, rows, flags, part, other_part, side, k, counts, support, 0, 1, is_over
+        ):
             return True
     return False
 
@@ -71,14 +74,15 @@ def _breaks_pairs(
     counts: NDArray[np.int64],
 ) -> Flag:
     """Whether another part is with a side (3: with both sides) in 1 to k − 1 rows."""
-    for row in rows:
-        if flags[row] & side == side:
-            start = shown.starts[row]
-            for entry in range(start, start + shown.parts[start - N_PARTS]):
-                counts[shown.parts[entry]] += shown.parts[start - N_EQUAL]
+    count_side(shown, rows, flags, side, counts)
     counts[part] = 0
     counts[other_part] = 0
     is_broken = False
+    if 4 * len(rows) >= len(counts):  # rows show more parts than there are
+        for other in range(len(counts)):
+            is_broken |= 0 < counts[other] < k
+            counts[other] = 0
+        return is_broken
     for row in rows:
         if flags[row] & side == side:
             start = shown.starts[row]
@@ -89,8 +93,31 @@ def _breaks_pairs(
     return is_broken
 
 
-@compiled_inner
-def _breaks_triples(
+@compiled
+def count_side(
+    shown: ShownRows,
+    rows: NDArray[np.int32],
+    flags: NDArray[np.uint8],
+    side: Whole,
+    counts: NDArray[np.int64],
+) -> Whole:
+    """Add to ``counts`` in how many rows with a side (3: with both) every part is shown.
+
+    Returns how many of all these rows hold both sides.
+    """
+    n_both: Whole = np.int64(0)
+    for row in rows:
+        if flags[row] & side == side:
+            start = shown.starts[row]
+            n_equal = shown.parts[start - N_EQUAL]
+            n_both += n_equal * (flags[row] == 3)
+            for entry in range(start, start + shown.parts[start - N_PARTS]):
+                counts[shown.parts[entry]] += n_equal
+    return n_both
+
+
+@compiled
+def breaks_triples(
     shown: ShownRows,
     rows: NDArray[np.int32],
     flags: NDArray[np.uint8],
@@ -100,8 +127,15 @@ def _breaks_triples(
     k: Whole,
     counts: NDArray[np.int64],
     support: NDArray[np.int64],
+    share: Whole,
+    n_shares: Whole,
+    is_over: NDArray[np.bool_],
 ) -> Flag:
-    """Whether two other parts are with a side in 1 to k − 1 rows, rare parts first."""
+    """Whether two other parts are with a side in 1 to k − 1 rows, rare parts first.
+
+    Of the first of the two every ``n_shares``th part is looked at, from ``share`` on. Who finds
+    that there are says so in ``is_over``, and then nobody looks further.
+    """
     # counts: in how many rows of the side each other part is shown
     n_entries: Whole = np.int64(0)
     n_others = 0
@@ -144,9 +178,11 @@ def _breaks_triples(
     # per part, the rows that show it with each other one: too few, and at least one, breaks
     of_place = np.zeros(n_others, dtype=np.int64)
     is_broken = False
-    for number in range(n_others):
-        if others[number] == part or others[number] == other_part or is_broken:
+    for number in range(share, n_others, n_shares):
+        if others[number] == part or others[number] == other_part:
             continue
+        if is_over[0]:
+            break
         for row in showing[starts[number] : starts[number + 1]]:
             start = shown.starts[row]
             for entry in range(start, start + shown.parts[start - N_PARTS]):
@@ -160,6 +196,8 @@ def _breaks_triples(
                 place = counts[shown.parts[entry]]
                 is_broken |= 0 < of_place[place] < k
                 of_place[place] = 0
+        if is_broken:
+            is_over[0] = True
     # counts is as it was
     for other in others:
         counts[other] = 0

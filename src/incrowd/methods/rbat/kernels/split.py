@@ -276,13 +276,12 @@ def join_all(
 @compiled
 def rows_with_sides(flags: NDArray[np.uint8], n_rows: Whole) -> NDArray[np.int32]:
     """Return the rows, so many, that hold a side, ascending."""
-    rows = np.empty(n_rows, dtype=np.int32)
+    rows = np.empty(n_rows + 1, dtype=np.int32)
     n_found = 0
-    for row in range(len(flags)):
-        if flags[row]:
-            rows[n_found] = row
-            n_found += 1
-    return rows
+    for row in range(len(flags)):  # without a branch: a row without sides is overwritten
+        rows[n_found] = row
+        n_found += flags[row] != 0
+    return rows[:n_rows]
 
 
 @compiled

@@ -18,8 +18,9 @@ class Parts(NamedTuple):
 
     ``order`` holds the rows, each part a span of it; ``spans`` the parts to be looked at; of the
     part under work ``n_holding[item]`` counts the rows and ``held`` lists the items that somebody
-    holds. ``counters``: parts on the stack, where the part under work begins and ends (equal: there
-    is none), items in ``held``, groups made, rows in them.
+    holds. ``group_of_row`` names a group by where its rows begin in ``order``. ``counters``: parts
+    on the stack, where the part under work begins and ends (equal: there is none), items in
+    ``held``, groups made, rows in them.
     """
 
     order: NDArray[np.int32]
@@ -31,19 +32,31 @@ class Parts(NamedTuple):
     counters: NDArray[np.int64]
 
 
-def start(n_rows: int, n_items: int) -> Parts:
-    """Return the state in which all rows are one part."""
-    spans = np.zeros((n_rows + 1, 2), dtype=np.int64)
-    spans[0, 1] = n_rows
-    return Parts(
+def start(n_rows: int, n_items: int, n_threads: int = 1) -> list[Parts]:
+    """Return the state in which all rows are one part, once for each thread.
+
+    Rows are shared, the first one has all of them, and each has counts of its own.
+    """
+    whole = Parts(
         np.arange(n_rows, dtype=np.int32),
         np.empty(n_rows, dtype=np.int32),
-        spans,
+        np.zeros((n_rows + 1, 2), dtype=np.int64),
         np.zeros(n_items, dtype=np.int64),
         np.empty(n_items, dtype=np.int32),
         np.zeros(n_rows, dtype=np.int32),
         np.asarray([1 if n_rows else 0, 0, 0, 0, 0, 0], dtype=np.int64),
     )
+    whole.spans[0, 1] = n_rows
+    others = [
+        whole._replace(
+            spans=np.zeros((n_rows + 1, 2), dtype=np.int64),
+            n_holding=np.zeros(n_items, dtype=np.int64),
+            held=np.empty(n_items, dtype=np.int32),
+            counters=np.zeros(6, dtype=np.int64),
+        )
+        for _ in range(1, n_threads)
+    ]
+    return [whole, *others]
 
 
 @compiled_inner
@@ -195,7 +208,7 @@ def cut_slice(
             _split(parts, item, starts, items)
             continue
         for place in range(first, end):
-            parts.group_of_row[parts.order[place]] = parts.counters[4]
+            parts.group_of_row[parts.order[place]] = first
         parts.counters[4] += 1
         parts.counters[5] += end - first
         parts.counters[1] = end

@@ -1,6 +1,6 @@
-"""Decorators that compile kernels: cached on disk, without the GIL, with exact arithmetic.
+"""Kernels compiled by Numba on first use: cached on disk, without the GIL, with exact arithmetic.
 
-The first run compiles, which takes up to a minute: it is announced, and its progress is reported.
+A first run compiles, which takes up to a minute: it is announced, and its progress is reported.
 Where neither the installation nor the user's home is writable, what was compiled is kept in a
 private folder of the temporary files.
 """
@@ -18,21 +18,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, cast
 
 from numba import config, njit
 from numba.core import event
 
-from incrowd.progress import COMPILING, current_compilation
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-Whole: TypeAlias = Any
-"""A whole number in a kernel: an int outside, an int64 within."""
-
-Flag: TypeAlias = Any
-"""Yes or no in a kernel: a bool outside, a one-bit number within."""
-
+from incrowd.compiling.kernel import KERNELS
+from incrowd.compiling.library import library
+from incrowd.progress import COMPILING, FEW_KERNELS, current_compilation
 
 PAUSE, MOST_WAIT_SECONDS = 0.02, 120.0
 """Seconds between two attempts to take the compile lock, and seconds until a process gives up."""
@@ -44,37 +37,21 @@ SECONDS_PER_KERNEL = 0.5
 log = logging.getLogger("incrowd.compiling")
 
 
-def compiled(function: Function) -> Function:
-    """Compile a kernel that Python calls."""
-    return _compile(function, no_cfunc_wrapper=True)
-
-
-def compiled_inner(function: Function) -> Function:
-    """Compile a kernel that only other kernels call: without a Python wrapper, in half the time."""
-    return _compile(function, no_cfunc_wrapper=True, no_cpython_wrapper=True)
-
-
-def compiled_into_callers(function: Function) -> Function:
-    """Compile a small kernel that is inlined into every kernel that calls it."""
-    return _compile(function, no_cfunc_wrapper=True, no_cpython_wrapper=True, forceinline=True)
-
-
-def _compile(function: Function, **options: bool) -> Function:
+def make_dispatcher(function: Callable[..., Any], options: dict[str, bool]) -> Any:
+    """Return Numba's function that compiles a kernel on its first call and keeps it on disk."""
     compile_with = cast(Any, njit)  # Numba's stubs do not know all of its options
+    options = {"nogil": True, "no_cfunc_wrapper": True, **options}
     try:
-        kept = compile_with(cache=True, nogil=True, **options)(function)
+        kept = compile_with(cache=True, **options)(function)
     except RuntimeError:  # neither the installation nor the user's home is writable
         is_in_file = Path(function.__code__.co_filename).exists()
         folder = _temporary_cache() if is_in_file else None
         if folder is None:  # compile anew in every process
-            kept = compile_with(nogil=True, **options)(function)
-            _KERNELS.append(kept)
-            return cast(Function, kept)
+            return compile_with(**options)(function)
         with _cached_in(folder):
-            kept = compile_with(cache=True, nogil=True, **options)(function)
-    _KERNELS.append(kept)
+            kept = compile_with(cache=True, **options)(function)
     _compile_in_turn(kept, f"{function.__module__}.{function.__qualname__}")
-    return cast(Function, kept)
+    return kept
 
 
 # Where compiled code is kept if nothing else is writable.
@@ -124,9 +101,6 @@ def _cached_in(folder: Path) -> Iterator[None]:
 
 # Telling that kernels are compiled.
 
-_KERNELS: list[Any] = []
-"""The kernels of the modules that were imported so far."""
-
 
 class _Announcer(event.Listener):
     """Tells of kernels of ours that are compiled, and not of those that are loaded from a cache."""
@@ -143,8 +117,7 @@ class _Announcer(event.Listener):
         with self.lock:
             is_first = not self.title
             if is_first:
-                share = _share_missing()
-                self.n_expected = max(1, round(share * target.n_expected))
+                self.n_expected = _expected(target.n_expected)
                 seconds = max(1, round(SECONDS_PER_KERNEL * self.n_expected))
                 self.title = f"{COMPILING} (first run only, about {seconds} s)"
         if is_first:
@@ -165,17 +138,18 @@ def _is_ours(event: Any) -> bool:
     return str(event.data["dispatcher"].py_func.__module__).startswith("incrowd.")
 
 
-def _share_missing() -> float:
-    """Return the share of the imported kernels that no earlier run has compiled."""
-    if not _KERNELS:
-        return 1.0
-    return sum(not _is_cached(kernel) for kernel in _KERNELS) / len(_KERNELS)
+def _expected(n_kernels: int) -> int:
+    """Return how many of a method's kernels are to be compiled, going by what is there already."""
+    if library() is not None:  # it lacks one signature, and what that calls
+        return min(n_kernels, FEW_KERNELS)
+    missing = sum(not _is_cached(kernel.dispatcher) for kernel in list(KERNELS.values()))
+    return max(1, round(n_kernels * missing / len(KERNELS)))
 
 
-def _is_cached(kernel: Any) -> bool:
+def _is_cached(dispatcher: Any) -> bool:
     """Whether an earlier run compiled a kernel, as Numba's index of its cache says."""
     try:
-        return bool(kernel._cache._cache_file._load_index())
+        return bool(dispatcher._cache._cache_file._load_index())
     except (AttributeError, OSError):  # not cached at all, or kept by another version of Numba
         return False
 

@@ -1,0 +1,1 @@
+"""The first and the second run of every method beside bare imports: ``./dev bench start``."""
