@@ -150,14 +150,16 @@ def compact_text(frame: pa.Table) -> pa.Table:
 
 
 def _compact_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    if not pa.types.is_string(column.type):
+    is_dictionary = pa.types.is_dictionary(column.type)
+    if not (is_dictionary or pa.types.is_string(column.type)):
         return column
     head = column.slice(0, _HEAD_ROWS)
-    if len(pc.unique(head)) > MOST_DISTINCT * len(head) and len(head) == _HEAD_ROWS:
+    is_long = len(head) == _HEAD_ROWS and not is_dictionary
+    if is_long and len(pc.unique(head)) > MOST_DISTINCT * len(head):
         return column
     cells = factorize(column)
     if cells.n_values > MOST_DISTINCT * len(column):
-        return column
+        return column.cast(column.type.value_type) if is_dictionary else column
     return pa.chunked_array([cells.to_array()])
 
 

@@ -759,3 +759,61 @@ def test_long_cells_are_counted_over_all_blocks(
     path.write_text("n,text\n" + "".join(f"{row},{'x' * (row % 25)}\n" for row in range(100)))
     with pytest.raises(DataError, match=r"column 2 has 16 cells .*first in row 22\)"):
         read_table(path)
+
+
+# ── Parquet files of few values, left as dictionaries ───────────────────────────────────────
+
+
+def plain_and_compact(path: Path) -> tuple[pa.Table, pa.Table]:
+    """Read a file both ways; the second must hold the same cells, repeating text as codes."""
+    return read_table(path).frame, read_table(path, is_compact=True).frame
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b", "", "ä", None]), min_size=1, max_size=40),
+    st.integers(1, 40),
+    st.sampled_from([pa.string(), pa.large_string(), pa.string_view()]),
+)
+def test_dictionaries_of_a_parquet_file_are_its_cells(cells, group_rows, kind):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "data.parquet"
+        frame = pa.table({"few": pa.array(cells, kind), "n": list(range(len(cells)))})
+        pq.write_table(frame, path, row_group_size=group_rows)
+        plain, compact = plain_and_compact(path)
+    assert compact.column("few").to_pylist() == plain.column("few").to_pylist()
+    assert plain.column("few").to_pylist() == [cell or None for cell in cells]
+    assert compact.column("n").equals(plain.column("n"))
+
+
+def test_text_that_repeats_stays_a_dictionary_and_other_text_does_not(tmp_path):
+    n = 20_000
+    many = [f"value {number}" for number in range(n)]
+    few = [f"value {number % 7}" for number in range(n)]
+    path = tmp_path / "data.parquet"
+    pq.write_table(pa.table({"few": few, "many": many}), path, row_group_size=n // 3)
+    opened = next(open_rows(path, has_dictionaries=True).tables)
+    assert [pa.types.is_dictionary(kind) for kind in opened.schema.types] == [True, False]
+    plain, compact = plain_and_compact(path)
+    assert compact.column("few").chunk(0).dictionary.to_pylist() == few[:7]
+    assert compact.column("few").cast(pa.string()).to_pylist() == few
+    assert compact.column("many").equals(plain.column("many"))
+
+
+@pytest.mark.parametrize(
+    ("bad", "what"),
+    [
+        ("x\0y", "column 2 holds text with NUL"),
+        ("x" * (MAX_CELL_BYTES + 1), "column 2 has 2 cells"),
+    ],
+    ids=["nul", "long"],
+)
+def test_faults_are_found_in_dictionaries(tmp_path, bad, what):
+    path = tmp_path / "data.parquet"
+    n = 2_000 if len(bad) < 9 else 8
+    cells = ["a", "b"] * n
+    cells[3] = cells[5] = bad
+    pq.write_table(pa.table({"n": list(range(2 * n)), "text": cells}), path, compression="zstd")
+    for is_compact in (False, True):
+        with pytest.raises(DataError) as error:
+            read_table(path, is_compact=is_compact)
+        assert what in error.value.what

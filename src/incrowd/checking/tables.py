@@ -227,8 +227,8 @@ def _read_alone(request: Request, released: Table) -> Table:
 def read_table_data(data: Any, options: InputOptions) -> tuple[Table, str]:
     """Return a file, a frame or a table as a table, and its SHA-256."""
     if isinstance(data, (str, Path)):
-        table, digest = read_input(Path(data), options), file_hash(Path(data))
-    elif isinstance(data, Table):
+        return read_input(Path(data), options, is_compact=True), file_hash(Path(data))
+    if isinstance(data, Table):
         table, digest = data, ""
     else:  # what is named in an index is shown with the frame, as a column is
         table, _ = from_frame(data, missing_values=options.missing_values, index=None)

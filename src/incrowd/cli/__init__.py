@@ -24,7 +24,7 @@ def main() -> NoReturn:
     from incrowd.progress import TERMINATED
 
     gc.set_threshold(GARBAGE_THRESHOLD)
-    _prepare_pyarrow(arguments)
+    _prepare_packages(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     status = run_with_status(arguments)
     if "duckdb" not in sys.modules:  # which reports objects that are left at the end
@@ -60,20 +60,22 @@ class _WithoutPandas:
             raise ModuleNotFoundError("No module named 'pandas'", name=name)
 
 
-def _prepare_pyarrow(arguments: list[str]) -> None:
+def _prepare_packages(arguments: list[str]) -> None:
     """Have pyarrow use the system's memory pool, and take it that pandas is not installed.
 
     Its own pool keeps what threads have freed: 50 MB more for 32,000 rows, and no time is won. The
     first value that pyarrow converts makes it import pandas, where that is installed, which takes
     as long as all else of a small run; no command hands it frames of pandas. What needs pandas
     (Spark) still imports it, and pyarrow too as soon as it is asked for a frame
-    (``engines/spark/session.py``).
+    (``engines/spark/session.py``). NumPy is kept from starting threads for linear algebra, of
+    which no command has much.
     """
     from incrowd.cli.help import SUMMARIES
 
     if not arguments or arguments[0] not in SUMMARIES or arguments[0] == "explain":
         return
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     import pyarrow as pa
 
     sys.meta_path.insert(0, _WithoutPandas)

@@ -128,7 +128,7 @@ class TableAdapter:
     def encode(self, original: Table, progress: Progress) -> EncodedTable:
         """Prepare the columns, build hierarchies, and refuse what no release could satisfy."""
         del progress
-        original = replace(original, frame=compact_text(drop_signed_zeros(original.frame)))
+        original = replace(original, frame=drop_signed_zeros(original.frame))
         job, stated = self.job, self.job.schema
         original.require(required_columns(job), original.name)
         original, notes_on_people = exclude_repeated(job, original)
@@ -431,12 +431,12 @@ class TableFile:
                 reading = replace(options.reading, has_plain_zeros=True)
                 blocks, self.format = engine.read(str(location), reading)
                 self.input_hash = engine.hash_location(str(location))
-                frame = engine.collect(blocks)
+                frame = compact_text(engine.collect(blocks))
             notes = notes_on_encoding(self.format, options.encoding)
             name = location_name(location)
             table = Table(frame, self.format, options.missing_values, name, notes)
             return self._fit_output(table)
-        table = read_input(Path(location), options)
+        table = read_input(Path(location), options, is_compact=True)
         self.input_hash, self.format = file_hash(Path(location)), table.format
         return self._fit_output(table)
 
@@ -462,10 +462,8 @@ class TableFile:
 
     def reread(self, written: WrittenTable) -> Table:
         """Read the release back; a file without a header gets the names its columns had."""
-        table = reread_table(
-            written.path, written.stored, written.columns, self.job.input.missing_values
-        )
-        return replace(table, frame=compact_text(table.frame))
+        missing_values = self.job.input.missing_values
+        return reread_table(written.path, written.stored, written.columns, missing_values)
 
     def hashes(self, written: WrittenTable, reread: Table, n_rows: int) -> tuple[str, str]:
         """Return the SHA-256 of both files."""
@@ -499,7 +497,7 @@ class TableFrame:
                 levels = named_levels(self.frame, self._index)
             self.types = FrameTypes.of(self.frame, self.kind, table.frame, levels)
         self.input_hash = frame_hash(table.frame)
-        return table
+        return replace(table, frame=compact_text(table.frame))
 
     @property
     def _index(self) -> list[str]:

@@ -216,8 +216,11 @@ class RuleInput:
         return [flag for flag, value in named.items() if value is not None]
 
 
-def read_input(path: Path, options: InputOptions) -> Table:
-    """Read a table, or the part files of a folder, as the user says they are written."""
+def read_input(path: Path, options: InputOptions, *, is_compact: bool = False) -> Table:
+    """Read a table, or the part files of a folder, as the user says they are written.
+
+    ``is_compact`` holds repeating text as dictionary arrays.
+    """
     from incrowd.tables.files.read import read_folder, read_table
 
     read = read_folder if path.is_dir() else read_table
@@ -229,6 +232,7 @@ def read_input(path: Path, options: InputOptions) -> Table:
         missing_values=options.missing_values,
         sheet=options.sheet,
         value_labels=options.value_labels,
+        is_compact=is_compact,
     )
 
 

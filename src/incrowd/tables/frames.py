@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from importlib.util import find_spec
 from typing import Any
 
@@ -19,7 +19,7 @@ from pyarrow import types
 
 from incrowd.errors import DataError, unknown
 from incrowd.tables.files.sniff import MAX_COLUMNS, check_names
-from incrowd.tables.files.text import LongCells
+from incrowd.tables.files.text import MAX_CELL_BYTES, LongCells
 from incrowd.tables.frame_types import named_levels
 from incrowd.tables.table import Format, Table
 
@@ -46,9 +46,15 @@ def normalize_table(frame: pa.Table, where: str) -> pa.Table:
     return plain
 
 
-def normalize_block(block: pa.Table) -> pa.Table:
-    """Normalize some of a table's rows; the resulting types do not depend on which rows."""
-    columns = [_normalize_column(column) for column in block.columns]
+def normalize_block(block: pa.Table, kept: Container[str] = ()) -> pa.Table:
+    """Normalize some of a table's rows; the resulting types do not depend on which rows.
+
+    The columns of text named in ``kept`` stay dictionary arrays.
+    """
+    columns = [
+        _blank_to_null(column) if name in kept else _normalize_column(column)
+        for name, column in zip(block.column_names, block.columns, strict=True)
+    ]
     return pa.table(columns, names=list(block.column_names))
 
 
@@ -71,6 +77,8 @@ class CellChecks:
 
     def check(self, block: pa.Table) -> None:
         """Check the next rows."""
+        cells = [_to_check(column) for column in block.columns]
+        block = pa.table(cells, names=list(block.column_names))
         self._long_cells.check(block)
         for number, name in enumerate(block.column_names, 1):
             column = block.column(number - 1)
@@ -87,6 +95,17 @@ class CellChecks:
                 remedy="Remove them: text files cannot contain them.",
                 examples=[self._with_nul[number]],
             )
+
+
+def _to_check(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
+    """Return the cells that have to be looked at: of a dictionary array none if no entry has to."""
+    if not types.is_dictionary(column.type):
+        return column
+    entries = pa.chunked_array([chunk.dictionary for chunk in column.chunks])
+    longest = pc.max(pc.binary_length(entries)).as_py() or 0
+    if longest > MAX_CELL_BYTES or pc.any(pc.match_substring(entries, "\0")).as_py():
+        return _decode_dictionary(column)
+    return pa.nulls(len(column))
 
 
 def refuse_unsupported_types(schema: pa.Schema, where: str) -> None:
@@ -167,6 +186,19 @@ def _normalize_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if is_absent is not None and pc.any(is_absent).as_py():
         column = pc.if_else(pc.fill_null(is_absent, True), pa.scalar(None, column.type), column)
     return column
+
+
+def _blank_to_null(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a dictionary array of text with null for empty texts."""
+    chunks = []
+    for chunk in column.chunks:
+        blank = chunk.dictionary.index("").as_py()
+        if blank >= 0:
+            nothing = pa.scalar(None, chunk.indices.type)
+            places = pc.if_else(pc.equal(chunk.indices, blank), nothing, chunk.indices)
+            chunk = pa.DictionaryArray.from_arrays(places, chunk.dictionary)
+        chunks.append(chunk)
+    return pa.chunked_array(chunks, column.type)
 
 
 def _narrow(chunk: pa.Array) -> list[pa.Array]:

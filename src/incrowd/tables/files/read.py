@@ -18,7 +18,7 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incrowd.codes import count_values
+from incrowd.codes import compact_text, count_values
 from incrowd.errors import DataError
 from incrowd.tables.columns.formats import is_text
 from incrowd.tables.columns.types import NUMBER, to_mask
@@ -71,6 +71,7 @@ def read_table(
     missing_values: tuple[str, ...] = (),
     sheet: str | None = None,
     value_labels: str = "labels",
+    is_compact: bool = False,
 ) -> Table:
     """Read CSV, TSV (also .gz, .zst), Parquet, Arrow, Excel, SPSS, Stata or SAS by the extension.
 
@@ -80,6 +81,7 @@ def read_table(
     header unless the first line may be data. Without a header the columns are ``column_1`` and so
     on. Columns of other files keep their types. ``sheet`` names that of a workbook, if several hold
     data; ``value_labels`` says whether the labels or the codes of a statistics file are read.
+    ``is_compact`` holds repeating text as dictionary arrays (``codes.compact_text``).
 
     Raises DataError, also where the delimiter or the header is ambiguous.
     """
@@ -93,12 +95,16 @@ def read_table(
         missing_values=tokens,
         sheet=sheet,
         value_labels=value_labels,
+        has_dictionaries=is_compact,
     )
     tables = list(source.tables)
     if not tables:
         raise no_rows_error(str(path), source.format)
     notes = (*source.notes, *notes_on_encoding(source.format, encoding))
-    return Table(pa.concat_tables(tables), source.format, tokens, path.name, notes)
+    frame = pa.concat_tables(tables)
+    del tables
+    frame = compact_text(frame) if is_compact else frame
+    return Table(frame, source.format, tokens, path.name, notes)
 
 
 def open_rows(
@@ -110,8 +116,12 @@ def open_rows(
     missing_values: tuple[str, ...] = (),
     sheet: str | None = None,
     value_labels: str = "labels",
+    has_dictionaries: bool = False,
 ) -> RowSource:
-    """Open a file to read it in blocks, as ``read_table`` reads it; it may turn out to be empty."""
+    """Open a file to read it in blocks, as ``read_table`` reads it; it may turn out to be empty.
+
+    With ``has_dictionaries``, text that a Parquet file holds as dictionaries is left so.
+    """
     check_file(path)
     by_name = format_by_suffix(path)
     with system_errors_as_data_errors(path):
@@ -120,7 +130,7 @@ def open_rows(
             return RowSource(table.schema, by_name, iter([table]), notes)
         if by_name.kind != "csv":
             schema, stored = _typed_head(path, by_name.kind)
-            return RowSource(schema, stored, _typed_tables(path, by_name.kind))
+            return RowSource(schema, stored, _typed_tables(path, by_name.kind, has_dictionaries))
         check_text(path)
         dialect, stored = detect_text_format(
             path,
@@ -243,18 +253,22 @@ def _typed_head(path: Path, kind: str) -> tuple[pa.Schema, Format]:
         return schema, Format(kind, is_stream=isinstance(source, pa.RecordBatchReader))
 
 
-def _typed_tables(path: Path, kind: str) -> Iterator[pa.Table]:
+def _typed_tables(path: Path, kind: str, has_dictionaries: bool) -> Iterator[pa.Table]:
     faults = CellChecks(str(path))
     with (
         system_errors_as_data_errors(path),
         path.open("rb") as file,
         damage_as_data_errors(path, kind),
     ):
-        for batch in _batches(_open_typed(file, kind, path)):
+        source = _open_typed(file, kind, path)
+        kept = _dictionary_columns(source) if has_dictionaries and kind == "parquet" else ()
+        if kept:
+            source = type(source)(file, metadata=source.metadata, read_dictionary=kept)
+        for batch in _batches(source):
             if batch.num_rows:
                 table = pa.Table.from_batches([batch])
                 table.validate(full=True)
-                table = normalize_block(table)
+                table = normalize_block(table, kept)
                 faults.check(table)
                 yield table
     faults.refuse()
@@ -311,6 +325,28 @@ def _open_typed(file: Any, kind: str, path: Path) -> Any:
         source = pa.ipc.open_stream(file) if is_stream else pa.ipc.open_file(file)
     refuse_unsupported_types(_schema_of(source), str(path))
     return source
+
+
+_MOST_OF_CHUNK = 0.25  # of a column's bytes, up to which its dictionary is one of few values,
+_MOST_A_CELL = 0.125  # or of a byte for each of its cells
+
+
+def _dictionary_columns(source: Any) -> tuple[str, ...]:
+    """Return the text columns of a Parquet file whose dictionaries hold few values."""
+    groups = [source.metadata.row_group(place) for place in range(source.metadata.num_row_groups)]
+    return tuple(
+        field.name
+        for place, field in enumerate(source.schema_arrow)
+        if is_text(field.type) and _has_few_values([group.column(place) for group in groups])
+    )
+
+
+def _has_few_values(chunks: Sequence[Any]) -> bool:
+    if not all(chunk.has_dictionary_page for chunk in chunks):
+        return False
+    n_bytes = sum(chunk.data_page_offset - chunk.dictionary_page_offset for chunk in chunks)
+    of_chunks = _MOST_OF_CHUNK * sum(chunk.total_compressed_size for chunk in chunks)
+    return bool(n_bytes <= max(of_chunks, _MOST_A_CELL * sum(chunk.num_values for chunk in chunks)))
 
 
 def _schema_of(source: Any) -> pa.Schema:
@@ -470,6 +506,7 @@ def read_folder(
     missing_values: tuple[str, ...] = (),
     sheet: str | None = None,
     value_labels: str = "labels",
+    is_compact: bool = False,
 ) -> Table:
     """Read the part files of a folder into memory, as ``read_table`` reads a file."""
     source = open_location(
@@ -483,6 +520,7 @@ def read_folder(
     )
     notes = (*source.notes, *notes_on_encoding(source.format, encoding))
     frame = pa.concat_tables(source.tables)
+    frame = compact_text(frame) if is_compact else frame
     return Table(frame, source.format, tuple(missing_values), folder.name, notes)
 
 
@@ -519,13 +557,14 @@ def reread_table(
 ) -> Table:
     """Read a release back as it was written; without a header its columns get their names back."""
     if stored.kind != "csv":
-        return read_table(path, missing_values=missing_values)
+        return read_table(path, missing_values=missing_values, is_compact=True)
     table = read_table(
         path,
         delimiter=stored.delimiter,
         encoding="utf-8",
         header=stored.has_header,
         missing_values=missing_values,
+        is_compact=True,
     )
     if stored.has_header:
         return table
