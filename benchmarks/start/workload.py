@@ -75,7 +75,8 @@ def methods(sizes: Sizes) -> dict[str, Task]:
     """Plan every method with every guarantee and condition that it keeps."""
 
     def started(job: Job, _: object) -> list[Measured]:
-        found = measure_job(job, sizes.installation, sizes.n_rows, sizes.repeats, sizes.may_compile)
+        compiles = sizes.may_compile and sizes.place == CHECKOUT  # which is the same everywhere
+        found = measure_job(job, sizes.installation, sizes.n_rows, sizes.repeats, compiles)
         return _at(sizes, found)
 
     return {sizes.name_of(job.name): partial(started, job) for job in every_job()}

@@ -53,8 +53,22 @@ def test_rows_on_disk_give_the_bytes_of_rows_in_memory(desk, method):
     assert not [path for path in desk.folder.iterdir() if path.name.startswith(".")]
 
 
-def test_losses_and_findings_are_those_of_rows_in_memory(desk):
-    flags = ("--k", 4, *ROLES, "--insensitive", "education", "--method", "mondrian", "--json")
+CODED = ("--bottom", "age=20", "--top", "age=72", "--hierarchy", "age=intervals:5,10,20")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ("--insensitive", "education", *METHODS["mondrian"]),
+        (*CODED, *METHODS["mondrian"]),
+        (*CODED, *METHODS["cluster"]),
+        pytest.param((*CODED, *METHODS["greedy"]), marks=pytest.mark.slow),
+        pytest.param((*CODED, *METHODS["full-domain"]), marks=pytest.mark.slow),
+    ],
+    ids=["insensitive", "coded", "coded by cluster", "coded by greedy", "coded full-domain"],
+)
+def test_losses_and_findings_are_those_of_rows_in_memory(desk, more):
+    flags = ("--k", 4, *ROLES, *more, "--json")
     in_memory = desk.call("run", "census.csv", *flags, "-o", "memory.csv").json
     on_disk = desk.call("run", "census.csv", *flags, "-o", "disk.csv", *ON_DISK).json
     assert on_disk["losses"] == in_memory["losses"]
@@ -70,6 +84,8 @@ def test_losses_and_findings_are_those_of_rows_in_memory(desk):
         }
 
     assert told(on_disk) == told(in_memory)
+    assert on_disk["engine"]["rows"] == "on disk"
+    assert on_disk["notes"] == in_memory["notes"]
 
 
 def test_a_parquet_file_on_disk_gives_the_same_bytes(desk):

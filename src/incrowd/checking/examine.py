@@ -106,7 +106,10 @@ def examine(
         stars=guarantee.stars,
         joint=guarantee.joint,
     )
-    findings += [check_coding(released, name, limits) for name, limits in (codings or {}).items()]
+    findings += [
+        check_coding(name, released.frame.column(name), limits)
+        for name, limits in (codings or {}).items()
+    ]
     if measures:
         findings.append(_report_measures(evidence, guarantee))
     leaks = find_table_leaks(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from incrowd.audit import Audit, assemble
 from incrowd.checking.material import Material
 from incrowd.checking.request import Request
+from incrowd.encoding.coding import Coding
 from incrowd.encoding.encode import nodes_of
 from incrowd.encoding.rows import Rows
 from incrowd.engines.base import N_ROWS, Blocks, OutOfCoreEngine
@@ -33,6 +34,7 @@ from incrowd.guarantees.tables.counts import EngineCounts
 from incrowd.guarantees.tables.k_anonymity import KAnonymity
 from incrowd.guarantees.tables.leaks import find_leaks
 from incrowd.guarantees.tables.row_order import are_in_canonical_order, order_finding
+from incrowd.guarantees.tables.truth import check_coding
 from incrowd.hierarchies.tree import STAR
 from incrowd.measures.losses.tables import Tally, measure_tally
 from incrowd.tables.columns.normalize import Readings, normalize_frame
@@ -102,25 +104,31 @@ def examine_rows(
     *,
     missing_values: tuple[str, ...] = (),
     accepted: tuple[str, ...] = (),
+    codings: Mapping[str, Coding] | None = None,
     tables: Iterable[pa.Table] | None = None,
 ) -> tuple[list[Finding], dict[str, float]]:
     """Check a written release; return what was found and what was lost.
 
-    ``tables`` are its rows in the file's order, where that can be followed.
+    No value beyond the limits of ``codings`` may be shown. ``tables`` are its rows in the file's
+    order, where that can be followed.
     """
     counted = engine.count(released, list(schema.quasi))
     findings, leaks = _promise_and_leaks(
         engine, released, schema, guarantee, counted, missing_values, accepted
     )
+    n_of_line = counted.column(N_ROWS).to_numpy()
+    read = normalize_frame(counted.select(list(codings or ())), expected.readings)
+    findings += [
+        check_coding(name, read.column(name), limits, n_of_line)
+        for name, limits in (codings or {}).items()
+    ]
     truth, after = _truth(engine, released, schema, expected, counted)
     findings += [truth, *leaks]
     if tables is not None:
         findings.append(order_finding(are_in_canonical_order(tables)))
     losses: dict[str, float] = {}
     if all(finding.holds is not False for finding in findings):
-        losses = measure_tally(
-            _tally(expected, after, counted.column(N_ROWS).to_numpy(), guarantee.k)
-        )
+        losses = measure_tally(_tally(expected, after, n_of_line, guarantee.k))
     return findings, losses
 
 

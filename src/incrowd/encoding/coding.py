@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from incrowd.encoding.rows import Rows
+    from incrowd.hierarchies.builders import ColumnValues
     from incrowd.hierarchies.tree import Hierarchy
-    from incrowd.tables.table import Table
 
 
 Number = int | float
@@ -105,6 +105,11 @@ def add_coded_nodes(tree: Hierarchy, coding: Coding) -> Hierarchy:
     from incrowd.hierarchies.tree import Hierarchy
     from incrowd.tables.columns.types import parse_numbers
 
+    if tree.mean_unit is not None:
+        raise JobError(
+            f"column {tree.name!r} is shown as means and has a coding",
+            remedy="A mean has no limits: remove the coding, or state another hierarchy.",
+        )
     if len(set(tree.labels)) < tree.n_nodes:
         raise HierarchyError(
             f"column {tree.name!r}: coding needs a hierarchy in which every label is one node",
@@ -176,24 +181,31 @@ def _means_other_values(
     return not np.array_equal(under, sides[coding.labels.index(label)])
 
 
-def refuse_uncodable(table: Table, codings: Mapping[str, Coding]) -> None:
+def refuse_uncodable(where: str, values: ColumnValues) -> None:
     """Raise where a coded column holds anything but numbers and missing cells."""
     import numpy as np
 
-    from incrowd.hierarchies.builders import ColumnValues
     from incrowd.tables.columns.types import parse_numbers
 
-    for column in codings:
-        values = ColumnValues.of(column, table)
-        is_odd = np.isnan(parse_numbers(values.labels))
-        if is_odd.any():
-            raise DataError(
-                f"{table.name}, column {column!r}: {int(values.counts[is_odd].sum())} cells hold "
-                "no number, and only numbers can lie below bottom or above top",
-                remedy="Name them with --missing-values if they mean missing, or remove the "
-                "column's coding.",
-                examples=np.asarray(values.labels, dtype=object)[is_odd][:3].tolist(),
-            )
+    is_odd = np.isnan(parse_numbers(values.labels))
+    if is_odd.any():
+        raise DataError(
+            f"{where}: {int(values.counts[is_odd].sum())} cells hold no number, and only numbers "
+            "can lie below bottom or above top",
+            remedy="Name them with --missing-values if they mean missing, or remove the "
+            "column's coding.",
+            examples=np.asarray(values.labels, dtype=object)[is_odd][:3].tolist(),
+        )
+
+
+def note_on_coding(tree: Hierarchy, coding: Coding, n_of_leaf: NDArray[np.int64]) -> str:
+    """Return how many cells the nodes of a coded tree take in; ``n_of_leaf`` are at each leaf."""
+    counts = []
+    for label in filter(None, coding.labels):
+        node = tree.node_of_label.get(label, -1)
+        n_cells = int(n_of_leaf[tree.parent[: tree.n_leaves] == node].sum())
+        counts.append(f"{n_cells} cells are coded as {label} or coarser")
+    return f"column {tree.name!r}: {', '.join(counts)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,6 +218,7 @@ class CodedView:
 
     rows: Rows
     _before: Rows
+    _seen: tuple[NDArray[np.int32] | None, ...]
     _node_back: tuple[NDArray[np.int32] | None, ...]
 
     @classmethod
@@ -216,6 +229,7 @@ class CodedView:
         from incrowd.encoding.rows import Rows
 
         nodes, trees = before.nodes.copy(), list(before.hierarchies)
+        seen_as: list[NDArray[np.int32] | None] = [None] * before.n_columns
         back: list[NDArray[np.int32] | None] = [None] * before.n_columns
         for place, (name, tree) in enumerate(zip(before.names, before.hierarchies, strict=True)):
             if name not in codings:
@@ -231,20 +245,45 @@ class CodedView:
                 coded = tree.node_of_label[label]
                 seen[: tree.n_leaves][tree.parent[: tree.n_leaves] == coded] = seen[coded]
             nodes[place] = seen[before.nodes[place]]
+            seen_as[place] = seen
             back[place] = np.asarray(
                 [tree.node_of_label[label] for label in shorter.labels], dtype=np.int32
             )
         rows = Rows(before.names, nodes, tuple(trees), before.is_suppressed)
-        return cls(rows, before, tuple(back))
+        return cls(rows, before, tuple(seen_as), tuple(back))
+
+    def without_rows(self) -> CodedView:
+        """Return a view that only translates nodes, to be sent to where rows lie."""
+        none = self.rows.nodes[:, :0]
+        return replace(
+            self,
+            rows=replace(self.rows, nodes=none, is_suppressed=self.rows.is_suppressed[:0]),
+            _before=self._before.with_nodes(none, self.rows.is_suppressed[:0]),
+        )
+
+    def see(self, leaves: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return ``leaves[column, row]`` of the table's own trees as a search sees them."""
+        return _translate(leaves, self._seen)
+
+    def restore_nodes(self, nodes: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return nodes that a search released as those of the table's own trees."""
+        return _translate(nodes, self._node_back)
 
     def restore(self, after: Rows) -> Rows:
         """Return what a search released as nodes of the table's own trees."""
-        nodes = after.nodes.copy()
-        for place, node_back in enumerate(self._node_back):
-            if node_back is not None:
-                nodes[place] = node_back[after.nodes[place]]
+        nodes = self.restore_nodes(after.nodes)
         restored = self._before.with_nodes(nodes, after.is_suppressed, after.trace)
         return replace(restored, group_of_row=after.group_of_row)
+
+
+def _translate(
+    nodes: NDArray[np.int32], meanings: tuple[NDArray[np.int32] | None, ...]
+) -> NDArray[np.int32]:
+    translated = nodes.copy()
+    for place, meaning in enumerate(meanings):
+        if meaning is not None:
+            translated[place] = meaning[nodes[place]]
+    return translated
 
 
 def _prune_below(tree: Hierarchy, labels: list[str]) -> Hierarchy:

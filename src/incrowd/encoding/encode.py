@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.codes import MOST_DISTINCT, ColumnCodes, factorize
-from incrowd.encoding.coding import Coding, add_coded_nodes, refuse_uncodable
+from incrowd.encoding.coding import Coding, add_coded_nodes, note_on_coding, refuse_uncodable
 from incrowd.encoding.rows import Rows
-from incrowd.errors import DataError, HierarchyError, JobError
-from incrowd.hierarchies.builders import hierarchy_for
+from incrowd.errors import DataError, HierarchyError
+from incrowd.hierarchies.builders import ColumnValues, hierarchy_for
 from incrowd.hierarchies.means import mean_cells
 from incrowd.hierarchies.specs import HierarchySpec
 from incrowd.hierarchies.tree import STAR, Hierarchy
@@ -39,7 +39,8 @@ def encode(
     coded columns have a node above the values beyond each limit.
     """
     codings, known = codings or {}, known or {}
-    refuse_uncodable(table, codings)
+    for name in codings:
+        refuse_uncodable(f"{table.name}, column {name!r}", ColumnValues.of(name, table))
     notes: list[str] = []
     nodes = np.empty((len(quasi), table.n_rows), dtype=np.int32)
     hierarchies = []
@@ -47,32 +48,15 @@ def encode(
         hierarchy, hierarchy_notes = hierarchy_for(
             name, table, specs.get(name), known.get(name, ())
         )
+        notes.extend(hierarchy_notes)
         if name in codings:
-            _refuse_coded_means(hierarchy)
             hierarchy = add_coded_nodes(hierarchy, codings[name])
         nodes[position] = nodes_of(table.frame.column(name), hierarchy, table.name)
         hierarchies.append(hierarchy)
-        notes.extend(hierarchy_notes)
         if name in codings:
-            notes.append(_coded_note(hierarchy, codings[name], nodes[position]))
+            n_of_leaf = np.bincount(nodes[position], minlength=hierarchy.n_leaves)
+            notes.append(note_on_coding(hierarchy, codings[name], n_of_leaf))
     return Rows(quasi, nodes, tuple(hierarchies)), notes
-
-
-def _refuse_coded_means(hierarchy: Hierarchy) -> None:
-    if hierarchy.mean_unit is not None:
-        raise JobError(
-            f"column {hierarchy.name!r} is shown as means and has a coding",
-            remedy="A mean has no limits: remove the coding, or state another hierarchy.",
-        )
-
-
-def _coded_note(hierarchy: Hierarchy, coding: Coding, leaves: NDArray[np.int32]) -> str:
-    counts = []
-    for label in filter(None, coding.labels):
-        node = hierarchy.node_of_label.get(label, -1)
-        n_cells = int((hierarchy.parent[leaves] == node).sum())
-        counts.append(f"{n_cells} cells are coded as {label} or coarser")
-    return f"column {hierarchy.name!r}: {', '.join(counts)}"
 
 
 def nodes_of(column: pa.ChunkedArray, hierarchy: Hierarchy, where: str) -> NDArray[np.int32]:

@@ -4,7 +4,7 @@ counted, looked up and generalized block by block.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.codes import RowKey, canonical_order, stable_order
+from incrowd.encoding.coding import CodedView, add_coded_nodes, note_on_coding, refuse_uncodable
 from incrowd.encoding.derived import (
     Counts,
     derive_frame,
@@ -47,7 +48,7 @@ from incrowd.tables.columns.types import labels_of
 def assign_by_content(
     before: NDArray[np.int32], after: NDArray[np.int32], others: pa.Table
 ) -> NDArray[np.int32]:
-    """Return ``after[column, row]`` with places traded among rows that are equal before.
+    """Return ``after[column, row]`` with places traded among rows that a search took as equal.
 
     ``others`` are the released columns that are not generalized.
     """
@@ -155,6 +156,14 @@ class DistinctRows:
     n_of_row: NDArray[np.int64]
     notes: tuple[str, ...]
     readings: Readings
+    view: CodedView
+    """The rows as a search sees them, of which several may be equal."""
+
+    def searched(self) -> tuple[Rows, NDArray[np.int64]]:
+        """Return the distinct rows that a search sees, and how many rows equal each."""
+        seen = self.view.rows
+        nodes, n_of_row = sum_equal(seen.nodes, seen.hierarchies, self.n_of_row)
+        return Rows(seen.names, nodes, seen.hierarchies), n_of_row
 
     @property
     def n_all(self) -> int:
@@ -198,13 +207,32 @@ def count_distinct_rows(engine: Engine, blocks: Blocks, job: Job, where: str) ->
             job.input.missing_values,
         )
         grouped = spec.number_spec if spec and spec.is_derived else spec
+        limits = job.coding.get(name)
+        if limits is not None:
+            refuse_uncodable(f"{where}, column {name!r}", values)
         hierarchy, said = hierarchy_of_values(name, values, grouped)
+        if limits is not None:
+            hierarchy = add_coded_nodes(hierarchy, limits)
         column = normalize_frame(counted.select([name]), readings).column(name)
         nodes[place] = nodes_of(column, hierarchy, where)
         hierarchies.append(hierarchy)
         notes += said
+        if limits is not None:
+            n_of_leaf = np.bincount(nodes[place], n_of_line, minlength=hierarchy.n_leaves)
+            notes.append(note_on_coding(hierarchy, limits, n_of_leaf))
     del counted
     # several values of a column may have one label, and so one leaf
+    named = name_derivations(hierarchies, specs)
+    nodes, n_of_row = sum_equal(nodes, named, n_of_line)
+    rows = Rows(quasi, nodes, named)
+    notes = [*notes_on_readings(readings), *notes]
+    return DistinctRows(rows, n_of_row, tuple(notes), readings, CodedView.of(rows, job.coding))
+
+
+def sum_equal(
+    nodes: NDArray[np.int32], hierarchies: Sequence[Hierarchy], n_of_line: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return the distinct ones of ``nodes[column, line]``, sorted, and the rows of each."""
     key = RowKey(nodes.shape[1])
     for column, hierarchy in zip(nodes, hierarchies, strict=True):
         key.add(column, hierarchy.n_all_nodes)
@@ -212,10 +240,7 @@ def count_distinct_rows(engine: Engine, blocks: Blocks, job: Job, where: str) ->
     ordered = key.numbers[order]
     first = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
     n_of_row = np.add.reduceat(n_of_line[order], first) if len(first) else n_of_line
-    named = name_derivations(hierarchies, specs)
-    rows = Rows(quasi, np.ascontiguousarray(nodes[:, order[first]]), named)
-    notes = [*notes_on_readings(readings), *notes]
-    return DistinctRows(rows, n_of_row.astype(np.int64), tuple(notes), readings)
+    return np.ascontiguousarray(nodes[:, order[first]]), n_of_row.astype(np.int64)
 
 
 def _choose_reading(
@@ -314,12 +339,14 @@ ROWS_PER_PART = 250_000
 class Generalization:
     """What every row shows, by its quasi-identifying values.
 
-    Distinct row d is shown as the fragments from ``first[d]`` up to ``first[d + 1]``.
-    ``is_shown_as_text[column]`` where some row shows more than a value of its own.
+    Distinct row d, as a search sees it, is shown as the fragments from ``first[d]`` up to
+    ``first[d + 1]``. ``is_shown_as_text[column]`` where some row shows more than a value of its
+    own.
     """
 
     names: tuple[str, ...]
     hierarchies: tuple[Hierarchy, ...]
+    view: CodedView
     lookup: Lookup
     first: NDArray[np.int64]
     nodes: NDArray[np.int32]
@@ -328,10 +355,11 @@ class Generalization:
     readings: Readings
 
     @classmethod
-    def of(cls, rows: Rows, fragments: Fragments, readings: Readings) -> Generalization:
-        """Make it of distinct rows and what became of them."""
-        first = np.searchsorted(fragments.row, np.arange(rows.n_rows + 1))
-        sizes = tuple(hierarchy.n_all_nodes for hierarchy in rows.hierarchies)
+    def of(cls, distinct: DistinctRows, fragments: Fragments) -> Generalization:
+        """Make it of distinct rows and what became of those that a search saw."""
+        rows, (searched, _) = distinct.rows, distinct.searched()
+        first = np.searchsorted(fragments.row, np.arange(searched.n_rows + 1))
+        sizes = tuple(hierarchy.n_all_nodes for hierarchy in searched.hierarchies)
         is_shown = tuple(
             bool((column >= hierarchy.n_leaves).any())
             for column, hierarchy in zip(fragments.nodes, rows.hierarchies, strict=True)
@@ -339,12 +367,13 @@ class Generalization:
         return cls(
             rows.names,
             rows.hierarchies,
-            Lookup.of(rows.nodes, sizes),
+            distinct.view.without_rows(),
+            Lookup.of(searched.nodes, sizes),
             first.astype(np.int64),
             fragments.nodes,
             fragments.count,
             is_shown,
-            readings,
+            distinct.readings,
         )
 
     @property
@@ -353,12 +382,12 @@ class Generalization:
         return bool((np.diff(self.first) > 1).any())
 
     def nodes_of_block(self, block: pa.Table) -> NDArray[np.int32]:
-        """Return the leaves of a block's quasi-identifying cells."""
+        """Return a block's quasi-identifying cells as a search sees them."""
         nodes = np.empty((len(self.names), block.num_rows), dtype=np.int32)
         cells = normalize_frame(block.select(list(self.names)), self.readings)
         for place, (name, hierarchy) in enumerate(zip(self.names, self.hierarchies, strict=True)):
             nodes[place] = nodes_of(cells.column(name), hierarchy, "the data")
-        return nodes
+        return self.view.see(nodes)
 
     def shown(self, block: pa.Table, nodes: NDArray[np.int32]) -> pa.Table:
         """Return a block with what its rows show, after each cell was held against its original."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from incrowd.audit import Audit
 from incrowd.checking.certificates import Reading as CertificateReading
@@ -133,22 +134,17 @@ class OutOfCoreAdapter:
 
     def search(self, encoded: EncodedRows, progress: Progress) -> Fragments:
         """Run the method on distinct rows with their counts."""
-        distinct = encoded.distinct
+        rows, n_of_row = encoded.distinct.searched()
         found = cast(TableMethod, self.job.method).run_distinct(
-            distinct.rows,
-            distinct.n_of_row,
-            self.guarantee.k,
-            self.engine,
-            self.job.seed,
-            progress,
+            rows, n_of_row, self.guarantee.k, self.engine, self.job.seed, progress
         )
-        _refuse_lost(distinct, found)
-        return found
+        _refuse_lost(n_of_row, found)
+        return replace(found, nodes=encoded.distinct.view.restore_nodes(found.nodes))
 
     def decode(self, encoded: EncodedRows, found: Fragments) -> Candidate[Blocks, Expected]:
         """Generalize every block where it is."""
         distinct = encoded.distinct
-        generalization = Generalization.of(distinct.rows, found, distinct.readings)
+        generalization = Generalization.of(distinct, found)
         released = generalize_blocks(
             self.engine, encoded.blocks, encoded.published, generalization, distinct.n_all
         )
@@ -180,6 +176,7 @@ class OutOfCoreAdapter:
             candidate.evidence,
             missing_values=self.job.input.missing_values,
             accepted=self.job.release.accept_insensitive,
+            codings=self.job.coding,
             tables=reread.tables,
         )
         expected, columns = candidate.evidence, reread.engine.schema(reread.blocks).names
@@ -223,11 +220,9 @@ class OutOfCoreAdapter:
         del candidate, reread, publication, audit
 
 
-def _refuse_lost(distinct: DistinctRows, fragments: Fragments) -> None:
-    n_shown = np.bincount(
-        fragments.row, weights=fragments.count, minlength=distinct.rows.n_rows
-    ).astype(np.int64)
-    if not np.array_equal(n_shown, distinct.n_of_row):
+def _refuse_lost(n_of_row: NDArray[np.int64], fragments: Fragments) -> None:
+    n_shown = np.bincount(fragments.row, weights=fragments.count, minlength=len(n_of_row))
+    if not np.array_equal(n_shown.astype(np.int64), n_of_row):
         raise EngineError("rows were lost or doubled by the search", remedy="Nothing was released.")
 
 

@@ -102,7 +102,7 @@ def why_not_out_of_core(job: Job) -> str:
         "a former release is compared with it": bool(release.former),
         "rows keep their order": release.keep_order,
         "rows may be suppressed": release.suppression_limit > 0,
-        "values are coded or binned": bool(job.coding or job.bins) or means,
+        "numbers are binned or averaged": bool(job.bins) or means,
         f"method {job.method.name} looks at every row as it is set": not cast(
             TableMethod, job.method
         ).runs_on_distinct_rows,

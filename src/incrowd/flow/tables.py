@@ -189,7 +189,7 @@ class TableAdapter:
         if encoded.conditions.is_size_only and not after.is_suppressed.any():
             others = [name for name in schema.published if name not in schema.quasi]
             as_shown = restore_frame(table.frame.select(others), table.readings)
-            nodes = assign_by_content(before.nodes, after.nodes, as_shown)
+            nodes = assign_by_content(encoded.view.rows.nodes, after.nodes, as_shown)
             after = replace(after, nodes=nodes)
         if self.method.suppresses_missing:
             after = replace(after, nodes=star_missing(before, after, table.missing_values))

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from incrowd.codes import factorize
 from incrowd.encoding.coding import Coding
 from incrowd.encoding.encode import encode_labels, nodes_of
 from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Finding
 from incrowd.hierarchies.means import exact_numbers, sums_of_groups
 from incrowd.hierarchies.tree import STAR, Hierarchy
 from incrowd.tables.columns.types import labels_of, parse_numbers
-from incrowd.tables.table import Table
 from incrowd.threads import iter_in_threads
 
 
@@ -189,25 +189,34 @@ def _differs(
 # Whether a release keeps to its limits: no value below bottom or above top is shown.
 
 
-def check_coding(released: Table, column: str, limits: Coding) -> Finding:
-    """Count the coded cells of a released column, and the values beyond its limits."""
-    texts = labels_of(released.frame.column(column))
+def check_coding(
+    column: str, cells: pa.ChunkedArray, limits: Coding, n_of_cell: NDArray[np.int64] | None = None
+) -> Finding:
+    """Count the coded cells of a released column, and the values beyond its limits.
+
+    ``cells`` are the column's, or lines of ``n_of_cell`` rows each: then no rows are named.
+    """
+    distinct = factorize(cells)
+    texts = labels_of(distinct.values)
     below, above = limits.sides(parse_numbers(texts))
-    beyond = np.flatnonzero(below | above)
-    shown = texts.to_pylist()
-    n_coded = {label: shown.count(label) for label in limits.labels if label}
+    is_beyond = np.append(below | above, False)
+    n_of_value = np.bincount(distinct.codes, weights=n_of_cell, minlength=distinct.n_codes)
+    shown = dict(zip(texts.to_pylist(), n_of_value.tolist(), strict=False))
+    n_coded = {label: int(shown.get(label, 0)) for label in limits.labels if label}
+    n_exposed = int(n_of_value[is_beyond].sum())
+    beyond = np.flatnonzero(is_beyond[distinct.codes]) if n_of_cell is None else np.zeros(0, int)
     said = ", ".join(f"{n_cells} cells are {label}" for label, n_cells in n_coded.items())
-    if len(beyond):
-        said = f"{len(beyond)} cells show a value beyond the limits; {said}"
+    if n_exposed:
+        said = f"{n_exposed} cells show a value beyond the limits; {said}"
     return Finding(
         "coding",
-        not len(beyond),
+        not n_exposed,
         f"column {column!r}: {said}",
         {
             "column": column,
             **limits.to_toml(),
             "n_coded": n_coded,
-            "n_exposed": len(beyond),
+            "n_exposed": n_exposed,
         },
         tuple((beyond[:MOST_ROWS_NAMED] + 1).tolist()),
     )
