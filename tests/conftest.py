@@ -82,6 +82,8 @@ def pytest_collection_modifyitems(items):
         needs_more = item.get_closest_marker("spark") or item.get_closest_marker("browser")
         if needs_more and not item.get_closest_marker("smoke"):
             item.add_marker("slow")
+        if needs_more:  # browsers and clusters have accidents of their own: the summary tells
+            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 @pytest.fixture(scope="session")
