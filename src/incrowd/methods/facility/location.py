@@ -24,6 +24,8 @@ SETS_PER_SLICE = 1024
 
 ROWS_PER_SLICE = 4096
 
+OPENING_COSTS = "opening costs"
+
 
 @dataclass(frozen=True, eq=False)
 class DistinctSets:
@@ -136,7 +138,7 @@ def nearest_sums(
             summed,
         )
 
-    work.in_slices("opening costs", distinct.n_distinct, SETS_PER_SLICE, sum_up)
+    work.in_slices(OPENING_COSTS, distinct.n_distinct, SETS_PER_SLICE, sum_up)
     return summed
 
 
