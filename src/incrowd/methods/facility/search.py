@@ -25,12 +25,14 @@ from incrowd.methods.facility.location import (
 from incrowd.methods.facility.median import medians
 from incrowd.methods.shared.set_groups.part import Part
 from incrowd.methods.shared.set_groups.vote import (
+    SUPPRESSION,
     Found,
     SetConditions,
     number_by_first_row,
     utility,
 )
 from incrowd.progress import Progress, is_stop_requested, silent
+from incrowd.sets.bounds import least_changes, similarity_at_most
 from incrowd.sets.sets import IN_MEMORY, EntryStorage, Sets
 
 if TYPE_CHECKING:
@@ -132,13 +134,24 @@ class PartSearch:
             "variant": self.variant,
             "n_distinct_rows": distinct.n_distinct,
         }
+        n_nearest = distinct.need
+        if self.variant == PRACTICAL:
+            n_nearest = np.ceil(self.beta * distinct.need).astype(np.int64)
+        least_need = np.full(distinct.n_distinct, sets.n_rows, dtype=np.int64)
+        np.minimum.at(least_need, distinct.distinct_of_row, conditions.needs(sets.n_rows))
+        summed, of_need = nearest_sums(distinct, np.stack([n_nearest, least_need]), work)
+        changed = least_changes(distinct.weight, least_need, of_need)
+        adds_entries = conditions.kind != SUPPRESSION
+        at_most = similarity_at_most(sets.n_entries, changed, adds_entries=adds_entries)
+        figures["jaccard_at_most"] = at_most
         if self.variant == ALG1:
-            tightness = nearest_sums(distinct, distinct.need, work).astype(np.float64)
-            group_of_distinct = medians(distinct, tightness, work)
+            group_of_distinct = medians(distinct, summed.astype(np.float64), work)
         elif self.variant == ALG2:
-            group_of_distinct = _alg2(distinct, self.alpha, self.orders, work, figures)
+            cost = _factor(self.alpha) * summed
+            group_of_distinct = _alg2(distinct, cost, self.alpha, self.orders, work, figures)
         else:
-            group_of_distinct = _practical(distinct, self.beta, self.orders, work, figures)
+            cost = _factor(1.0 / self.beta) * summed
+            group_of_distinct = _practical(distinct, cost, self.orders, work, figures)
         figures["n_clusters"] = len(np.unique(group_of_distinct))
         if self.cut:
             group_of_distinct = cut_groups(distinct, group_of_distinct, work)
@@ -229,21 +242,27 @@ class _Chunks:
 
 
 def _practical(
-    distinct: DistinctSets, beta: float, orders: int, work: Work, figures: dict[str, object]
+    distinct: DistinctSets,
+    cost: NDArray[np.float64],
+    orders: int,
+    work: Work,
+    figures: dict[str, object],
 ) -> NDArray[np.int32]:
     """Appendix D: α = 1/β, costs over the βk nearest, then close every cluster under k."""
-    n_nearest = np.ceil(beta * distinct.need).astype(np.int64)
-    cost = _factor(1.0 / beta) * nearest_sums(distinct, n_nearest, work)
     location = best_of_orders(distinct, cost, orders, work)
     figures |= {"facility_cost": location.cost, "n_opened": len(location.facility)}
     return _close_facilities(distinct, location, 1.0, None, work)
 
 
 def _alg2(
-    distinct: DistinctSets, alpha: float, orders: int, work: Work, figures: dict[str, object]
+    distinct: DistinctSets,
+    cost: NDArray[np.float64],
+    alpha: float,
+    orders: int,
+    work: Work,
+    figures: dict[str, object],
 ) -> NDArray[np.int32]:
     """§5.3: costs over the k nearest; close clusters under αk, merge those under k."""
-    cost = _factor(alpha) * nearest_sums(distinct, distinct.need, work)
     location = best_of_orders(distinct, cost, orders, work)
     figures |= {"facility_cost": location.cost, "n_opened": len(location.facility)}
     number_of_distinct = _close_facilities(distinct, location, alpha, cost, work)
