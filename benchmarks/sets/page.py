@@ -169,6 +169,37 @@ def _changes(cases: Runs) -> str:
     return table_of(head, rows)
 
 
+WAYS_OF_THE_PAPER = {
+    "clusters whole": ("facility", ("smooth", "suppression")),
+    "clusters divided": ("divided", ("smooth", "suppression")),
+    "Mondrian, first column": ("first-column", ("suppression",)),
+}
+"""By heading: the grouping, and the guarantees that the paper has it under."""
+
+
+def _paper(cases: Runs) -> str:
+    rows = []
+    for runs in cases.values():
+        name = runs[0]["data"]["name"]
+        for promise in ("smooth", "suppression"):
+            cells = []
+            for method, promises in WAYS_OF_THE_PAPER.values():
+                found = [
+                    run for run in runs if (run["method"], run["guarantee"]) == (method, promise)
+                ]
+                cells.append(_mean(found[0]) if promise in promises else "–")
+            own, mondrian = _printed(name, promise), _printed(name, "mondrian")
+            theirs = "–" if promise == "smooth" or mondrian is None else f"{mondrian[0]:.1f}"
+            cells[2:2] = ["–" if own is None else f"{own[0]:.1f}"]
+            rows.append(f"| {DATA[name]} | {promise} | {' | '.join(cells)} | {theirs} |")
+    whole, divided, mondrian_heading = WAYS_OF_THE_PAPER
+    head = (
+        f"| data | promise | {whole} | {divided} | the paper | {mondrian_heading} | "
+        "the paper, Mondrian |"
+    )
+    return table_of(head, rows)
+
+
 def _times(cases: Runs) -> str:
     rows = []
     for name, runs in cases.items():
@@ -477,6 +508,7 @@ TABLES: dict[str, Callable[[Result], str]] = {
     "sets-changes": case_table("tables", _changes),
     "sets-times": case_table("tables", _times),
     "sets-by-k": case_table("tables", _by_k),
+    "sets-paper": case_table("paper", _paper),
     "sets-parameters": case_table("parameters", _parameters),
     "sets-k-epsilon": case_table("tables", _k_against_epsilon),
     "sets-density": case_table("noise", _density, begins("density")),

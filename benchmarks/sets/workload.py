@@ -4,6 +4,7 @@
 part        what it measures
 ==========  =========================================================================
 tables      Tables 1 and 3: every method on every data set, by k, with means of seeds
+paper       Tables 1 and 3 as the paper has them: clusters divided, Mondrian by columns
 parameters  facility's α and β
 noise       Figures 2, 3(c) and 6: ε and similarity; the bound of Theorem 4.4
 learning    Figures 4 and 7: a network learns from anonymized rows
@@ -110,6 +111,27 @@ def _table(data: SetData, cluster: Repeats, facility: Repeats, sizes: Sizes) -> 
     return task_of(data, cases)
 
 
+def paper(sizes: Sizes) -> dict[str, Task]:
+    """Plan the paper's own columns: its clusters whole and divided, and the Mondrian it names."""
+    planned = {}
+    for data in (
+        _block_model(sizes),
+        SetData("adult", sizes.most_rows),
+        SetData("playstore", sizes.most_rows),
+    ):
+        n_seeds = sizes.seeds if data.n_instances > 1 else sizes.few_seeds
+        given = {"k": sizes.k, "settings": {}, "guarantees": BOTH}
+        planned[f"paper-{data.name}"] = task_of(
+            data,
+            [
+                {**given, "method": "facility", "settings": {"cut": False}, "n_seeds": n_seeds},
+                {**given, "method": "divided", "n_seeds": n_seeds},
+                {**given, "method": "first-column", "n_seeds": sizes.seeds},
+            ],
+        )
+    return planned
+
+
 # ── parameters ──────────────────────────────────────────────────────────────────────────────────
 
 
@@ -162,6 +184,7 @@ WORKLOAD = Workload(
     "sets",
     {
         "tables": tables,
+        "paper": paper,
         "parameters": parameters,
         "noise": noise,
         "learning": learning,
