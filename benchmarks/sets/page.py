@@ -474,6 +474,28 @@ def _scale(cases: Runs) -> str:
     return table_of(head, rows)
 
 
+def _chunks(cases: Runs) -> str:
+    rows = []
+    for runs in cases.values():
+        for run in runs:
+            data, given, lost = run["data"], run["parameters"], run["losses"]
+            repairs = {0: ", as in the paper", None: ""}.get(
+                given.get("repairs"), f", repaired {given.get('repairs')} times"
+            )
+            millions = data["n_rows"] / 1e6
+            rows.append(
+                f"| {data['n_rows']:,} | `{run['method']}`{repairs} | {given['chunks']} | "
+                f"{both_times(run)} | {run['cpu_seconds'] / millions:.0f} | {peak_memory(run)} | "
+                f"{percent(lost['jaccard'])} | "
+                f"{percent(lost['suppressed'])} / {percent(lost['created'])} |"
+            )
+    head = (
+        "| rows | method | chunks | the whole run (CPU) | CPU seconds per million rows | "
+        "peak memory | Jaccard | suppressed / created |"
+    )
+    return table_of(head, rows)
+
+
 QUESTIONS = {"jaccard": "most alike (Jaccard)", "hamming": "sum of nearest distances (Hamming)"}
 
 
@@ -517,6 +539,7 @@ TABLES: dict[str, Callable[[Result], str]] = {
     "sets-learning": case_table("learning", _learning, lambda name: name != NODE_DP),
     "sets-learning-noise": case_table("learning", _learning_noise, begins(NODE_DP)),
     "sets-scale": case_table("scale", _scale),
+    "sets-chunks": case_table("chunks", _chunks),
     "sets-neighbours": case_table("neighbours", _neighbours),
 }
 

@@ -9,6 +9,7 @@ parameters  facility's α and β
 noise       Figures 2, 3(c) and 6: ε and similarity; the bound of Theorem 4.4
 learning    Figures 4 and 7: a network learns from anonymized rows
 scale       millions of generated lists through the whole product
+chunks      facility in chunks of near lists, as they come and repaired, beside cluster
 neighbours  near rows by our loops, by SciPy and by scikit-learn
 ==========  =========================================================================
 
@@ -176,6 +177,25 @@ def scale(sizes: Sizes) -> dict[str, Task]:
     return planned
 
 
+def chunks(sizes: Sizes) -> dict[str, Task]:
+    """Plan the paper's way to many rows, and what repairs and another search make of its chunks."""
+    small, facility = ("--chunk-rows", str(sizes.chunk_rows)), ("--orders", "2")
+    first, *_ = sizes.chunked_rows
+    wanted = {
+        f"facility-alone-{first}": (first, "facility", (*facility, "--repairs", "0")),
+        **{f"facility-{n_rows}": (n_rows, "facility", facility) for n_rows in sizes.chunked_rows},
+        f"cluster-{first}": (first, "cluster", ()),
+    }
+    return {
+        name: partial(
+            measure,
+            lists(n_rows, sizes.list_items, *small, *more, method=method),
+            Place("memory"),
+        )
+        for name, (n_rows, method, more) in wanted.items()
+    }
+
+
 def _lists(sizes: Sizes, n_rows: int, place: Place, *more: str) -> Task:
     return partial(measure, lists(n_rows, sizes.list_items, *more), place)
 
@@ -189,6 +209,7 @@ WORKLOAD = Workload(
         "noise": noise,
         "learning": learning,
         "scale": scale,
+        "chunks": chunks,
         "neighbours": neighbours,
     },
     FULL,
