@@ -77,6 +77,31 @@ def test_every_group_has_what_its_rows_ask_for(rows, variant, k, cut, data):
             assert group_of_set.setdefault(frozenset(row), group) == group
 
 
+@given(lists, st.sampled_from(VARIANTS), st.permutations(range(N_ITEMS)), st.booleans())
+def test_numbers_of_items_have_no_influence(rows, variant, number_of_item, cut):
+    conditions = SetConditions("smooth", min(3, len(rows)))
+    renamed = [{number_of_item[item] for item in row} for row in rows]
+    found, again = (
+        search(to_sets(some, N_ITEMS), conditions, variant=variant, orders=2, cut=cut)
+        for some in (rows, renamed)
+    )
+    assert (found.group_of_row == again.group_of_row).all()
+
+
+def test_settings_of_another_variant_have_no_effect():
+    sets = stochastic(4, n=128, s=16)
+    for variant, others in (
+        ("practical", {"alpha": 0.1}),
+        ("alg1", {"alpha": 0.1, "beta": 5.0, "orders": 1}),
+        ("alg2", {"beta": 5.0}),
+    ):
+        found, again = (
+            search(sets, SetConditions("smooth", 4), variant=variant, **stated)
+            for stated in ({}, others)
+        )
+        assert (found.group_of_row == again.group_of_row).all()
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize(
     "rows",
