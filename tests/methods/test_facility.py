@@ -29,7 +29,8 @@ from incrowd.methods.facility.location import (
 )
 from incrowd.methods.facility.method import Facility
 from incrowd.methods.facility.search import merge_small, search
-from incrowd.methods.shared.set_groups.vote import SetConditions, shown
+from incrowd.methods.shared.set_groups.chunks import chunks_of_rows
+from incrowd.methods.shared.set_groups.vote import SetConditions, shown, utility
 from incrowd.progress import silent
 from incrowd.sets.sets import Sets
 from methods.small_releases import shown_by
@@ -303,6 +304,22 @@ def test_chunks_are_valid_whatever_their_size_and_the_threads(rows, variant, k, 
     engine = LocalEngine(threads=3, block_rows=5)
     again = search(sets, conditions, engine=engine, **settings)
     assert again.group_of_row.tolist() == found.group_of_row.tolist()
+    alone = search(sets, conditions, **{**settings, "repairs": 0})
+    kept, before = (utility(sets, one.group_of_row, conditions) for one in (found, alone))
+    assert kept.jaccard >= before.jaccard  # a repair counts only if it is one
+
+
+@given(lists, st.integers(1, 12), st.integers(1, 8), st.integers(0, 5))
+def test_no_chunk_is_smaller_than_what_a_row_asks_for(rows, chunk_rows, need, seed):
+    """Chunks are even: there is no last one to be joined with its neighbour."""
+    own = np.ones(len(rows), dtype=np.int32)
+    own[seed % len(rows)] = min(need, len(rows))
+    conditions = SetConditions("smooth", 1, k_of_row=own)
+    sizes = np.bincount(chunks_of_rows(to_sets(rows, N_ITEMS), conditions, chunk_rows, seed))
+    assert sizes.sum() == len(rows)
+    assert sizes.min() >= own.max()
+    assert sizes.max() - sizes.min() <= 1
+    assert len(sizes) == max(1, min(round(len(rows) / chunk_rows), len(rows) // own.max()))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
