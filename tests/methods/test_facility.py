@@ -322,12 +322,11 @@ def test_no_chunk_is_smaller_than_what_a_row_asks_for(rows, chunk_rows, need, se
     assert len(sizes) == max(1, min(round(len(rows) / chunk_rows), len(rows) // own.max()))
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_every_engine_finds_the_same_groups_in_chunks(engine, variant):
+def test_every_engine_finds_the_same_groups_in_chunks(engine):
     sets = stochastic(6, n=256, s=16)
     own = np.random.default_rng(2).integers(2, 9, 256).astype(np.int32)
     conditions = SetConditions("smooth", 4, k_of_row=own)
-    settings = {"variant": variant, "orders": 2, "chunk_rows": 60}
+    settings = {"orders": 2, "chunk_rows": 60}
     expected = search(sets, conditions, **settings)
     found = search(sets, conditions, engine=engine, **settings)
     assert found.figures == expected.figures
