@@ -200,6 +200,26 @@ def _paper(cases: Runs) -> str:
     return table_of(head, rows)
 
 
+def _most(cases: Runs) -> str:
+    ways = ("`cluster`", "`facility`")
+    rows = []
+    for case, (run,) in ((name, runs) for name, runs in cases.items() if name.startswith(MOST)):
+        name = case.removeprefix(MOST)
+        for promise, at_most in run["jaccard_at_most"].items():
+            cells = []
+            for way in ways:
+                found = _one(cases.get(name, []), way, promise, run["k"])
+                share = "–" if found is None else f"{100 * found['jaccard'] / at_most:.1f}"
+                cells += ["–" if found is None else percent(found["jaccard"]), share]
+            rows.append(f"| {DATA[name]} | {promise} | {percent(at_most)} | {' | '.join(cells)} |")
+    columns = " | ".join(f"{way} | share of the bound" for way in ways)
+    return table_of(f"| data | promise | at most | {columns} |", rows)
+
+
+MOST = "most-"
+"""How the names of cases begin that say what no release can exceed."""
+
+
 def _times(cases: Runs) -> str:
     rows = []
     for name, runs in cases.items():
@@ -531,6 +551,7 @@ TABLES: dict[str, Callable[[Result], str]] = {
     "sets-times": case_table("tables", _times),
     "sets-by-k": case_table("tables", _by_k),
     "sets-paper": case_table("paper", _paper),
+    "sets-most": case_table(("most", "tables"), _most),
     "sets-parameters": case_table("parameters", _parameters),
     "sets-k-epsilon": case_table("tables", _k_against_epsilon),
     "sets-density": case_table("noise", _density, begins("density")),

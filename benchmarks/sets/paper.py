@@ -13,15 +13,22 @@ order decides; here it is drawn.
 
 from __future__ import annotations
 
+import statistics
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.sets.data import SetData
+from benchmarks.shared.cases import Measured
 from incrowd.engines.local.engine import LocalEngine
+from incrowd.measures.utility.bound import least_changes_of
 from incrowd.methods.facility.method import Facility
 from incrowd.methods.shared.set_groups.vote import SetConditions, number_by_first_row
 from incrowd.progress import silent
+from incrowd.sets.bounds import similarity_at_most
 from incrowd.sets.sets import Sets
 
 Groups = NDArray[np.int32]
@@ -73,6 +80,23 @@ def first_column_groups(sets: Sets, k: int, seed: int) -> Groups:
             group_of_row[rows] = n_groups
             n_groups += 1
     return number_by_first_row(group_of_row)
+
+
+def bound_of(data: SetData, k: int, folder: Path) -> list[Measured]:
+    """Return the similarity that no release of some data can exceed, by guarantee.
+
+    Of several instances the mean; L Lemma 3.2, turned around (``incrowd.sets.bounds``).
+    """
+    found: dict[str, list[float]] = {"smooth": [], "suppression": []}
+    started = time.process_time()
+    for sets in data.instances(folder):
+        changed = least_changes_of(sets, np.full(sets.n_rows, k, dtype=np.int64))
+        for guarantee, bounds in found.items():
+            adds = guarantee != "suppression"
+            bounds.append(similarity_at_most(sets.n_entries, changed, adds_entries=adds))
+    took = {"k": k, "cpu_seconds": round(time.process_time() - started, 3)}
+    means = {guarantee: statistics.fmean(bounds) for guarantee, bounds in found.items()}
+    return [{"data": data.record(folder), **took, "jaccard_at_most": means}]
 
 
 GROUPINGS: dict[str, Callable[[Sets, int, int], Groups]] = {

@@ -5,6 +5,7 @@ part        what it measures
 ==========  =========================================================================
 tables      Tables 1 and 3: every method on every data set, by k, with means of seeds
 paper       Tables 1 and 3 as the paper has them: clusters divided, Mondrian by columns
+most        what no release of a data set can exceed
 parameters  facility's α and β
 noise       Figures 2, 3(c) and 6: ε and similarity; the bound of Theorem 4.4
 learning    Figures 4 and 7: a network learns from anonymized rows
@@ -28,6 +29,7 @@ from benchmarks.sets.learning import learning
 from benchmarks.sets.neighbours import neighbours
 from benchmarks.sets.noise import bound_case, density_case, epsilon_case
 from benchmarks.sets.page import CHARTS, TABLES
+from benchmarks.sets.paper import bound_of
 from benchmarks.sets.runs import GROUPED_FOR_ANY, task_of
 from benchmarks.shared.cases import Task, Workload
 from benchmarks.shared.processes import Case
@@ -133,6 +135,13 @@ def paper(sizes: Sizes) -> dict[str, Task]:
     return planned
 
 
+def most(sizes: Sizes) -> dict[str, Task]:
+    """Plan the bound that the nearest rows of every data set give."""
+    names = ("adult", "playstore", *GRAPHS, *(name for name in BASKETS if name not in LONG))
+    every = [_block_model(sizes), *(SetData(name, sizes.most_rows) for name in names)]
+    return {f"most-{data.name}": partial(bound_of, data, sizes.k) for data in every}
+
+
 # ── parameters ──────────────────────────────────────────────────────────────────────────────────
 
 
@@ -205,6 +214,7 @@ WORKLOAD = Workload(
     {
         "tables": tables,
         "paper": paper,
+        "most": most,
         "parameters": parameters,
         "noise": noise,
         "learning": learning,

@@ -130,6 +130,7 @@ def test_sets(data_folder):
         "adult",
         "groceries",
         "paper-adult",
+        "most-adult",
         "parameters-adult",
         "density",
         "epsilon-adult",
@@ -139,6 +140,12 @@ def test_sets(data_folder):
     measured, made = measure("sets", data_folder, *cases, "jaccard-adult", "hamming-adult")
     unmeasured = [name for name, text in made.items() if text == NOT_MEASURED]
     assert unmeasured == ["sets-scale", "sets-chunks"]
+    (most,) = runs_of(measured, "most")
+    for run in runs_of(measured, "tables"):
+        if run["data"]["name"] == "adult" and run["k"] == most["k"]:
+            at_most = most["jaccard_at_most"]
+            bound = at_most["suppression" if run["guarantee"] == "suppression" else "smooth"]
+            assert run["jaccard"] <= bound
     for name in ("divided", "first-column"):
         grouped = [run for run in runs_of(measured, "paper") if run["method"] == name]
         assert {run["guarantee"] for run in grouped} == {"smooth", "suppression"}
