@@ -306,6 +306,9 @@ def set_jobs() -> Iterator[Job]:
             "alg1": f"{facility} --variant alg1",
             "alg2": f"{facility} --variant alg2 --alpha 0.4 --orders 2",
             "not-cut": f"{facility} --no-cut --beta 3 --orders 2",
+            "own-k": f"{facility} --orders 2 --row-k @row_k.csv",
+            "chunks": "@many.dat --guarantee smooth --k 6 --method facility --orders 2 "
+            "--chunk-rows 1000",
             "directed": "@directed.txt --graph directed --guarantee smooth --k 5 --no-header "
             "--method facility --orders 2",
         },
@@ -525,7 +528,7 @@ def refused_jobs() -> Iterator[Job]:
             "leaking-insensitive": "@people.csv --quasi age,sex --insensitive name --k 5",
             "does-not-fit": f"{PEOPLE} --k 4 --l 2 {ON_DISK}",
             "ragged": "@ragged.csv --quasi age,sex --k 5",
-            "own-k-by-facility": "@lists.dat --guarantee smooth --k 6 --method facility "
+            "own-k-by-noise": "@lists.dat --items @items.txt --guarantee edge-dp --epsilon 5 "
             "--row-k @row_k.csv",
         },
         status=2,

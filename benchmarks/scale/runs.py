@@ -94,10 +94,10 @@ def voters(n_rows: int, method: str, k: int, partitions: int = 0, *more: str) ->
     return Command("voters", (n_rows,), tuple(words), method, partitions)
 
 
-def lists(n_rows: int, n_items: int, *more: str) -> Command:
+def lists(n_rows: int, n_items: int, *more: str, method: str = "cluster") -> Command:
     """Return a run on user lists."""
-    words = ("--guarantee", "smooth", "--k", "8", *more)
-    return Command("lists", (n_rows, n_items), words, "cluster")
+    words = ("--guarantee", "smooth", "--k", "8", "--method", method, *more)
+    return Command("lists", (n_rows, n_items), words, method)
 
 
 def measure(wanted: Command, place: Place, folder: Path) -> list[Measured]:

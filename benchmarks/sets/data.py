@@ -68,6 +68,8 @@ class Sizes:
     list_rows: tuple[int, ...] = (1_000_000, 10_000_000)
     list_memory: str = "4GB"
     whole_rows: int = 1_000_000
+    chunked_rows: tuple[int, ...] = (200_000, 500_000)
+    chunk_rows: int = 10_000
     list_items: int = 100_000
     n_nearest: int = 16
     queries: int = 2_000
@@ -96,6 +98,8 @@ SMALL = Sizes(
     epochs=3,
     list_rows=(2_000, 4_000),
     whole_rows=2_000,
+    chunked_rows=(2_000, 4_000),
+    chunk_rows=1_000,
     list_items=500,
     n_nearest=8,
     queries=100,

@@ -25,8 +25,9 @@ from benchmarks.shared.processes import ONE_THREAD, call_apart, least_cpu_time
 from incrowd.compiling import compiled
 from incrowd.methods.cluster.sets.kernels.near import LONGEST_LOOK, Found, Index, find_near
 from incrowd.methods.cluster.sets.kernels.state import DistinctSets
-from incrowd.methods.cluster.sets.start import Part, collapse_part, index_of
+from incrowd.methods.cluster.sets.start import collapse_part, index_of
 from incrowd.methods.facility.location import Work, collapse_sets, nearest_sums
+from incrowd.methods.shared.set_groups.part import Part
 from incrowd.methods.shared.set_groups.vote import SetConditions
 from incrowd.progress import silent
 from incrowd.sets.sets import Sets

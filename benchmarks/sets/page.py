@@ -169,6 +169,57 @@ def _changes(cases: Runs) -> str:
     return table_of(head, rows)
 
 
+WAYS_OF_THE_PAPER = {
+    "clusters whole": ("facility", ("smooth", "suppression")),
+    "clusters divided": ("divided", ("smooth", "suppression")),
+    "Mondrian, first column": ("first-column", ("suppression",)),
+}
+"""By heading: the grouping, and the guarantees that the paper has it under."""
+
+
+def _paper(cases: Runs) -> str:
+    rows = []
+    for runs in cases.values():
+        name = runs[0]["data"]["name"]
+        for promise in ("smooth", "suppression"):
+            cells = []
+            for method, promises in WAYS_OF_THE_PAPER.values():
+                found = [
+                    run for run in runs if (run["method"], run["guarantee"]) == (method, promise)
+                ]
+                cells.append(_mean(found[0]) if promise in promises else "–")
+            own, mondrian = _printed(name, promise), _printed(name, "mondrian")
+            theirs = "–" if promise == "smooth" or mondrian is None else f"{mondrian[0]:.1f}"
+            cells[2:2] = ["–" if own is None else f"{own[0]:.1f}"]
+            rows.append(f"| {DATA[name]} | {promise} | {' | '.join(cells)} | {theirs} |")
+    whole, divided, mondrian_heading = WAYS_OF_THE_PAPER
+    head = (
+        f"| data | promise | {whole} | {divided} | the paper | {mondrian_heading} | "
+        "the paper, Mondrian |"
+    )
+    return table_of(head, rows)
+
+
+def _most(cases: Runs) -> str:
+    ways = ("`cluster`", "`facility`")
+    rows = []
+    for case, (run,) in ((name, runs) for name, runs in cases.items() if name.startswith(MOST)):
+        name = case.removeprefix(MOST)
+        for promise, at_most in run["jaccard_at_most"].items():
+            cells = []
+            for way in ways:
+                found = _one(cases.get(name, []), way, promise, run["k"])
+                share = "–" if found is None else f"{100 * found['jaccard'] / at_most:.1f}"
+                cells += ["–" if found is None else percent(found["jaccard"]), share]
+            rows.append(f"| {DATA[name]} | {promise} | {percent(at_most)} | {' | '.join(cells)} |")
+    columns = " | ".join(f"{way} | share of the bound" for way in ways)
+    return table_of(f"| data | promise | at most | {columns} |", rows)
+
+
+MOST = "most-"
+"""How the names of cases begin that say what no release can exceed."""
+
+
 def _times(cases: Runs) -> str:
     rows = []
     for name, runs in cases.items():
@@ -443,6 +494,28 @@ def _scale(cases: Runs) -> str:
     return table_of(head, rows)
 
 
+def _chunks(cases: Runs) -> str:
+    rows = []
+    for runs in cases.values():
+        for run in runs:
+            data, given, lost = run["data"], run["parameters"], run["losses"]
+            repairs = {0: ", as in the paper", None: ""}.get(
+                given.get("repairs"), f", repaired {given.get('repairs')} times"
+            )
+            millions = data["n_rows"] / 1e6
+            rows.append(
+                f"| {data['n_rows']:,} | `{run['method']}`{repairs} | {given['chunks']} | "
+                f"{both_times(run)} | {run['cpu_seconds'] / millions:.0f} | {peak_memory(run)} | "
+                f"{percent(lost['jaccard'])} | "
+                f"{percent(lost['suppressed'])} / {percent(lost['created'])} |"
+            )
+    head = (
+        "| rows | method | chunks | the whole run (CPU) | CPU seconds per million rows | "
+        "peak memory | Jaccard | suppressed / created |"
+    )
+    return table_of(head, rows)
+
+
 QUESTIONS = {"jaccard": "most alike (Jaccard)", "hamming": "sum of nearest distances (Hamming)"}
 
 
@@ -477,6 +550,8 @@ TABLES: dict[str, Callable[[Result], str]] = {
     "sets-changes": case_table("tables", _changes),
     "sets-times": case_table("tables", _times),
     "sets-by-k": case_table("tables", _by_k),
+    "sets-paper": case_table("paper", _paper),
+    "sets-most": case_table(("most", "tables"), _most),
     "sets-parameters": case_table("parameters", _parameters),
     "sets-k-epsilon": case_table("tables", _k_against_epsilon),
     "sets-density": case_table("noise", _density, begins("density")),
@@ -485,6 +560,7 @@ TABLES: dict[str, Callable[[Result], str]] = {
     "sets-learning": case_table("learning", _learning, lambda name: name != NODE_DP),
     "sets-learning-noise": case_table("learning", _learning_noise, begins(NODE_DP)),
     "sets-scale": case_table("scale", _scale),
+    "sets-chunks": case_table("chunks", _chunks),
     "sets-neighbours": case_table("neighbours", _neighbours),
 }
 

@@ -4,10 +4,13 @@
 part        what it measures
 ==========  =========================================================================
 tables      Tables 1 and 3: every method on every data set, by k, with means of seeds
+paper       Tables 1 and 3 as the paper has them: clusters divided, Mondrian by columns
+most        what no release of a data set can exceed
 parameters  facility's α and β
 noise       Figures 2, 3(c) and 6: ε and similarity; the bound of Theorem 4.4
 learning    Figures 4 and 7: a network learns from anonymized rows
 scale       millions of generated lists through the whole product
+chunks      facility in chunks of near lists, as they come and repaired, beside cluster
 neighbours  near rows by our loops, by SciPy and by scikit-learn
 ==========  =========================================================================
 
@@ -26,6 +29,7 @@ from benchmarks.sets.learning import learning
 from benchmarks.sets.neighbours import neighbours
 from benchmarks.sets.noise import bound_case, density_case, epsilon_case
 from benchmarks.sets.page import CHARTS, TABLES
+from benchmarks.sets.paper import bound_of
 from benchmarks.sets.runs import GROUPED_FOR_ANY, task_of
 from benchmarks.shared.cases import Task, Workload
 from benchmarks.shared.processes import Case
@@ -110,6 +114,34 @@ def _table(data: SetData, cluster: Repeats, facility: Repeats, sizes: Sizes) -> 
     return task_of(data, cases)
 
 
+def paper(sizes: Sizes) -> dict[str, Task]:
+    """Plan the paper's own columns: its clusters whole and divided, and the Mondrian it names."""
+    planned = {}
+    for data in (
+        _block_model(sizes),
+        SetData("adult", sizes.most_rows),
+        SetData("playstore", sizes.most_rows),
+    ):
+        n_seeds = sizes.seeds if data.n_instances > 1 else sizes.few_seeds
+        given = {"k": sizes.k, "settings": {}, "guarantees": BOTH}
+        planned[f"paper-{data.name}"] = task_of(
+            data,
+            [
+                {**given, "method": "facility", "settings": {"cut": False}, "n_seeds": n_seeds},
+                {**given, "method": "divided", "n_seeds": n_seeds},
+                {**given, "method": "first-column", "n_seeds": sizes.seeds},
+            ],
+        )
+    return planned
+
+
+def most(sizes: Sizes) -> dict[str, Task]:
+    """Plan the bound that the nearest rows of every data set give."""
+    names = ("adult", "playstore", *GRAPHS, *(name for name in BASKETS if name not in LONG))
+    every = [_block_model(sizes), *(SetData(name, sizes.most_rows) for name in names)]
+    return {f"most-{data.name}": partial(bound_of, data, sizes.k) for data in every}
+
+
 # ── parameters ──────────────────────────────────────────────────────────────────────────────────
 
 
@@ -154,6 +186,25 @@ def scale(sizes: Sizes) -> dict[str, Task]:
     return planned
 
 
+def chunks(sizes: Sizes) -> dict[str, Task]:
+    """Plan the paper's way to many rows, and what repairs and another search make of its chunks."""
+    small, facility = ("--chunk-rows", str(sizes.chunk_rows)), ("--orders", "2")
+    first, *_ = sizes.chunked_rows
+    wanted = {
+        f"facility-alone-{first}": (first, "facility", (*facility, "--repairs", "0")),
+        **{f"facility-{n_rows}": (n_rows, "facility", facility) for n_rows in sizes.chunked_rows},
+        f"cluster-{first}": (first, "cluster", ()),
+    }
+    return {
+        name: partial(
+            measure,
+            lists(n_rows, sizes.list_items, *small, *more, method=method),
+            Place("memory"),
+        )
+        for name, (n_rows, method, more) in wanted.items()
+    }
+
+
 def _lists(sizes: Sizes, n_rows: int, place: Place, *more: str) -> Task:
     return partial(measure, lists(n_rows, sizes.list_items, *more), place)
 
@@ -162,10 +213,13 @@ WORKLOAD = Workload(
     "sets",
     {
         "tables": tables,
+        "paper": paper,
+        "most": most,
         "parameters": parameters,
         "noise": noise,
         "learning": learning,
         "scale": scale,
+        "chunks": chunks,
         "neighbours": neighbours,
     },
     FULL,

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.sets import data, neighbours, runs
+from benchmarks.sets import data, neighbours, paper, runs
 from benchmarks.sets.data import (
     SMALL,
     SetData,
@@ -102,6 +102,40 @@ def test_samples_that_cannot_be_drawn(make):
     with pytest.raises(JobError) as caught:
         make()
     assert caught.value.remedy
+
+
+# ── what the paper's text leaves open ───────────────────────────────────────────────────────────
+
+
+def cut_by_first_column(rows, columns, k):
+    """Strict Mondrian on binary columns, record by record."""
+    for column in columns:
+        zeros = [row for row in rows if column not in row[1]]
+        ones = [row for row in rows if column in row[1]]
+        # the median is the smaller value, the other lies above it, and both sides are large enough
+        if len(zeros) >= len(rows) // 2 >= k and min(len(zeros), len(ones)) >= k:
+            return cut_by_first_column(zeros, columns, k) + cut_by_first_column(ones, columns, k)
+    return [sorted(number for number, _ in rows)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_mondrian_cuts_by_the_first_column(seed):
+    sets = block_model(64, 16, 0.6, 0.1, seed=seed)
+    columns = np.random.default_rng([seed, 0xF1]).permutation(64).tolist()
+    rows = list(enumerate(set(row) for row in rows_of(sets)))
+    found = paper.first_column_groups(sets, 4, seed)
+    groups = [np.flatnonzero(found == group).tolist() for group in np.unique(found)]
+    assert sorted(groups) == sorted(cut_by_first_column(rows, columns, 4))
+
+
+def test_clusters_are_divided_into_as_many_parts_as_they_have_room_for():
+    groups = np.repeat([0, 1, 2], [8, 15, 33]).astype(np.int32)
+    parts = paper.divide(groups, 8, seed=1)
+    for group, sizes in enumerate(([8], [15], [8, 8, 8, 9])):
+        of_group = parts[groups == group]
+        assert sorted(np.unique(of_group, return_counts=True)[1].tolist()) == sizes
+        assert not set(of_group.tolist()) & set(parts[groups != group].tolist())
+    assert (paper.divide(groups, 8, seed=2) != parts).any()
 
 
 # ── data ────────────────────────────────────────────────────────────────────────────────────────

@@ -126,10 +126,29 @@ def test_adaptive(data_folder):
 @pytest.mark.slow
 @pytest.mark.usefixtures("in_this_process")
 def test_sets(data_folder):
-    cases = ["adult", "groceries", "parameters-adult", "density", "epsilon-adult", "bound-64"]
+    cases = [
+        "adult",
+        "groceries",
+        "paper-adult",
+        "most-adult",
+        "parameters-adult",
+        "density",
+        "epsilon-adult",
+        "bound-64",
+    ]
     cases += ["learning-baselines", "learning-cluster-smooth", "learning-node-dp"]
     measured, made = measure("sets", data_folder, *cases, "jaccard-adult", "hamming-adult")
-    assert [name for name, text in made.items() if text == NOT_MEASURED] == ["sets-scale"]
+    unmeasured = [name for name, text in made.items() if text == NOT_MEASURED]
+    assert unmeasured == ["sets-scale", "sets-chunks"]
+    (most,) = runs_of(measured, "most")
+    for run in runs_of(measured, "tables"):
+        if run["data"]["name"] == "adult" and run["k"] == most["k"]:
+            at_most = most["jaccard_at_most"]
+            bound = at_most["suppression" if run["guarantee"] == "suppression" else "smooth"]
+            assert run["jaccard"] <= bound
+    for name in ("divided", "first-column"):
+        grouped = [run for run in runs_of(measured, "paper") if run["method"] == name]
+        assert {run["guarantee"] for run in grouped} == {"smooth", "suppression"}
     for run in runs_of(measured, "tables"):
         kept = 1 - run["suppressed"]
         if run["guarantee"] == "suppression":

@@ -117,10 +117,11 @@ def test_formats_come_back_as_they_were(lists):
     assert min(sizes.values()) >= 5
 
 
-def test_each_person_their_own_k(lists):
+@pytest.mark.parametrize("method", ["cluster", "facility", "mondrian"])
+def test_each_person_their_own_k(lists, method):
     wishes = "row,k\n3,20\n77,9\n"
     (lists / "wishes.csv").write_text(wishes, encoding="utf-8")
-    finished = run(lists, "--k", "4", "--row-k", "wishes.csv")
+    finished = run(lists, "--k", "4", "--row-k", "wishes.csv", "--method", method)
     assert finished.status == 0, finished.err
     after = lists_of((lists / "out.dat").read_text("utf-8"))
     groups, rows = Counter(after), original_rows(lists)

@@ -56,13 +56,14 @@ def test_people_with_their_own_k_do_too(lists, spark_engine):  # noqa: ARG001
     assert_same_on_spark(lists, "lists.dat", *flags)
 
 
-@pytest.mark.parametrize(
-    "flags",
-    [
-        ("--guarantee", "smooth", "--k", "8", "--method", "facility"),
-        ("--guarantee", "suppression", "--k", "8", "--method", "mondrian"),
-    ],
-    ids=["facility", "mondrian"],
-)
-def test_methods_of_the_driver_run_beside_spark(lists, spark_engine, flags):  # noqa: ARG001
+def test_facility_in_chunks_gives_the_bytes_of_this_machine(lists, spark_engine):  # noqa: ARG001
+    wishes = "".join(f"{row},{3 + row % 9}\n" for row in range(2_000))
+    (lists / "k.csv").write_text("row,k\n" + wishes, "utf-8")
+    flags = ("--guarantee", "smooth", "--k", "4", "--row-k", "k.csv", "--method", "facility")
+    said = assert_same_on_spark(lists, "lists.dat", *flags, "--orders", "2", *CHUNKS[:2])
+    assert said["method"]["parameters"]["chunks"] == 2
+
+
+def test_methods_of_the_driver_run_beside_spark(lists, spark_engine):  # noqa: ARG001
+    flags = ("--guarantee", "suppression", "--k", "8", "--method", "mondrian")
     assert_same_on_spark(lists, "lists.dat", *flags)

@@ -29,10 +29,12 @@ from incrowd.methods.facility.location import (
 )
 from incrowd.methods.facility.method import Facility
 from incrowd.methods.facility.search import merge_small, search
-from incrowd.methods.shared.set_groups.vote import SetConditions
+from incrowd.methods.shared.set_groups.chunks import chunks_of_rows
+from incrowd.methods.shared.set_groups.vote import SetConditions, shown, utility
 from incrowd.progress import silent
 from incrowd.sets.sets import Sets
 from methods.small_releases import shown_by
+from oracles import set_groups
 from oracles import sets as oracle
 from tiers import examples
 
@@ -74,6 +76,31 @@ def test_every_group_has_what_its_rows_ask_for(rows, variant, k, cut, data):
         group_of_set = {}
         for row, group in zip(rows, found.group_of_row.tolist(), strict=True):
             assert group_of_set.setdefault(frozenset(row), group) == group
+
+
+@given(lists, st.sampled_from(VARIANTS), st.permutations(range(N_ITEMS)), st.booleans())
+def test_numbers_of_items_have_no_influence(rows, variant, number_of_item, cut):
+    conditions = SetConditions("smooth", min(3, len(rows)))
+    renamed = [{number_of_item[item] for item in row} for row in rows]
+    found, again = (
+        search(to_sets(some, N_ITEMS), conditions, variant=variant, orders=2, cut=cut)
+        for some in (rows, renamed)
+    )
+    assert (found.group_of_row == again.group_of_row).all()
+
+
+def test_settings_of_another_variant_have_no_effect():
+    sets = stochastic(4, n=128, s=16)
+    for variant, others in (
+        ("practical", {"alpha": 0.1}),
+        ("alg1", {"alpha": 0.1, "beta": 5.0, "orders": 1}),
+        ("alg2", {"beta": 5.0}),
+    ):
+        found, again = (
+            search(sets, SetConditions("smooth", 4), variant=variant, **stated)
+            for stated in ({}, others)
+        )
+        assert (found.group_of_row == again.group_of_row).all()
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -255,6 +282,97 @@ def test_threads_change_nothing_and_the_seed_does():
     assert (one.group_of_row != other.group_of_row).any()
 
 
+@examples(60)
+@given(lists, st.sampled_from(VARIANTS), st.integers(2, 5), st.integers(1, 12), st.data())
+def test_chunks_are_valid_whatever_their_size_and_the_threads(rows, variant, k, chunk_rows, data):
+    """No chunk has fewer rows than any row asks for, so every release passes the definitions."""
+    k = min(k, len(rows))
+    wishes = data.draw(
+        st.none() | st.lists(st.integers(1, len(rows)), min_size=len(rows), max_size=len(rows))
+    )
+    own = None if wishes is None else np.asarray(wishes, dtype=np.int32)
+    kind = data.draw(st.sampled_from(sorted(GUARANTEES)))
+    conditions = SetConditions(kind, k, k_of_row=own)
+    sets = to_sets(rows, N_ITEMS)
+    settings = {"variant": variant, "orders": 2, "chunk_rows": chunk_rows, "seed": 3}
+    settings["repairs"] = data.draw(st.integers(0, 2))
+    found = search(sets, conditions, **settings)
+    needs = conditions.needs(len(rows)).tolist()
+    assert_groups(found.group_of_row, needs)
+    released = to_rows(shown(sets, found.group_of_row, conditions))
+    assert set_groups.problems(rows, released, kind, "half", needs) == []
+    engine = LocalEngine(threads=3, block_rows=5)
+    again = search(sets, conditions, engine=engine, **settings)
+    assert again.group_of_row.tolist() == found.group_of_row.tolist()
+    alone = search(sets, conditions, **{**settings, "repairs": 0})
+    kept, before = (utility(sets, one.group_of_row, conditions) for one in (found, alone))
+    assert kept.jaccard >= before.jaccard  # a repair counts only if it is one
+
+
+@given(lists, st.integers(1, 12), st.integers(1, 8), st.integers(0, 5))
+def test_no_chunk_is_smaller_than_what_a_row_asks_for(rows, chunk_rows, need, seed):
+    """Chunks are even: there is no last one to be joined with its neighbour."""
+    own = np.ones(len(rows), dtype=np.int32)
+    own[seed % len(rows)] = min(need, len(rows))
+    conditions = SetConditions("smooth", 1, k_of_row=own)
+    sizes = np.bincount(chunks_of_rows(to_sets(rows, N_ITEMS), conditions, chunk_rows, seed))
+    assert sizes.sum() == len(rows)
+    assert sizes.min() >= own.max()
+    assert sizes.max() - sizes.min() <= 1
+    assert len(sizes) == max(1, min(round(len(rows) / chunk_rows), len(rows) // own.max()))
+
+
+def test_every_engine_finds_the_same_groups_in_chunks(engine):
+    sets = stochastic(6, n=256, s=16)
+    own = np.random.default_rng(2).integers(2, 9, 256).astype(np.int32)
+    conditions = SetConditions("smooth", 4, k_of_row=own)
+    settings = {"orders": 2, "chunk_rows": 60}
+    expected = search(sets, conditions, **settings)
+    found = search(sets, conditions, engine=engine, **settings)
+    assert found.figures == expected.figures
+    assert found.figures["chunks"] == 4
+    assert_groups(found.group_of_row, conditions.needs(256).tolist())
+    assert (found.group_of_row == expected.group_of_row).all()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_one_chunk_is_the_whole(variant):
+    """Up to half as many rows again as a chunk has, or where one row asks for all the others."""
+    sets = stochastic(6, n=128, s=16)
+    whole = search(sets, SetConditions("smooth", 4), variant=variant, orders=2)
+    one = search(sets, SetConditions("smooth", 4), variant=variant, orders=2, chunk_rows=86)
+    assert "chunks" not in one.figures
+    assert (whole.group_of_row == one.group_of_row).all()
+    own = np.full(128, 2, dtype=np.int32)
+    own[7] = 100
+    conditions = SetConditions("smooth", 2, k_of_row=own)
+    whole = search(sets, conditions, variant=variant, orders=2)
+    one = search(sets, conditions, variant=variant, orders=2, chunk_rows=30)
+    assert (whole.group_of_row == one.group_of_row).all()
+
+
+def test_rows_that_hashes_kept_apart_meet_again():
+    sets = stochastic(5, n=1024, s=32)
+    whole = jaccard(sets, "smooth", 8, orders=2)
+    alone = jaccard(sets, "smooth", 8, orders=2, chunk_rows=250, repairs=0)
+    repaired = jaccard(sets, "smooth", 8, orders=2, chunk_rows=250)
+    assert alone + 0.1 < repaired > whole - 0.06
+
+
+def test_progress_of_chunks_only_goes_on():
+    seen = []
+
+    def progress(_stage, done, total, _loss=None):
+        assert 0 <= done <= total
+        seen.append(done / total)
+
+    sets, engine = stochastic(5, n=512, s=32), LocalEngine(threads=2)
+    conditions = SetConditions("smooth", 8)
+    search(sets, conditions, orders=2, chunk_rows=120, engine=engine, progress=progress)
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
+
+
 def test_more_orders_never_cost_more():
     sets = stochastic(3, n=256, s=32)
     distinct = collapse_sets(sets, SetConditions("smooth", 4))
@@ -306,6 +424,9 @@ def test_method_passes_its_settings_on():
         {"orders": 0},
         {"orders": 1.5},
         {"cut": 1},
+        {"chunk_rows": 999},
+        {"repairs": -1},
+        {"repairs": True},
     ],
 )
 def test_bad_settings_are_refused(bad):

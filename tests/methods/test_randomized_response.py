@@ -140,6 +140,63 @@ def test_measured_jaccard_is_the_theory_s(epsilon):
     assert losses.jaccard <= bound
 
 
+def exceeding(n_cells, n_entries, q, bound):
+    """Return the probability that the Jaccard similarity exceeds a bound, by exact binomials."""
+
+    def chances(n, probability):
+        logs = [
+            math.lgamma(n + 1)
+            - math.lgamma(m + 1)
+            - math.lgamma(n - m + 1)
+            + m * math.log(probability)
+            + (n - m) * math.log1p(-probability)
+            for m in range(min(n, 4_000) + 1)
+        ]
+        return [math.exp(log) for log in logs]
+
+    created = np.cumsum(chances(n_cells - n_entries, q))
+    total = 0.0
+    for kept, chance in enumerate(chances(n_entries, 1 - q)):
+        # kept / (|E| + created) > bound
+        most_created = math.ceil(kept / bound - n_entries) - 1
+        if most_created >= 0:
+            total += chance * created[min(most_created, len(created) - 1)]
+    return total
+
+
+def test_theorem_4_1_is_exceeded_too_often_as_printed():
+    n_cells, n_entries, q, delta = 80_000, 800, 0.01, 0.05
+    deviation = math.sqrt(math.log(2 / delta) / 2 / n_cells)
+    assert 2 * q / 4 >= deviation  # its condition
+    printed = expected_jaccard(n_entries / n_cells, q) + 2 * deviation
+    assert exceeding(n_cells, n_entries, q, printed) > 0.13
+    mended = jaccard_bound(n_entries / n_cells, n_cells, q, delta)
+    assert exceeding(n_cells, n_entries, q, mended) <= delta
+    assert 0.5 < mended < 0.54  # 0.4975 is expected
+
+
+@given(
+    st.integers(1, 60),
+    st.integers(2, 60),
+    st.floats(0.01, 0.49),
+    st.sampled_from([0.5, 0.05, 0.001]),
+)
+def test_the_mended_bound_holds(n_entries, times, q, delta):
+    n_cells = n_entries * times
+    bound = jaccard_bound(n_entries / n_cells, n_cells, q, delta)
+    assert exceeding(n_cells, n_entries, q, bound) <= delta + 1e-12
+
+
+def test_an_owner_is_told_the_bound():
+    sets = generated()
+    made = respond(sets, level="edge", epsilon=3.0, insecure_noise_seed=1)
+    assert made.figures["at_most_probability"] == 0.95
+    assert made.figures["jaccard_at_most"] == made.outlook.jaccard_at_most
+    assert made.outlook.expected_jaccard < made.outlook.jaccard_at_most
+    losses = measure_set_losses(sets, made.released)
+    assert losses.jaccard <= made.outlook.jaccard_at_most < losses.jaccard + 0.02
+
+
 @pytest.mark.parametrize("graph", ["directed", "undirected"])
 def test_graphs_are_flipped_at_the_same_rate(graph):
     rng = np.random.default_rng(3)

@@ -16,7 +16,7 @@ from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.cluster.sets import search as search_module
 from incrowd.methods.cluster.sets import start
 from incrowd.methods.cluster.sets.search import PartSearch, rounds_of, search
-from incrowd.methods.cluster.sets.start import Part
+from incrowd.methods.shared.set_groups.part import Part
 from incrowd.methods.shared.set_groups.vote import (
     KINDS,
     MAJORITY,

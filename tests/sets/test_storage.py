@@ -92,9 +92,9 @@ def test_a_search_that_needs_more_than_the_bound_is_refused(tmp_path):
     enough = EntryStorage(tmp_path, least)
     enough.expect(1000, 1000, 1 << 32)
     enough.require_search(1000, 1000, 20_000_000, 8)
-    with pytest.raises(JobError, match="facility"):
-        kept.require_memory("facility", "")
-    EntryStorage(tmp_path, 1 << 40).require_memory("facility", "")
+    with pytest.raises(JobError, match="mondrian"):
+        kept.require_memory("mondrian", "")
+    EntryStorage(tmp_path, 1 << 40).require_memory("mondrian", "")
 
 
 def test_the_docs_say_what_is_reckoned():

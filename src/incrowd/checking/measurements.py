@@ -11,7 +11,7 @@ from incrowd.errors import InputError, JobError
 from incrowd.guarantees.evidence import Evidence, Finding
 from incrowd.guarantees.table import TableGuarantee
 from incrowd.job.inputs import read_input
-from incrowd.measures.options import AttackOptions, CompositionOptions, RiskOptions
+from incrowd.measures.options import BOUND, AttackOptions, CompositionOptions, RiskOptions
 from incrowd.tables.columns.normalize import normalize_table
 from incrowd.tables.schema import Schema
 
@@ -42,6 +42,8 @@ def measure_table(checked: CheckedTable) -> CheckedTable:
     if asked.other is not None:
         findings += _composition(loaded, asked.other, asked.composition)
     if asked.utility.utility:
+        if BOUND in asked.utility.utility:
+            raise _bound_is_of_groups()
         findings += utility_findings(checked.material(), asked.utility)
     return replace(checked, audit=_with_findings(checked.audit, findings))
 
@@ -74,7 +76,22 @@ def measure_sets(checked: CheckedSets) -> CheckedSets:
         )
     if asked.utility.utility:
         findings += utility_findings(checked.material(), asked.utility)
+    if BOUND in asked.utility.utility:
+        from incrowd.guarantees.sets.promises import Majority, Smooth, Suppression
+        from incrowd.measures.utility.bound import bound_finding
+
+        promise = checked.request.guarantee
+        if not isinstance(promise, Smooth | Majority | Suppression):
+            raise _bound_is_of_groups()
+        findings.append(bound_finding(checked.material(), promise))
     return replace(checked, audit=_with_findings(checked.audit, findings))
+
+
+def _bound_is_of_groups() -> JobError:
+    return JobError(
+        "--utility bound is about sets in groups: smooth, majority and suppression",
+        remedy="Leave it out.",
+    )
 
 
 def _with_findings(audit: Audit, findings: list[Finding]) -> Audit:

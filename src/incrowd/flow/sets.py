@@ -136,7 +136,9 @@ class SetAdapter:
             promised.name, promised.k, promised.settled_vote, encoded.k_of_row
         )
         method = cast(SetMethod, self.job.method)
-        found = method.search(encoded.original, conditions, self.engine, self.job.seed, progress)
+        found = method.search(
+            encoded.original, conditions, self.engine, self.job.seed, progress, self.storage
+        )
         shown = show_by_groups(encoded.original, found.group_of_row, conditions, self.storage)
         return FoundSets(shown, found.group_of_row, dict(found.figures), dict(found.settings), [])
 

@@ -164,7 +164,7 @@ def _parse_integers(texts: tuple[str, ...], flag: str, least: int) -> tuple[int,
 
 # What is asked of a release's use.
 
-QUERIES, STATISTICS, LEARNING = KINDS = ("queries", "statistics", "learning")
+QUERIES, STATISTICS, LEARNING, BOUND = KINDS = ("queries", "statistics", "learning", "bound")
 
 
 @documented
@@ -173,7 +173,9 @@ class UtilityOptions:
     """What is measured of a release's use, beside its original; each a flag of ``check``."""
 
     utility: tuple[str, ...] = option(
-        (), help=f"What the release is still good for: {', '.join(KINDS)}. Needs the original."
+        (),
+        help=f"What the release is still good for: {', '.join(KINDS)} (sets: the most that any "
+        "release could keep). Needs the original.",
     )
     predict: str | None = option(None, help="learning: released column to predict.")
 

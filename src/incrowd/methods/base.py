@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from incrowd.methods.shared.item_parts import FoundParts, KmConditions, RuleConditions
     from incrowd.methods.shared.set_groups.vote import Found, SetConditions
     from incrowd.progress import Progress
-    from incrowd.sets.sets import Sets
+    from incrowd.sets.sets import EntryStorage, Sets
 
 
 @dataclass(frozen=True)
@@ -112,9 +112,18 @@ class SetMethod(Method):
     """Whether rows are searched in chunks, so that entries may lie on disk."""
 
     def search(
-        self, sets: Sets, conditions: SetConditions, engine: Engine, seed: int, progress: Progress
+        self,
+        sets: Sets,
+        conditions: SetConditions,
+        engine: Engine,
+        seed: int,
+        progress: Progress,
+        storage: EntryStorage | None = None,
     ) -> Found:
-        """Return groups of rows, each with as many as the most demanding of them asks for."""
+        """Return groups of rows, each with as many as the most demanding of them asks for.
+
+        What a search holds that grows with all entries lies on the storage.
+        """
         raise NotImplementedError
 
 

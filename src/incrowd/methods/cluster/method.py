@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from incrowd.errors import JobError
-from incrowd.guarantees.evidence import SETS, TABLES
+from incrowd.guarantees.evidence import TABLES
 from incrowd.methods.base import SetMethod
 from incrowd.methods.shared.distinct_row_method import DistinctRowMethod
 from incrowd.methods.shared.options import (
     AUTO,
     KEEPS,
     METRICS,
+    chunk_rows_option,
     parse_effort,
+    require_chunk_rows,
     require_metric,
     seconds_of,
 )
@@ -29,10 +30,7 @@ if TYPE_CHECKING:
     from incrowd.methods.shared.fragments import Fragments
     from incrowd.methods.shared.set_groups.vote import Found, SetConditions
     from incrowd.progress import Progress
-    from incrowd.sets.sets import Sets
-
-
-LEAST_CHUNK = 1_000
+    from incrowd.sets.sets import EntryStorage, Sets
 
 
 @documented
@@ -75,22 +73,12 @@ class Cluster(DistinctRowMethod, SetMethod):
         help="Keep rows with equal quasi-identifiers in one group.",
         about=TABLES,
     )
-    chunk_rows: int = option(
-        100_000,
-        help="Approximate number of rows searched at once; larger data are split into chunks "
-        "of similar rows.",
-        minimum=LEAST_CHUNK,
-        about=SETS,
-    )
+    chunk_rows: int = chunk_rows_option()
 
     def __post_init__(self) -> None:
         require_metric(self.metric)
         object.__setattr__(self, "effort", parse_effort(self.effort))
-        if type(self.chunk_rows) is not int or self.chunk_rows < LEAST_CHUNK:
-            raise JobError(
-                f"chunk_rows is not a whole number of {LEAST_CHUNK} or more",
-                remedy="State --chunk-rows 100000, for example.",
-            )
+        require_chunk_rows(self.chunk_rows)
 
     @property
     def runs_on_distinct_rows(self) -> bool:
@@ -125,9 +113,16 @@ class Cluster(DistinctRowMethod, SetMethod):
         )
 
     def search(
-        self, sets: Sets, conditions: SetConditions, engine: Engine, seed: int, progress: Progress
+        self,
+        sets: Sets,
+        conditions: SetConditions,
+        engine: Engine,
+        seed: int,
+        progress: Progress,
+        storage: EntryStorage | None = None,
     ) -> Found:
         """Return groups of rows, each with as many as the most demanding of them asks for."""
+        del storage
         from incrowd.methods.cluster.sets.search import search
         from incrowd.methods.shared.set_groups.vote import Found
 

@@ -24,6 +24,8 @@ SETS_PER_SLICE = 1024
 
 ROWS_PER_SLICE = 4096
 
+OPENING_COSTS = "opening costs"
+
 
 @dataclass(frozen=True, eq=False)
 class DistinctSets:
@@ -66,14 +68,9 @@ class DistinctSets:
 def collapse_sets(sets: Sets, conditions: SetConditions) -> DistinctSets:
     """Return the different sets of rows with what they weigh and ask for. O(entries)."""
     from incrowd.kernels.item_rows import invert_rows
-    from incrowd.methods.facility.kernels.location import first_equal_rows, row_hashes
+    from incrowd.kernels.near_rows import distinct_rows
 
-    hashes = row_hashes(sets.starts, sets.items)
-    order = np.argsort(hashes, kind="stable")
-    first_of_row = first_equal_rows(sets.starts, sets.items, order, hashes)
-    firsts, distinct_of_row, weight = np.unique(
-        first_of_row, return_inverse=True, return_counts=True
-    )
+    firsts, distinct_of_row, weight = distinct_rows(sets.starts, sets.items)
     need = np.full(len(firsts), conditions.k, dtype=np.int64)
     np.maximum.at(need, distinct_of_row, conditions.needs(sets.n_rows))
     different = sets.take(firsts)
@@ -83,7 +80,7 @@ def collapse_sets(sets: Sets, conditions: SetConditions) -> DistinctSets:
         different.items,
         holder_starts,
         holders,
-        weight.astype(np.int64),
+        weight,
         need,
         distinct_of_row.astype(np.int32),
     )
@@ -114,16 +111,18 @@ class Work:
 def nearest_sums(
     distinct: DistinctSets, n_nearest: NDArray[np.int64], work: Work
 ) -> NDArray[np.int64]:
-    """Return, per set, the sum of Hamming distances to its nearest rows, itself among them."""
-    from incrowd.methods.facility.kernels.location import opening_costs
+    """Return, per set, the sum of Hamming distances to its nearest rows, itself among them.
 
-    sizes = np.diff(distinct.starts)
-    rows_of_size = np.zeros(int(sizes.max(initial=0)) + 1, dtype=np.int64)
-    np.add.at(rows_of_size, sizes, distinct.weight)
-    summed = np.empty(distinct.n_distinct, dtype=np.int64)
+    ``n_nearest`` says how many, per set; of several such lines come as many lines of sums.
+    """
+    from incrowd.kernels.near_rows import rows_by_size, sum_nearest
+
+    rows_of_size = rows_by_size(distinct.starts, distinct.weight)
+    wanted = np.ascontiguousarray(np.atleast_2d(n_nearest), dtype=np.int64)
+    summed = np.empty_like(wanted)
 
     def sum_up(first: int, end: int) -> None:
-        opening_costs(
+        sum_nearest(
             first,
             end,
             distinct.starts,
@@ -131,13 +130,13 @@ def nearest_sums(
             distinct.holder_starts,
             distinct.holders,
             distinct.weight,
-            n_nearest,
+            wanted,
             rows_of_size,
             summed,
         )
 
-    work.in_slices("opening costs", distinct.n_distinct, SETS_PER_SLICE, sum_up)
-    return summed
+    work.in_slices(OPENING_COSTS, distinct.n_distinct, SETS_PER_SLICE, sum_up)
+    return summed.reshape(n_nearest.shape)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import JobError, unknown
 from incrowd.methods.base import SetMethod
+from incrowd.methods.shared.options import chunk_rows_option, require_chunk_rows
 from incrowd.options import documented, option
 
 if TYPE_CHECKING:
     from incrowd.engines.base import Engine
     from incrowd.methods.shared.set_groups.vote import Found, SetConditions
     from incrowd.progress import Progress
-    from incrowd.sets.sets import Sets
+    from incrowd.sets.sets import EntryStorage, Sets
 
 
 VARIANTS = ("practical", "alg1", "alg2")
@@ -27,12 +28,16 @@ class Facility(SetMethod):
     Follows Esfandiari et al. 2022 (Alg. 1, Alg. 2 and the practical variant of Appendix D); their
     "Anonymizing List Data" is Alg. 2 with α = 1/2. Deviation: their approximation algorithms for
     medians and facility location are replaced by greedy and online ones, so no factor is claimed.
-    About O(rows · holders of a row's items) per order.
+    Above half as many again as ``chunk_rows`` rows are searched in chunks of near ones (minhashes,
+    Appendix D). About O(rows · holders of a row's items) per order, within a chunk.
     """
 
     name: ClassVar[str] = "facility"
     n_kernels: ClassVar[int] = 24
-    keeps: ClassVar[frozenset[str]] = frozenset({"smooth", "majority", "suppression"})
+    keeps: ClassVar[frozenset[str]] = frozenset(
+        {"smooth", "majority", "suppression", "k-per-person"}
+    )
+    works_in_chunks: ClassVar[bool] = True
 
     variant: str = option(
         "practical",
@@ -59,7 +64,16 @@ class Facility(SetMethod):
         help="Split groups of 2k rows and more; the papers leave them whole.",
     )
 
+    chunk_rows: int = chunk_rows_option()
+    repairs: int = option(
+        2,
+        help="With several chunks: how often the rows of the worst groups of all chunks are "
+        "grouped anew; the paper has 0.",
+        minimum=0,
+    )
+
     def __post_init__(self) -> None:
+        require_chunk_rows(self.chunk_rows)
         if self.variant not in VARIANTS:
             raise unknown("variant", str(self.variant), VARIANTS, where="variant")
         if not _is_number(self.alpha) or not 0 < self.alpha < 1:
@@ -72,6 +86,10 @@ class Facility(SetMethod):
             raise JobError(
                 "orders is not a whole number of 1 or more", remedy="State 10, for example."
             )
+        if not isinstance(self.repairs, int) or isinstance(self.repairs, bool) or self.repairs < 0:
+            raise JobError(
+                "repairs is not a whole number of 0 or more", remedy="State 2, for example."
+            )
         if type(self.cut) is not bool:
             raise JobError("cut is neither true nor false", remedy="State one of the two.")
 
@@ -82,10 +100,12 @@ class Facility(SetMethod):
         engine: Engine | None,
         seed: int,
         progress: Progress,
+        storage: EntryStorage | None = None,
     ) -> Found:
         """Return groups of rows, each with as many as the most demanding of them asks for.
 
-        It runs in this process, on the engine's number of threads; they change nothing.
+        Rows that are searched at once are searched in this process, on the engine's number of
+        threads; chunks on the engine, one thread each. Neither changes anything.
         """
         from incrowd.methods.facility.search import search
 
@@ -97,9 +117,12 @@ class Facility(SetMethod):
             beta=self.beta,
             orders=self.orders,
             cut=self.cut,
+            chunk_rows=self.chunk_rows,
+            repairs=self.repairs,
             seed=seed,
             engine=engine,
             progress=progress,
+            storage=storage,
         )
 
 

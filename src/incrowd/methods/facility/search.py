@@ -4,6 +4,7 @@ merged, large groups cut.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from incrowd.errors import InfeasibleError
 from incrowd.methods.facility.location import (
+    OPENING_COSTS,
     DistinctSets,
     Location,
     Work,
@@ -21,9 +23,17 @@ from incrowd.methods.facility.location import (
     nearest_sums,
 )
 from incrowd.methods.facility.median import medians
-from incrowd.methods.shared.set_groups.vote import Found, SetConditions, number_by_first_row
-from incrowd.progress import Progress, silent
-from incrowd.sets.sets import Sets
+from incrowd.methods.shared.set_groups.part import Part
+from incrowd.methods.shared.set_groups.vote import (
+    SUPPRESSION,
+    Found,
+    SetConditions,
+    number_by_first_row,
+    utility,
+)
+from incrowd.progress import Progress, is_stop_requested, silent
+from incrowd.sets.bounds import least_changes, similarity_at_most
+from incrowd.sets.sets import IN_MEMORY, EntryStorage, Sets
 
 if TYPE_CHECKING:
     from incrowd.engines.base import Engine
@@ -36,6 +46,19 @@ MOST_MEMBERS = 4096
 itself looks at every member once per part."""
 
 
+CHUNK_ROWS = 100_000
+"""About how many rows a chunk has; up to half as many again are searched at once."""
+
+LOOSE_SHARE = 0.5
+"""The share of all entries, those kept worst, whose rows the first repair groups anew; the nth
+an nth of it."""
+
+STAGE = "grouping chunks"
+
+_WHOLE = 1_000_000
+"""The whole of a search in chunks, as its progress is told."""
+
+
 def search(
     sets: Sets,
     conditions: SetConditions,
@@ -45,17 +68,22 @@ def search(
     beta: float = 2.0,
     orders: int = 10,
     cut: bool = True,
+    chunk_rows: int = CHUNK_ROWS,
+    repairs: int = 2,
     seed: int = 0,
     engine: Engine | None = None,
     progress: Progress = silent,
+    storage: EntryStorage | None = None,
 ) -> Found:
     """Return groups of at least as many rows as the most demanding of them asks for.
 
     Esfandiari et al. 2022, §5 and Appendix D. Deviations: the cited approximation algorithms are
     replaced by Meyerson's on random orders (practical, alg2; there with facilities closed while
     that pays off) and by greedy stars with local search (alg1), so no factor is claimed; rows with
-    equal sets always stay together; with ``cut`` groups of 2k rows and more are cut.
-    The seed decides; threads do not.
+    equal sets stay together, if a chunk has them all; with ``cut`` groups of 2k rows and more are
+    cut. Above half as many again as ``chunk_rows`` rows are searched in chunks of near ones, each
+    by itself, on the engine; then the rows of the worst groups of all chunks are searched again in
+    other chunks, ``repairs`` times. The seed decides; threads and engines do not.
     """
     from incrowd.engines.base import threads_of
 
@@ -65,40 +93,176 @@ def search(
             f"a group of {largest} is asked for, and there are {sets.n_rows} rows",
             remedy=f"The largest k that can be kept is {sets.n_rows}.",
         )
-    work = Work(np.random.default_rng([seed, 0x0FAC]), threads_of(engine), progress)
-    distinct = collapse_sets(sets, conditions)
-    figures: dict[str, object] = {"variant": variant, "n_distinct_rows": distinct.n_distinct}
-    if variant == ALG1:
-        tightness = nearest_sums(distinct, distinct.need, work).astype(np.float64)
-        group_of_distinct = medians(distinct, tightness, work)
-    elif variant == ALG2:
-        group_of_distinct = _alg2(distinct, alpha, orders, work, figures)
-    else:
-        group_of_distinct = _practical(distinct, beta, orders, work, figures)
-    figures["n_clusters"] = len(np.unique(group_of_distinct))
-    if cut:
-        group_of_distinct = cut_groups(distinct, group_of_distinct, work)
-    group_of_row = number_by_first_row(group_of_distinct[distinct.distinct_of_row])
-    figures["n_groups"] = int(group_of_row.max()) + 1
-    return Found(group_of_row, figures)
+    part = PartSearch(replace(conditions, k_of_row=None), variant, alpha, beta, orders, cut, seed)
+    if sets.n_rows > 1.5 * chunk_rows:
+        from incrowd.engines.local.engine import LocalEngine
+
+        chunks = _Chunks(
+            part,
+            chunk_rows,
+            repairs,
+            engine or LocalEngine(threads=1),
+            storage or IN_MEMORY,
+            progress,
+        )
+        found = chunks.search(sets, conditions)
+        if found is not None:
+            return found
+    work = Work(np.random.default_rng([seed, _SALT]), threads_of(engine), progress)
+    return part(sets, conditions, work)
+
+
+_SALT = 0x0FAC
+
+
+@dataclass(frozen=True, eq=False)
+class PartSearch:
+    """Everything but the rows and how large a group each asks for."""
+
+    conditions: SetConditions
+    variant: str
+    alpha: float
+    beta: float
+    orders: int
+    cut: bool
+    seed: int
+
+    def __call__(self, sets: Sets, conditions: SetConditions, work: Work) -> Found:
+        """Return groups of rows that are searched together."""
+        distinct = collapse_sets(sets, conditions)
+        figures: dict[str, object] = {
+            "variant": self.variant,
+            "n_distinct_rows": distinct.n_distinct,
+        }
+        n_nearest = distinct.need
+        if self.variant == PRACTICAL:
+            n_nearest = np.ceil(self.beta * distinct.need).astype(np.int64)
+        least_need = np.full(distinct.n_distinct, sets.n_rows, dtype=np.int64)
+        np.minimum.at(least_need, distinct.distinct_of_row, conditions.needs(sets.n_rows))
+        summed, of_need = nearest_sums(distinct, np.stack([n_nearest, least_need]), work)
+        changed = least_changes(distinct.weight, least_need, of_need)
+        adds_entries = conditions.kind != SUPPRESSION
+        at_most = similarity_at_most(sets.n_entries, changed, adds_entries=adds_entries)
+        figures["jaccard_at_most"] = at_most
+        if self.variant == ALG1:
+            group_of_distinct = medians(distinct, summed.astype(np.float64), work)
+        elif self.variant == ALG2:
+            cost = _factor(self.alpha) * summed
+            group_of_distinct = _alg2(distinct, cost, self.alpha, self.orders, work, figures)
+        else:
+            cost = _factor(1.0 / self.beta) * summed
+            group_of_distinct = _practical(distinct, cost, self.orders, work, figures)
+        figures["n_clusters"] = len(np.unique(group_of_distinct))
+        if self.cut:
+            group_of_distinct = cut_groups(distinct, group_of_distinct, work)
+        group_of_row = number_by_first_row(group_of_distinct[distinct.distinct_of_row])
+        figures["n_groups"] = int(group_of_row.max()) + 1
+        return Found(group_of_row, figures)
+
+    def search_chunk(
+        self,
+        part: Part,
+        number: int,
+        group_of_row: NDArray[np.int32] | None,
+        progress: Progress,
+    ) -> NDArray[np.int32]:
+        """Search one of several chunks on a single thread, as if there were no others."""
+        del group_of_row  # nothing is begun with
+
+        def tell(stage: str, done: int, total: int, _loss: float | None = None, /) -> None:
+            # opening costs take most of the time; what comes after has no length known before
+            is_first = stage == OPENING_COSTS and total > 0
+            progress("", 7 * done if is_first else 7, 10 * total if is_first else 10)
+
+        part = part.compact()
+        conditions = replace(self.conditions, k_of_row=part.needs)
+        work = Work(np.random.default_rng([self.seed, _SALT, number]), 1, tell)
+        found = self(Sets(part.starts, part.items, part.n_items), conditions, work)
+        progress("", 1, 1)
+        return found.group_of_row
+
+
+@dataclass(frozen=True, eq=False)
+class _Chunks:
+    """Many rows: chunks of near ones, each searched as if there were no others (Appendix D)."""
+
+    part: PartSearch
+    chunk_rows: int
+    repairs: int
+    engine: Engine
+    storage: EntryStorage
+    progress: Progress
+
+    def search(self, sets: Sets, conditions: SetConditions) -> Found | None:
+        """Return the groups of all chunks, or None where all rows are one chunk.
+
+        Deviation: near rows that hashes kept apart end in bad groups. The rows of the worst of
+        them are sorted by other hashes, cut into chunks and searched once more; the outcome counts
+        if the release is more like the input with it.
+        """
+        from incrowd.methods.shared.set_groups.chunks import chunks_of_rows, loose_rows
+
+        seed = self.part.seed
+        chunk_of_row = chunks_of_rows(sets, conditions, self.chunk_rows, seed)
+        n_chunks = int(chunk_of_row.max()) + 1
+        if n_chunks == 1:
+            return None
+        best = self._round(0, sets, conditions, chunk_of_row)
+        similarity = utility(sets, best, conditions).jaccard
+        for turn in range(1, self.repairs + 1):
+            most = LOOSE_SHARE / turn
+            loose = np.flatnonzero(loose_rows(sets, best, conditions, similarity, most))
+            if not len(loose) or is_stop_requested():
+                break
+            # whole groups: together they have the rows that the most demanding of them asks for
+            some, of_some = sets.take(loose, self.storage), conditions.of_rows(loose)
+            chunk_of_loose = chunks_of_rows(some, of_some, self.chunk_rows, seed + turn)
+            found = best.copy()
+            found[loose] = best.max() + 1 + self._round(turn, some, of_some, chunk_of_loose)
+            found = number_by_first_row(found)
+            found_similarity = utility(sets, found, conditions).jaccard
+            if found_similarity > similarity:
+                best, similarity = found, found_similarity
+        self.progress(STAGE, _WHOLE, _WHOLE, 1.0 - similarity)
+        n_groups = int(best.max()) + 1
+        return Found(best, {"variant": self.part.variant, "chunks": n_chunks, "n_groups": n_groups})
+
+    def _round(
+        self, turn: int, sets: Sets, conditions: SetConditions, chunk_of_row: NDArray[np.int32]
+    ) -> NDArray[np.int32]:
+        """Search all chunks of a round on the engine."""
+        from incrowd.methods.shared.set_groups.chunks import Span, search_chunks
+
+        lengths = [1.0, *(LOOSE_SHARE / one for one in range(1, self.repairs + 1))]
+        first = round(_WHOLE * sum(lengths[:turn]) / sum(lengths))
+        last = round(_WHOLE * sum(lengths[: turn + 1]) / sum(lengths))
+        told = Span(self.progress, STAGE, first, last, _WHOLE)
+        part = replace(self.part, seed=self.part.seed + turn)
+        return search_chunks(sets, conditions, part, chunk_of_row, None, self.engine, told)
 
 
 def _practical(
-    distinct: DistinctSets, beta: float, orders: int, work: Work, figures: dict[str, object]
+    distinct: DistinctSets,
+    cost: NDArray[np.float64],
+    orders: int,
+    work: Work,
+    figures: dict[str, object],
 ) -> NDArray[np.int32]:
     """Appendix D: α = 1/β, costs over the βk nearest, then close every cluster under k."""
-    n_nearest = np.ceil(beta * distinct.need).astype(np.int64)
-    cost = _factor(1.0 / beta) * nearest_sums(distinct, n_nearest, work)
     location = best_of_orders(distinct, cost, orders, work)
     figures |= {"facility_cost": location.cost, "n_opened": len(location.facility)}
     return _close_facilities(distinct, location, 1.0, None, work)
 
 
 def _alg2(
-    distinct: DistinctSets, alpha: float, orders: int, work: Work, figures: dict[str, object]
+    distinct: DistinctSets,
+    cost: NDArray[np.float64],
+    alpha: float,
+    orders: int,
+    work: Work,
+    figures: dict[str, object],
 ) -> NDArray[np.int32]:
     """§5.3: costs over the k nearest; close clusters under αk, merge those under k."""
-    cost = _factor(alpha) * nearest_sums(distinct, distinct.need, work)
     location = best_of_orders(distinct, cost, orders, work)
     figures |= {"facility_cost": location.cost, "n_opened": len(location.facility)}
     number_of_distinct = _close_facilities(distinct, location, alpha, cost, work)

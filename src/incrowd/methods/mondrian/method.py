@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from incrowd.methods.shared.fragments import Fragments
     from incrowd.methods.shared.set_groups.vote import Found, SetConditions
     from incrowd.progress import Progress
-    from incrowd.sets.sets import Sets
+    from incrowd.sets.sets import EntryStorage, Sets
 
 
 @documented
@@ -150,6 +150,7 @@ class Mondrian(DistinctRowMethod, SetMethod):
         engine: Engine,
         seed: int,
         progress: Progress,
+        storage: EntryStorage | None = None,
     ) -> Found:
         """Return groups of rows, each with as many as the most demanding of them asks for.
 
@@ -159,5 +160,5 @@ class Mondrian(DistinctRowMethod, SetMethod):
         from incrowd.engines.base import threads_of
         from incrowd.methods.shared.set_groups.cut import cut_rows
 
-        del seed
+        del seed, storage
         return cut_rows(sets, conditions, progress, threads_of(engine))

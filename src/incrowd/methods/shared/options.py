@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from incrowd.errors import JobError, unknown
+from incrowd.guarantees.evidence import SETS
+from incrowd.options import option
 
 METRICS = (
     "distortion",
@@ -75,3 +78,28 @@ def seconds_of(effort: int | str) -> float:
         return 0.0
     seconds = float(found[1]) * _IN_SECONDS[found[2]]
     return seconds if seconds <= MOST_SECONDS else 0.0
+
+
+# ── how many rows of sets are searched at once ────────────────────────────────────────────────────
+
+LEAST_CHUNK = 1_000
+
+
+def chunk_rows_option() -> Any:
+    """Return the field of a method that searches sets in chunks."""
+    return option(
+        100_000,
+        help="Approximate number of rows searched at once; larger data are split into chunks "
+        "of similar rows.",
+        minimum=LEAST_CHUNK,
+        about=SETS,
+    )
+
+
+def require_chunk_rows(chunk_rows: object) -> None:
+    """Raise unless chunks of this size can be made."""
+    if type(chunk_rows) is not int or chunk_rows < LEAST_CHUNK:
+        raise JobError(
+            f"chunk_rows is not a whole number of {LEAST_CHUNK} or more",
+            remedy="State --chunk-rows 100000, for example.",
+        )

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from incrowd.engines.base import Engine
 from incrowd.methods.cluster.sets.start import (
-    Part,
     Placements,
     collapse_part,
     first_groups,
@@ -21,6 +20,7 @@ from incrowd.methods.cluster.sets.start import (
     read_placements,
 )
 from incrowd.methods.shared.options import AUTO, FULL, QUICK, parse_effort, seconds_of
+from incrowd.methods.shared.set_groups.part import Part
 from incrowd.methods.shared.set_groups.vote import SetConditions, Utility, rule_of, utility
 from incrowd.progress import Progress, is_stop_requested, silent
 from incrowd.sets.sets import Sets
@@ -111,6 +111,26 @@ class PartSearch:
             state.next_pass()
             tell_on = tell(Told(state.n_passes, state.utility)) and not state.is_settled
         return state.placed.groups_of_rows(distinct_of_row)
+
+    def search_chunk(
+        self,
+        part: Part,
+        number: int,
+        group_of_row: NDArray[np.int32] | None,
+        progress: Progress,
+    ) -> NDArray[np.int32]:
+        """Search one of several chunks, and tell how far it is."""
+        lost = 0.0
+
+        def tell(told: Told) -> bool:
+            nonlocal lost
+            lost = 1.0 - told.utility.jaccard
+            progress("", told.n_passes, self.n_passes, lost)
+            return True
+
+        found = self(part, number, group_of_row, tell)
+        progress("", 1, 1, lost)
+        return found
 
 
 def _cut_by_items(part: Part, conditions: SetConditions) -> NDArray[np.int32]:
@@ -370,13 +390,13 @@ def _in_chunks(
     chunk_rows: int,
 ) -> tuple[NDArray[np.int32], int, int]:
     """Search chunks of near rows, then chunks of near groups."""
-    from incrowd.methods.cluster.sets.chunks import (
+    from incrowd.methods.shared.set_groups.chunks import (
+        Span,
         chunks_of_groups,
         chunks_of_rows,
         loose_rows,
         search_chunks,
     )
-    from incrowd.methods.shared.parts import PartProgress
 
     chunk_of_row = chunks_of_rows(sets, conditions, chunk_rows, seed)
     n_chunks = int(chunk_of_row.max()) + 1
@@ -387,20 +407,14 @@ def _in_chunks(
         n_passes = _passes(effort, PASSES_IN_CHUNKS)
     first, *repairs = rounds_of(n_passes)
 
-    def report(done: int, more: int) -> PartProgress:
-        return PartProgress(
-            progress,
-            STAGE,
-            round(_WHOLE * done / n_passes),
-            round(_WHOLE * (done + more) / n_passes),
-            _WHOLE,
-            np.bincount(chunk_of_row).astype(np.float64),
-            np.bincount(chunk_of_row, weights=sets.sizes).astype(np.float64),
-        )
+    def told(done: int, more: int) -> Span:
+        ends = round(_WHOLE * done / n_passes), round(_WHOLE * (done + more) / n_passes)
+        return Span(progress, STAGE, *ends, _WHOLE)
 
-    best = search_chunks(
-        sets, PartSearch(conditions, first, seed), chunk_of_row, None, engine, report(0, first)
-    )
+    # what travels with the search knows no row's own k: chunks bring it along
+    plain = replace(conditions, k_of_row=None)
+    begin = PartSearch(plain, first, seed)
+    best = search_chunks(sets, conditions, begin, chunk_of_row, None, engine, told(0, first))
     done = first
     best_utility = utility(sets, best, conditions)
     for turn, more in enumerate(repairs, 1):
@@ -413,11 +427,12 @@ def _in_chunks(
         begun = np.where(is_loose, np.int32(-1), best)
         found = search_chunks(
             sets,
-            PartSearch(conditions, more, seed + turn, price),
+            conditions,
+            PartSearch(plain, more, seed + turn, price),
             chunk_of_row,
             begun,
             engine,
-            report(done, more),
+            told(done, more),
         )
         done += more
         found_utility = utility(sets, found, conditions)

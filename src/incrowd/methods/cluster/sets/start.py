@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.codes import stable_order
+from incrowd.methods.shared.set_groups.part import Part
 from incrowd.methods.shared.set_groups.vote import number_by_first_row
 from incrowd.progress import is_stop_requested
 
@@ -22,31 +23,6 @@ if TYPE_CHECKING:
 
 LEAST_ROOM, MOST_ROOM = 8, 64
 """How many distinct sets a group has room for besides its own, at least and at most."""
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """Rows that are searched together: their items as in Sets, and the group size each needs."""
-
-    starts: NDArray[np.int64]
-    items: NDArray[np.int32]
-    n_items: int
-    needs: NDArray[np.int32]
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows there are."""
-        return len(self.needs)
-
-    def compact(self) -> Part:
-        """Return the same rows with items numbered without gaps, in the same order."""
-        if self.n_items <= 8 * len(self.items) + 1024:
-            is_used = np.zeros(self.n_items, dtype=np.bool_)
-            is_used[self.items] = True
-            number = np.cumsum(is_used, dtype=np.int32) - np.int32(1)
-            return Part(self.starts, number[self.items], int(is_used.sum()), self.needs)
-        used, items = np.unique(self.items, return_inverse=True)
-        return Part(self.starts, items.astype(np.int32), len(used), self.needs)
 
 
 @dataclass(frozen=True, eq=False)

@@ -63,6 +63,10 @@ class SetConditions:
             return np.full(n_rows, self.k, dtype=np.int32)
         return np.maximum(self.k_of_row, self.k).astype(np.int32)
 
+    def of_rows(self, rows: NDArray[np.int64]) -> SetConditions:
+        """Return the conditions of some of the rows."""
+        return self if self.k_of_row is None else replace(self, k_of_row=self.k_of_row[rows])
+
 
 # ── from groups to a release: every group shows one set, and what that keeps and creates ──────────
 

@@ -1,4 +1,4 @@
-"""Rows by content: hashes and minhashes, and the distinct rows most like one of them (Jaccard)."""
+"""Rows by content: hashes, and the distinct rows most like one of them (Jaccard)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from incrowd.compiling import Whole, compiled, compiled_inner
 from incrowd.kernels.draws import below
 from incrowd.kernels.item_rows import mix_bits, n_set
 from incrowd.methods.cluster.sets.kernels.state import DistinctSets
-
-LARGEST_KEY = np.uint32(0xFFFFFFFF)
 
 
 @compiled
@@ -31,42 +29,6 @@ def content_of_rows(
             total += mix_bits(np.uint64(items[entry]))
         content[row] = mix_bits(total)
     return content
-
-
-@compiled
-def keys_of_items(
-    n_holders: NDArray[np.int64], least: Whole, salt: np.uint64
-) -> NDArray[np.uint32]:
-    """Return a random key per item: rare items tend to have small ones, useless ones the largest.
-
-    An item that fewer than ``least`` rows hold can be shown by no group.
-    """
-    n_most = 1
-    for number in n_holders:
-        n_most = max(n_most, number)
-    keys = np.full(len(n_holders), LARGEST_KEY, dtype=np.uint32)
-    for item in range(len(n_holders)):
-        if n_holders[item] >= least:
-            weight = 1
-            while n_holders[item] << weight <= n_most:
-                weight += 1
-            number = mix_bits(np.uint64(item) ^ salt) >> np.uint64(32)
-            keys[item] = np.uint32(number // np.uint64(weight * weight))
-    return keys
-
-
-@compiled
-def least_keys(
-    starts: NDArray[np.int64],
-    items: NDArray[np.int32],
-    key_of_item: NDArray[np.uint32],
-    keys: NDArray[np.uint32],
-) -> None:
-    """Fill ``keys`` with the least key of each row's items; the largest one for an empty row."""
-    for row in range(len(keys)):
-        keys[row] = LARGEST_KEY
-        for entry in range(starts[row], starts[row + 1]):
-            keys[row] = min(keys[row], key_of_item[items[entry]])
 
 
 # ── near sets: those most like one (Jaccard), among those that still have rows to give ──────────

@@ -7,7 +7,8 @@ groups in the order of other hashes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -15,15 +16,15 @@ from numpy.typing import NDArray
 
 from incrowd.engines.base import Engine
 from incrowd.errors import EngineError
-from incrowd.methods.cluster.sets.search import PartSearch, Told
-from incrowd.methods.cluster.sets.start import Part
 from incrowd.methods.shared.parts import PartProgress, SilentParts, packed, unpack
+from incrowd.methods.shared.set_groups.part import Part
 from incrowd.methods.shared.set_groups.vote import (
     SUPPRESSION,
     SetConditions,
     number_by_first_row,
     rule_of,
 )
+from incrowd.progress import Progress
 from incrowd.sets.sets import Sets, count_items
 
 N_HASHES = 8
@@ -39,7 +40,7 @@ def chunks_of_rows(
 
     O(rows · log rows + 8 · entries); empty rows are near each other.
     """
-    from incrowd.methods.cluster.sets.kernels.near import least_keys
+    from incrowd.methods.shared.set_groups.minhash_kernel import least_keys
 
     hashes = np.empty((N_HASHES, sets.n_rows), dtype=np.uint32)
     for place, keys in enumerate(_keys_of_items(sets, conditions, seed)):
@@ -143,27 +144,55 @@ def _large_enough(
     return number[chunk]
 
 
+class ChunkSearch(Protocol):
+    """Finds groups of the rows of one chunk; it travels to where the engine works."""
+
+    def search_chunk(
+        self,
+        part: Part,
+        number: int,
+        group_of_row: NDArray[np.int32] | None,
+        progress: Progress,
+    ) -> NDArray[np.int32]:
+        """Return valid groups, numbered from 0; the result depends on the rows and the number.
+
+        ``group_of_row`` are groups to begin with, numbered from 0; rows of group −1 are in none.
+        """
+
+
+class Span(NamedTuple):
+    """Which stretch of a search's progress a round over all chunks is."""
+
+    progress: Progress
+    stage: str
+    first: int
+    last: int
+    total: int
+
+
 def search_chunks(
     sets: Sets,
-    search: PartSearch,
+    conditions: SetConditions,
+    search: ChunkSearch,
     chunk_of_row: NDArray[np.int32],
     group_of_row: NDArray[np.int32] | None,
     engine: Engine,
-    report: PartProgress,
+    told: Span,
 ) -> NDArray[np.int32]:
     """Search every chunk on the engine; return the groups of all rows, numbered by first row."""
+    n_rows = np.bincount(chunk_of_row).astype(np.float64)
+    n_entries = np.bincount(chunk_of_row, weights=sets.sizes).astype(np.float64)
+    report = PartProgress(*told, n_rows, n_entries)
     columns = {
         "row": pa.array(np.arange(sets.n_rows)),
         "part": pa.array(chunk_of_row),
         "items": packed(sets.starts, sets.items),
     }
-    if search.conditions.k_of_row is not None:
-        columns["k"] = pa.array(search.conditions.needs(sets.n_rows))
+    if conditions.k_of_row is not None:
+        columns["k"] = pa.array(conditions.needs(sets.n_rows))
     if group_of_row is not None:
         columns["group"] = pa.array(group_of_row)
-    function = _SearchChunk(
-        replace(search, conditions=replace(search.conditions, k_of_row=None)), sets.n_items, report
-    )
+    function = _SearchChunk(search, sets.n_items, conditions.k, report)
     rows = engine.load(pa.table(columns))
     found = engine.collect(engine.map_groups(rows, "part", function, _SCHEMA))
     report.ended()
@@ -186,8 +215,9 @@ def search_chunks(
 class _SearchChunk:
     """Search the rows of one chunk: numbers and items in, numbers and groups of the chunk out."""
 
-    search: PartSearch
+    search: ChunkSearch
     n_items: int
+    k: int
     report: PartProgress | SilentParts
 
     def __call__(self, block: pa.Table) -> pa.Table:
@@ -199,32 +229,21 @@ class _SearchChunk:
         needs = (
             block.column("k").to_numpy()
             if "k" in block.column_names
-            else self.search.conditions.needs(block.num_rows)
+            else np.full(block.num_rows, self.k, dtype=np.int32)
         )
         given = None
         if "group" in block.column_names:
             given = block.column("group").to_numpy().copy()
             given[given >= 0] = number_by_first_row(given[given >= 0])
         number = int(block.column("part")[0].as_py())
-        progress = self.report.of(number)
-
-        lost = 0.0
-
-        def tell(told: Told) -> bool:
-            nonlocal lost
-            lost = 1.0 - told.utility.jaccard
-            progress("", told.n_passes, self.search.n_passes, lost)
-            return True
-
         part = Part(starts, items, self.n_items, needs)
-        group_of_row = self.search(part, number, given, tell)
-        progress("", 1, 1, lost)
+        group_of_row = self.search.search_chunk(part, number, given, self.report.of(number))
         return pa.table({"row": block.column("row"), "group": group_of_row}, schema=_SCHEMA)
 
 
 def _keys_of_items(sets: Sets, conditions: SetConditions, seed: int) -> NDArray[np.uint32]:
     """Return ``keys[hash, item]``, whose least ones among its items are a row's minhashes."""
-    from incrowd.methods.cluster.sets.kernels.near import keys_of_items
+    from incrowd.methods.shared.set_groups.minhash_kernel import keys_of_items
 
     n_holders = count_items(sets.items, sets.n_items)
     least = conditions.k if conditions.kind == SUPPRESSION else (conditions.k + 1) // 2
