@@ -1,6 +1,7 @@
 """Threads that share the search for partners of one part: the merges of one thread, always."""
 
 from dataclasses import replace
+from threading import Lock
 
 import numpy as np
 import pytest
@@ -8,11 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.encoding.rows import Rows
-from incrowd.errors import InfeasibleError
+from incrowd.engines.local.engine import LocalEngine
+from incrowd.errors import InfeasibleError, JobError
 from incrowd.hierarchies.tree import Hierarchy
 from incrowd.methods.greedy import rounds
+from incrowd.methods.greedy.method import Greedy
 from incrowd.methods.greedy.search import Plan, merge
 from incrowd.methods.shared.conditions import Conditions, SensitiveCondition
+from incrowd.progress import silent
 from oracles.generated import asked, tables
 from tiers import examples
 
@@ -128,3 +132,83 @@ def test_ctrl_c_ends_shared_rounds(always_shared, monkeypatch):
     monkeypatch.setattr(rounds, "is_abort_requested", lambda: True)
     with pytest.raises(KeyboardInterrupt):
         merged(many_rows(), Conditions(5), workers=2)
+
+
+# ── the setting ─────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("stated", "n_threads", "n_workers"),
+    [
+        ({}, 4, 4),
+        ({"workers": 1}, 4, 1),
+        ({"workers": 3}, 4, 3),
+        ({"workers": 9}, 4, 4),
+        ({"preset": "gkaa"}, 4, 1),
+        ({"preset": "pgkaa"}, 4, 4),
+        ({"preset": "pgkaa", "workers": 2}, 4, 2),
+        ({"preset": "pgkaa", "processors": 3}, 4, 3),
+        ({"preset": "pgkaa", "processors": 32}, 4, 4),
+        ({"preset": "pgpkaa", "processors": 32}, 4, 1),
+        ({"preset": "h-pgpkaa", "processors": 2}, 8, 1),
+        ({"preset": "h-pgpkaa", "processors": 32}, 8, 5),
+        ({"preset": "h-pgpkaa", "processors": 32}, 2, 2),
+    ],
+)
+def test_workers_are_as_stated_and_never_more_than_threads(stated, n_threads, n_workers, caplog):
+    method = Greedy(**stated)
+    with caplog.at_level("INFO", "incrowd"):
+        assert method._workers_of(n_threads) == n_workers
+    asked_for = method._stated_workers or method.workers
+    assert ("workers are asked for" in caplog.text) == (asked_for > n_threads)
+
+
+@pytest.mark.parametrize(
+    ("stated", "word"),
+    [
+        ({"workers": -1}, "workers"),
+        ({"workers": 2.0}, "workers"),
+        ({"preset": "gkaa", "workers": 2}, "workers = 1"),
+        ({"preset": "pgkaa", "processors": 4, "workers": 2}, "workers = 4"),
+        ({"preset": "h-pgpkaa", "processors": 32, "workers": 2}, "workers = 5"),
+    ],
+)
+def test_workers_that_are_refused(stated, word):
+    with pytest.raises(JobError, match=word) as caught:
+        Greedy(**stated)
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize(("threads", "n_groups", "each"), [(1, 5, 1), (2, 1, 2), (8, 3, 2)])
+def test_an_engine_shares_its_threads_among_partitions(threads, n_groups, each):
+    assert LocalEngine(threads).threads_within(n_groups) == each
+    assert each * min(threads, n_groups) <= threads
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 3])
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_a_run_takes_no_more_threads_than_stated(always_shared, monkeypatch, threads, partitions):
+    always_shared(4)
+    running, most = [], []
+    lock = Lock()
+    plain = rounds.list_partners
+
+    def counted(*stated):
+        with lock:
+            running.append(1)
+            most.append(len(running))
+        try:
+            return plain(*stated)
+        finally:
+            with lock:
+                running.pop()
+
+    monkeypatch.setattr(rounds, "list_partners", counted)
+    rows = with_costs(many_rows(900), np.random.default_rng(3))
+    method = Greedy(metric="ncp", partitions=partitions, repair="no")
+    one = method.run(rows, Conditions(4), LocalEngine(1), 0, silent).nodes
+    most.clear()
+    again = method.run(rows, Conditions(4), LocalEngine(threads), 0, silent).nodes
+    assert np.array_equal(again, one)
+    assert max(most, default=1) <= threads
+    assert bool(most) == (threads // min(threads, partitions) > 1)

@@ -10,6 +10,7 @@ from incrowd.guarantees.evidence import SETS, TABLES
 from incrowd.methods.base import SetMethod
 from incrowd.methods.shared.distinct_row_method import DistinctRowMethod
 from incrowd.methods.shared.options import (
+    BETA,
     AUTO,
     KEEPS,
     METRICS,
@@ -58,7 +59,7 @@ class Cluster(DistinctRowMethod, SetMethod):
 
     metric: str = option(
         "loss",
-        help="Information loss to minimize.",
+        help=f"Information loss to minimize. {BETA}",
         choices=METRICS,
         about=TABLES,
     )

@@ -237,6 +237,7 @@ class MergePartition:
 
     plan: Plan
     report: PartProgress | SilentParts
+    workers: int = 1
 
     @property
     def schema(self) -> pa.Schema:
@@ -249,7 +250,9 @@ class MergePartition:
         nodes = nodes_of_part(block, "c", len(self.plan.forest.walks))
         progress = self.report.of(int(block.column("part")[0].as_py()))
         count = block.column("count").to_numpy()
-        merged = merge_rows(nodes, self.plan, limits, progress, n_of_row=count)
+        merged = merge_rows(
+            nodes, self.plan, limits, progress, n_of_row=count, workers=self.workers
+        )
         return release_part(block.column("row").to_numpy(), count, merged)
 
 
