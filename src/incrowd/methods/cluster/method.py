@@ -10,8 +10,8 @@ from incrowd.guarantees.evidence import SETS, TABLES
 from incrowd.methods.base import SetMethod
 from incrowd.methods.shared.distinct_row_method import DistinctRowMethod
 from incrowd.methods.shared.options import (
-    BETA,
     AUTO,
+    BETA,
     KEEPS,
     METRICS,
     parse_effort,
