@@ -182,6 +182,15 @@ def _busy(one: Result, _: Result) -> str:
     return f"{one['busy_seconds']:.2f} s"
 
 
+def _schemes(results: list[Result]) -> str:
+    rows = []
+    for place in dict.fromkeys((_key(one)[1], one["settings"]["reorganize"]) for one in results):
+        same = [one for one in results if (_key(one)[1], one["settings"]["reorganize"]) == place]
+        shown = " | ".join(_percent(one, "nllm") for one in same)
+        rows.append(f"| {place[0]} | `{place[1]}` | {shown} |")
+    return table_of(f"| parts {_head('sort order', results)}", rows)
+
+
 def _bytes(results: list[Result]) -> str:
     rows = []
     for one in results:
@@ -373,6 +382,7 @@ TABLES: dict[str, Callable[[Result], str]] = {
     ),
     "paper-pgkaa": _table("shared", _shared),
     "pgkaa-voters": _table("shared", _shared_voters),
+    "paper-schemes": _table("schemes", _schemes),
     "paper-bytes": _table("bytes", _bytes),
     "paper-unsorted": _table("paper", _unsorted),
     "paper-voters-loss": _table(

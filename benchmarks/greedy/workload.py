@@ -7,6 +7,7 @@ index     greedy with its index against the plain scan: time, and the very same 
 growth    time and memory by the number of rows, and every method on the same voters
 paper     the paper's grid of processors, k and rows
 shared    PGkAA: the plain scan on one thread and on several, with the very same merges
+schemes   the paper's two sort orders before partitioning, and none
 bytes     what partitions send and get back
 boundary  one part, many parts, and many parts with their cuts repaired
 peers     other packages on the same table; ``PEERS_PYTHON`` in the environment may name
@@ -48,6 +49,8 @@ class Sizes:
     shared_repeats: int = 3
     shared_voters: int = 100_000
     shared_voters_k: tuple[int, ...] = (10,)
+    schemes_k: tuple[int, ...] = (2, 10, 100)
+    schemes_processors: tuple[int, ...] = (8, 32)
     bytes_k: int = 10
     bytes_processors: tuple[int, ...] = (2, 8, 32)
     bytes_voters: tuple[int, ...] = (60_000, 1_000_000)
@@ -77,6 +80,8 @@ SMALL = Sizes(
     shared_repeats=1,
     shared_voters=3_000,
     shared_voters_k=(3,),
+    schemes_k=(5,),
+    schemes_processors=(4,),
     bytes_k=5,
     bytes_processors=(2, 4),
     bytes_voters=(2_000,),
@@ -202,6 +207,17 @@ def shared(sizes: Sizes) -> dict[str, Task]:
     }
 
 
+def schemes(sizes: Sizes) -> dict[str, Task]:
+    """Plan partitions of Adult by every sort order."""
+    cases = [
+        _preset("pgpkaa", n, k, reorganize=reorganize)
+        for n in sizes.schemes_processors
+        for reorganize in ("scheme-2", "scheme-1", "values-first", "none")
+        for k in sizes.schemes_k
+    ]
+    return {"schemes": task_of(DataSet("adult-nine"), cases)}
+
+
 def bytes_moved(sizes: Sizes) -> dict[str, Task]:
     """Plan what partitions send on Adult (Figure 7) and on voters (Figure 10)."""
 
@@ -265,6 +281,7 @@ WORKLOAD = Workload(
         "growth": growth,
         "paper": paper,
         "shared": shared,
+        "schemes": schemes,
         "bytes": bytes_moved,
         "boundary": boundary,
         "peers": peers,
