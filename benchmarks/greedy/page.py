@@ -160,8 +160,9 @@ def _shared(results: list[Result]) -> str:
     rows = [line("time, 1 thread (Table V)", 1, _time, minutes, "g")]
     rows += [line(f"time, {n} threads (Table V)", n, _time, minutes, "g") for n in many]
     rows += [line(f"speed-up, {n} threads (Table II)", n, _speed_up, ratios, "g") for n in many]
-    rows += [line("CPU time, 1 thread", 1, _busy, {}, "")]
-    rows += [line(f"CPU time, {n} threads", n, _busy, {}, "") for n in many]
+    rows += [line(f"CPU time, {n} threads", n, _busy, {}, "") for n in (1, *many)]
+    rows += [line(f"of the first of {n} threads", n, _first_thread, {}, "") for n in many]
+    rows += [line(f"speed-up by it, {n} threads", n, _speed_up_of_first, {}, "") for n in many]
     rows += [line(f"loss, {n} threads (Table VIII)", n, _loss, losses, ".2f") for n in (1, *many)]
     by_index = [one for one in chosen if one["search"] == "index"]
     rows.append("| time by the index, 1 thread | " + " | ".join(map(_seconds, by_index)) + " |")
@@ -171,11 +172,12 @@ def _shared(results: list[Result]) -> str:
 def _shared_voters(results: list[Result]) -> str:
     rows = [
         f"| {one['data']['n_rows']:,} | {one['n_distinct']:,} | {one['k']} | {one['search']} | "
-        f"{one['workers']} | {_seconds(one)} | {_busy(one, one)} |"
+        f"{one['workers']} | {_seconds(one)} | {_busy(one, one)} | {_first_thread(one, one)} |"
         for one in results
         if one["data"]["name"] == "voters"
     ]
-    return table_of("| rows | distinct rows | k | search | threads | time | CPU time |", rows)
+    head = "| rows | distinct rows | k | search | threads | time | CPU time | of the first thread |"
+    return table_of(head, rows)
 
 
 def _busy(one: Result, _: Result) -> str:
@@ -189,6 +191,14 @@ def _schemes(results: list[Result]) -> str:
         shown = " | ".join(_percent(one, "nllm") for one in same)
         rows.append(f"| {place[0]} | `{place[1]}` | {shown} |")
     return table_of(f"| parts {_head('sort order', results)}", rows)
+
+
+def _first_thread(one: Result, _: Result) -> str:
+    return f"{one['first_thread_seconds']:.2f} s"
+
+
+def _speed_up_of_first(one: Result, first: Result) -> str:
+    return f"{first['busy_seconds'] / max(one['first_thread_seconds'], 0.001):.1f}"
 
 
 def _bytes(results: list[Result]) -> str:
