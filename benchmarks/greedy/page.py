@@ -160,10 +160,12 @@ def _shared(results: list[Result]) -> str:
     rows = [line("time, 1 thread (Table V)", 1, _time, minutes, "g")]
     rows += [line(f"time, {n} threads (Table V)", n, _time, minutes, "g") for n in many]
     rows += [line(f"speed-up, {n} threads (Table II)", n, _speed_up, ratios, "g") for n in many]
-    rows += [line(f"CPU time, {n} threads", n, _busy, {}, "") for n in (1, *many)]
+    rows += [line("CPU time, 1 thread", 1, _busy, {}, "")]
+    rows += [line(f"CPU time, {n} threads", n, _busy, {}, "") for n in many]
     rows += [line(f"of the first of {n} threads", n, _first_thread, {}, "") for n in many]
     rows += [line(f"speed-up by it, {n} threads", n, _speed_up_of_first, {}, "") for n in many]
-    rows += [line(f"loss, {n} threads (Table VIII)", n, _loss, losses, ".2f") for n in (1, *many)]
+    rows += [line("loss, 1 thread (Table VIII)", 1, _loss, losses, ".2f")]
+    rows += [line(f"loss, {n} threads (Table VIII)", n, _loss, losses, ".2f") for n in many]
     by_index = [one for one in chosen if one["search"] == "index"]
     rows.append("| time by the index, 1 thread | " + " | ".join(map(_seconds, by_index)) + " |")
     return table_of(_head("", chosen), rows)
@@ -210,7 +212,7 @@ def _bytes(results: list[Result]) -> str:
         sent = [f"{one[place] / 1000:,.0f}" for place in ("out", "back", "largest_out", "plan")]
         n_parts = one.get("partitions_searched", 1)
         rows.append(f"| {name} | {preset}, {processors} | {n_parts} | {' | '.join(sent)} |")
-    head = "| data | | partitions | rows out | rows back | largest partition | plan, to each |"
+    head = "| in kB | | partitions | rows out | rows back | largest partition | plan, to each |"
     return table_of(head, rows)
 
 
