@@ -140,6 +140,82 @@ def _adult(
     return table_of(_head("", chosen), lines)
 
 
+def _shared(results: list[Result]) -> str:
+    """Return PGkAA's lines of Tables V, II and VIII, and the time of the index beside them."""
+    chosen = [one for one in results if one["data"]["name"] == "adult-nine"]
+    found = {(one["search"], one["workers"], one["k"]): one for one in chosen}
+    many = sorted({one["workers"] for one in chosen} - {1})
+
+    def line(name: str, workers: int, ours: Cell, theirs: Printed, form: str) -> str:
+        key = (paper.PGKAA, workers) if workers > 1 else (paper.GKAA, 1)
+        cells = []
+        for k in sorted({one["k"] for one in chosen}):
+            cell = ours(found["scan", workers, k], found["scan", 1, k])
+            printed = theirs.get(key, ())
+            has_theirs = printed and k in paper.K
+            cells.append(f"{cell} ({printed[paper.K.index(k)]:{form}})" if has_theirs else cell)
+        return f"| {name} | " + " | ".join(cells) + " |"
+
+    minutes, ratios, losses = paper.ADULT_MINUTES, paper.ADULT_SPEED_UP, paper.ADULT_LOSS
+    rows = [line("time, 1 thread (Table V)", 1, _time, minutes, "g")]
+    rows += [line(f"time, {n} threads (Table V)", n, _time, minutes, "g") for n in many]
+    rows += [line(f"speed-up, {n} threads (Table II)", n, _speed_up, ratios, "g") for n in many]
+    rows += [line("CPU time, 1 thread", 1, _busy, {}, "")]
+    rows += [line(f"CPU time, {n} threads", n, _busy, {}, "") for n in many]
+    rows += [line(f"of the first of {n} threads", n, _first_thread, {}, "") for n in many]
+    rows += [line(f"speed-up by it, {n} threads", n, _speed_up_of_first, {}, "") for n in many]
+    rows += [line("loss, 1 thread (Table VIII)", 1, _loss, losses, ".2f")]
+    rows += [line(f"loss, {n} threads (Table VIII)", n, _loss, losses, ".2f") for n in many]
+    by_index = [one for one in chosen if one["search"] == "index"]
+    rows.append("| time by the index, 1 thread | " + " | ".join(map(_seconds, by_index)) + " |")
+    return table_of(_head("", chosen), rows)
+
+
+def _shared_voters(results: list[Result]) -> str:
+    rows = [
+        f"| {one['data']['n_rows']:,} | {one['n_distinct']:,} | {one['k']} | {one['search']} | "
+        f"{one['workers']} | {_seconds(one)} | {_busy(one, one)} | {_first_thread(one, one)} |"
+        for one in results
+        if one["data"]["name"] == "voters"
+    ]
+    head = "| rows | distinct rows | k | search | threads | time | CPU time | of the first thread |"
+    return table_of(head, rows)
+
+
+def _busy(one: Result, _: Result) -> str:
+    return f"{one['busy_seconds']:.2f} s"
+
+
+def _schemes(results: list[Result]) -> str:
+    rows = []
+    for place in dict.fromkeys((_key(one)[1], one["settings"]["reorganize"]) for one in results):
+        same = [one for one in results if (_key(one)[1], one["settings"]["reorganize"]) == place]
+        shown = " | ".join(_percent(one, "nllm") for one in same)
+        rows.append(f"| {place[0]} | `{place[1]}` | {shown} |")
+    return table_of(f"| parts {_head('sort order', results)}", rows)
+
+
+def _first_thread(one: Result, _: Result) -> str:
+    return f"{one['first_thread_seconds']:.2f} s"
+
+
+def _speed_up_of_first(one: Result, first: Result) -> str:
+    return f"{first['busy_seconds'] / max(one['first_thread_seconds'], 0.001):.1f}"
+
+
+def _bytes(results: list[Result]) -> str:
+    rows = []
+    for one in results:
+        preset, processors = _key(one)
+        n_rows = one["data"]["n_rows"]
+        name = DATA[one["data"]["name"]] + (f", {n_rows:,}" if n_rows else "")
+        sent = [f"{one[place] / 1000:,.0f}" for place in ("out", "back", "largest_out", "plan")]
+        n_parts = one.get("partitions_searched", 1)
+        rows.append(f"| {name} | {preset}, {processors} | {n_parts} | {' | '.join(sent)} |")
+    head = "| in kB | | partitions | rows out | rows back | largest partition | plan, to each |"
+    return table_of(head, rows)
+
+
 def _unsorted(results: list[Result]) -> str:
     with_order = {
         (_key(one)[1], one["k"]): one
@@ -316,6 +392,10 @@ TABLES: dict[str, Callable[[Result], str]] = {
         "paper",
         partial(_adult, theirs=paper.ADULT_SPEED_UP, ours=_speed_up, form="g", skip_first=True),
     ),
+    "paper-pgkaa": _table("shared", _shared),
+    "pgkaa-voters": _table("shared", _shared_voters),
+    "paper-schemes": _table("schemes", _schemes),
+    "paper-bytes": _table("bytes", _bytes),
     "paper-unsorted": _table("paper", _unsorted),
     "paper-voters-loss": _table(
         "paper", partial(_voters_grid, theirs=paper.VOTERS_LOSS, ours=_loss, form=".2f")

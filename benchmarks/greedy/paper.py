@@ -32,6 +32,7 @@ ADULT_MINUTES: dict[Key, tuple[float, ...]] = {  # Table V
 
 ADULT_LOSS: dict[Key, tuple[float, ...]] = {  # Table VIII, percent
     (GKAA, 1): (2.28, 4.14, 6.5, 10.11, 26.98),
+    (PGKAA, 2): (2.28, 4.14, 6.5, 10.11, 26.98),
     (PGPKAA, 2): (2.29, 4.2, 6.58, 10.25, 27.41),
     (PGPKAA, 8): (2.42, 4.48, 7.18, 11.44, 31.0),
     (PGPKAA, 32): (2.56, 4.8, 7.82, 12.55, 35.43),

@@ -6,6 +6,9 @@ part      what it measures
 index     greedy with its index against the plain scan: time, and the very same merges
 growth    time and memory by the number of rows, and every method on the same voters
 paper     the paper's grid of processors, k and rows
+shared    PGkAA: the plain scan on one thread and on several, with the very same merges
+schemes   the paper's two sort orders before partitioning, and none
+bytes     what partitions send and get back
 boundary  one part, many parts, and many parts with their cuts repaired
 peers     other packages on the same table; ``PEERS_PYTHON`` in the environment may name
           another Python that has those which this one lacks
@@ -42,6 +45,15 @@ class Sizes:
     unsorted_processors: tuple[int, ...] = (2, 8, 32)
     paper_voters: tuple[int, ...] = (60_000, 120_000, 240_000, 500_000, 1_000_000)
     voter_processors: tuple[int, ...] = (32, 64, 128)
+    shared_workers: tuple[int, ...] = (1, 2)
+    shared_repeats: int = 3
+    shared_voters: int = 100_000
+    shared_voters_k: tuple[int, ...] = (10,)
+    schemes_k: tuple[int, ...] = (2, 10, 100)
+    schemes_processors: tuple[int, ...] = (8, 32)
+    bytes_k: int = 10
+    bytes_processors: tuple[int, ...] = (2, 8, 32)
+    bytes_voters: tuple[int, ...] = (60_000, 1_000_000)
     boundary_k: tuple[int, ...] = (10, 100)
     boundary_partitions: int = 32
     peer_k: tuple[int, ...] = (10, 100)
@@ -65,6 +77,14 @@ SMALL = Sizes(
     unsorted_processors=(2,),
     paper_voters=(2_000, 4_000),
     voter_processors=(4,),
+    shared_repeats=1,
+    shared_voters=3_000,
+    shared_voters_k=(3,),
+    schemes_k=(5,),
+    schemes_processors=(4,),
+    bytes_k=5,
+    bytes_processors=(2, 4),
+    bytes_voters=(2_000,),
     boundary_k=(5,),
     boundary_partitions=4,
     peer_k=(5,),
@@ -102,12 +122,14 @@ def index(sizes: Sizes) -> dict[str, Task]:
     }
 
 
-def _same_merges(data: DataSet, cases: list[Case]) -> Task:
+def _same_merges(data: DataSet, cases: list[Case], n_each: int = 2) -> Task:
+    """Return the task of cases of which so many, one after the other, must make the same merges."""
+
     def task(folder: Path) -> list[Measured]:
         results = task_of(data, cases)(folder)
-        for one, other in zip(results[::2], results[1::2], strict=True):
-            if one["merges_sha256"] != other["merges_sha256"]:
-                raise RuntimeError(f"the index made other merges than the scan: {one}")
+        for place, one in enumerate(results):
+            if one["merges_sha256"] != results[place - place % n_each]["merges_sha256"]:
+                raise RuntimeError(f"other merges than those of the search before: {one}")
         return results
 
     return task
@@ -156,6 +178,64 @@ def _preset(preset: str, processors: int, k: int, **more: Any) -> Case:
     return method_case("greedy", {"preset": preset, "processors": processors, **more}, k)
 
 
+def shared(sizes: Sizes) -> dict[str, Task]:
+    """Plan the scan on ever more threads, and the index; every merge must be the same."""
+
+    def cases(all_k: tuple[int, ...], repeats: int) -> list[Case]:
+        searches = [("scan", workers) for workers in sizes.shared_workers]
+        return [
+            {
+                "method": "greedy",
+                "search": search,
+                "workers": workers,
+                "settings": {"metric": "nllm"},
+                "k": k,
+                "repeats": repeats,
+            }
+            for k in all_k
+            for search, workers in (*searches, ("index", 1))
+        ]
+
+    n_each = len(sizes.shared_workers) + 1
+    adult = cases(sizes.paper_k, sizes.shared_repeats)
+    voters = cases(sizes.shared_voters_k, 1)
+    return {
+        "shared-adult-nine": _same_merges(DataSet("adult-nine"), adult, n_each),
+        f"shared-voters-{sizes.shared_voters}": _same_merges(
+            DataSet("voters", sizes.shared_voters), voters, n_each
+        ),
+    }
+
+
+def schemes(sizes: Sizes) -> dict[str, Task]:
+    """Plan partitions of Adult by every sort order."""
+    cases = [
+        _preset("pgpkaa", n, k, reorganize=reorganize)
+        for n in sizes.schemes_processors
+        for reorganize in ("scheme-2", "scheme-1", "values-first", "none")
+        for k in sizes.schemes_k
+    ]
+    return {"schemes": task_of(DataSet("adult-nine"), cases)}
+
+
+def bytes_moved(sizes: Sizes) -> dict[str, Task]:
+    """Plan what partitions send on Adult (Figure 7) and on voters (Figure 10, without PGkAA)."""
+
+    def cases(processors: tuple[int, ...], *presets: str) -> list[Case]:
+        return [
+            {**_preset(preset, n, sizes.bytes_k), "counts_bytes": True}
+            for preset in (*presets, "pgpkaa", "h-pgpkaa")
+            for n in processors
+        ]
+
+    adult = cases(sizes.bytes_processors, "pgkaa")
+    planned = {"bytes-adult-nine": task_of(DataSet("adult-nine"), adult)}
+    for n_rows in sizes.bytes_voters:
+        some = cases(sizes.voter_processors)
+        planned[f"bytes-voters-{n_rows}"] = task_of(DataSet("voters", n_rows), some)
+    return planned
+
+
 def boundary(sizes: Sizes) -> dict[str, Task]:
     """Plan one part, many parts, and many parts with their cuts repaired."""
     parted = {"partitions": sizes.boundary_partitions}
@@ -201,6 +281,9 @@ WORKLOAD = Workload(
         "index": index,
         "growth": growth,
         "paper": paper,
+        "shared": shared,
+        "schemes": schemes,
+        "bytes": bytes_moved,
         "boundary": boundary,
         "peers": peers,
         "curve": curve,

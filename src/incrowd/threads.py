@@ -101,6 +101,11 @@ def n_processors() -> int:
     return os.cpu_count() or 1
 
 
+def share_threads(n_threads: int, n_calls: int) -> int:
+    """Return how many of so many threads each call has while they run side by side."""
+    return n_threads // max(1, min(n_threads, n_calls))
+
+
 @contextmanager
 def use_threads(threads: int) -> Iterator[None]:
     """Let ``iter_in_threads`` within use so many threads; 0 means one per processor."""

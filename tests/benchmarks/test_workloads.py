@@ -27,6 +27,8 @@ TINY = {
         growth_rows=(200, 400),
         growth_methods_up_to=200,
         paper_voters=(300, 500),
+        shared_voters=400,
+        bytes_voters=(300,),
         peer_seconds=60,
     ),
     "adaptive": replace(
@@ -83,6 +85,10 @@ def test_tables(data_folder):
     assert f"| 10 | {100 * whole['losses']['nllm']:.2f} | " in made["greedy-loss"]
 
 
+def one_row_bytes(n_columns):
+    return 8 + 8 + 4 * n_columns
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("in_this_process")
 def test_greedy(data_folder):
@@ -92,6 +98,18 @@ def test_greedy(data_folder):
     assert f"| gkaa, 1 | {100 * first['losses']['nllm']:.2f} (2.28) |" in made["paper-adult-loss"]
     parted = next(one for one in paper if one["settings"] == {"preset": "pgpkaa", "processors": 2})
     assert f"| {100 * parted['equation_2']:.2f} (2.29)" in made["paper-adult-equation-2"]
+    shared = next(one for one in runs_of(measured, "shared") if one["workers"] == 2)
+    loss = f"| loss, 2 threads (Table VIII) | {100 * shared['losses']['nllm']:.2f} (2.28) |"
+    assert loss in made["paper-pgkaa"]
+    sent = {
+        one["settings"]["preset"]: (one["out"], one["back"])
+        for one in runs_of(measured, "bytes")
+        if one["data"]["name"] == "adult-nine"
+    }
+    # nothing leaves a shared memory; numbers, counts and nine nodes of each distinct row come back
+    assert sent["pgkaa"] == (0, 0)
+    assert sent["pgpkaa"][1] == one_row_bytes(9) * shared["n_distinct"]
+    assert sent["pgpkaa"][0] == sent["pgpkaa"][1] + 8 * shared["n_distinct"]
     assert {run["peer"] for run in runs_of(measured, "peers") if "peer" in run} > {"anjana"}
     for chart in charts_of({"greedy": measured}).values():
         (panel,) = chart.panels

@@ -94,9 +94,17 @@ def test_names_of_papers_lead_to_what_is_meant(name):
     assert meant in [topic.name for topic in find_topics(name)]
 
 
+def test_names_of_papers_are_told_with_the_settings_they_stand_for(desk):
+    assert "h-pgpkaa (--preset h-pgpkaa)" in " ".join(find_topics("H-PGPkAA")[0].paragraphs)
+    assert "mce (--search cover --cover mce)" in " ".join(find_topics("MCE")[0].paragraphs)
+    listed = " ".join(desk.call("explain").out.split())
+    for name in (*PAPER_METHODS, *PAPER_GUARANTEES):
+        assert name in listed, name
+
+
 def test_the_five_papers_have_topics():
     assert len(names_of("paper")) == 5
-    for word in ("gkaa", "mce", "k-majority", "smooth-k-anonymity", "mr-rbat"):
+    for word in ("gkaa", "mce", "k-majority", "smooth-k-anonymity", "mr-rbat", "scheme-2"):
         assert any(topic.kind == "paper" for topic in find_topics(word)), word
 
 

@@ -4,6 +4,7 @@ import os
 import stat
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -47,6 +48,15 @@ def test_files_of_a_session_are_private_and_encrypted(spark_engine):
     for path in directory.rglob("*"):
         if path.is_file():
             assert b"zq-0" not in path.read_bytes(), path.name
+
+
+@pytest.mark.spark
+def test_a_task_has_the_threads_that_spark_reserves_for_it(spark_engine, monkeypatch):
+    assert spark_engine.threads_within(7) == 1
+    reserved = {"spark.task.cpus": "3"}
+    session = SimpleNamespace(conf=reserved)
+    monkeypatch.setattr(spark_engine, "session", session)
+    assert spark_engine.threads_within(7) == 3
 
 
 @pytest.mark.spark
@@ -98,6 +108,7 @@ def test_columns_that_cannot_go_are_named(spark_engine):
 OWN_SESSION = """
 import os, signal, sys, threading, time
 from pathlib import Path
+from types import SimpleNamespace
 import pyarrow as pa
 from incrowd.engines.spark.engine import SparkEngine
 from incrowd.engines.spark.session import write_package

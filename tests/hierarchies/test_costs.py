@@ -9,6 +9,7 @@ from incrowd.errors import HierarchyError, JobError
 from incrowd.hierarchies.costs import COSTS_OF_METRIC, cost_to_root, fixed_point_costs
 from incrowd.hierarchies.tree import Hierarchy
 from oracles.generated import hierarchies
+from oracles.metrics import Tree, price
 from tiers import examples
 
 #         *
@@ -138,6 +139,35 @@ def test_an_unknown_metric_names_the_near_ones():
     with pytest.raises(JobError, match="nlm") as caught:
         cost_to_root(EVEN, "nlm")
     assert "nllm" in caught.value.remedy
+
+
+@examples(60)
+@given(hierarchies(), st.sampled_from(["", ":0", ":0.5", ":1", ":2", ":7.25"]))
+def test_distortion_by_its_definition_for_any_beta(hierarchy, beta):
+    tree = Tree(hierarchy.parent.tolist(), hierarchy.n_leaves)
+    table = cost_to_root(hierarchy, f"distortion{beta}")
+    for leaf in range(tree.n_leaves):
+        for node in tree.path(leaf):
+            expected = price(tree, f"distortion{beta}", leaf, node) if tree.root else 0.0
+            assert table[leaf] - table[node] == pytest.approx(expected, abs=1e-12)
+    assert np.all(table >= table[hierarchy.parent])
+
+
+def test_beta_by_hand():
+    # weights 1, ½^β and ⅓^β from the root down
+    assert cost(UNEVEN, "distortion:2", "e", "*") == pytest.approx(1 / (1 + 1 / 4 + 1 / 9))
+    assert cost(UNEVEN, "distortion:0", "e", "*") == pytest.approx(1 / 3)
+    plain = cost_to_root(UNEVEN, "distortion")
+    assert cost_to_root(UNEVEN, "distortion:1").tolist() == plain.tolist()
+
+
+@pytest.mark.parametrize(
+    "metric", ["distortion:", "distortion:-1", "distortion:x", "distortion:inf", "ncp:2", "loss:"]
+)
+def test_a_beta_that_is_refused(metric):
+    with pytest.raises(JobError, match=metric) as caught:
+        cost_to_root(EVEN, metric)
+    assert "distortion:2" in caught.value.remedy
 
 
 @examples(100)

@@ -27,6 +27,10 @@ class DistantEngine:
     """Loses every order of rows and groups, and sends functions as bytes, as a cluster does."""
 
     name = "distant"
+    n_workers = 2
+
+    def threads_within(self, n_groups):  # noqa: ARG002
+        return 3
 
     def __init__(self, seed):
         self.random = np.random.default_rng(seed)
@@ -238,6 +242,45 @@ def test_column_orders():
     rows = Rows(("deep", "many", "few"), nodes, (two_levels, many, few))
     assert column_order(rows, "levels-first") == [2, 1, 0]
     assert column_order(rows, "values-first") == [0, 2, 1]
+    assert column_order(rows, "levels-last") == [0, 2, 1]
+    # by levels and not by values: the deep column comes first though it has the most values
+    deep = Hierarchy.from_ladder("deep", [list("abcdef"), list("uuvvww"), list("xxxxyy")])
+    rows = Rows(("few", "deep", "many"), nodes[[2, 1, 1]], (few, deep, many))
+    assert column_order(rows, "levels-last") == [1, 0, 2]
+    assert column_order(rows, "values-first") == [0, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "canonical", "values_in_a_part"),
+    [("scheme-1", "levels-last", (2, 3, 3)), ("scheme-2", "levels-first", (1, 3, 6))],
+)
+def test_the_schemes_of_the_paper(scheme, canonical, values_in_a_part):
+    # §III-B1, Figure 5: Q1, Q2, Q3 with 2, 3 and 6 values and ever more levels, in two parts; only
+    # what is sorted first stays together
+    assert Greedy(reorganize=scheme).reorganize == canonical
+    nodes = np.indices((2, 3, 6)).reshape(3, -1).astype(np.int32)
+    trees = (
+        Hierarchy.from_ladder("Q1", [list("ab")]),
+        Hierarchy.from_ladder("Q2", [list("abc"), list("xxy")]),
+        Hierarchy.from_ladder("Q3", [list("abcdef"), list("uuvvww"), list("xxxxyy")]),
+    )
+    rows = Rows(("Q1", "Q2", "Q3"), nodes, trees)
+    engine = DistantEngine(0)
+    parts = []
+    load = engine.load
+    engine.load = lambda table: parts.append(table) or load(table)
+    method = Greedy(partitions=2, repair="no", reorganize=scheme)
+    method.run(rows, Conditions(2), engine, 0, silent)
+    for part in (0, 1):
+        is_in = np.asarray(parts[0].column("part")) == part
+        found = [len(set(np.asarray(parts[0].column(f"c{q}"))[is_in])) for q in range(3)]
+        assert tuple(found) == values_in_a_part
+
+
+def test_an_unknown_scheme_is_told_the_known_ones():
+    with pytest.raises(JobError, match="scheme-3") as caught:
+        Greedy(reorganize="scheme-3")
+    assert "scheme-1" in caught.value.remedy
 
 
 def test_as_they_stand_means_the_order_of_the_file():

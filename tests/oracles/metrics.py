@@ -70,10 +70,11 @@ def price(tree: Tree, metric: str, leaf: int, node: int) -> float:
         return 0.0 if node == leaf else len(tree.leaves(node)) / tree.n_leaves
     if metric == "total":
         return tree.height(node) / tree.height(tree.root)
-    if metric == "distortion":
+    if metric.startswith("distortion"):
+        beta = float(metric.partition(":")[2] or 1)
         levels = tree.height(tree.root)
-        climbed = sum(1 / (len(tree.path(below)) - 1) for below in tree.steps(leaf, node))
-        return climbed / sum(1 / level for level in range(1, levels + 1))
+        climbed = sum(1 / (len(tree.path(below)) - 1) ** beta for below in tree.steps(leaf, node))
+        return climbed / sum(1 / level**beta for level in range(1, levels + 1))
     steps = tree.steps(leaf, node)
     if metric == "llm":
         return float(sum(len(tree.leaves(tree.parent[below])) for below in steps))

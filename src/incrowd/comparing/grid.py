@@ -15,7 +15,7 @@ from incrowd.guarantees.table import guarantees_of
 from incrowd.job.documents import NOT_WRITTEN
 from incrowd.job.job import Job
 from incrowd.measures.losses.tables import HIGHER, METRICS
-from incrowd.methods.table import METHODS, PAPER_NAMES, methods_keeping
+from incrowd.methods.table import METHODS, methods_keeping, resolve_method
 from incrowd.options import parameters
 
 # Which points of a grid are worth a look, and which one is recommended.
@@ -207,8 +207,8 @@ def grid(
         )
     known = {name: METHODS[name] for name in methods_keeping(*guarantees_of(job.shape))}
     for name in methods:
-        if name in PAPER_NAMES:
-            meant, settings = PAPER_NAMES[name]
+        meant, settings = resolve_method(name)
+        if meant != name:
             flags = "".join(f" --set method.{name}={text}" for name, text in settings.items())
             raise JobError(
                 f"{name} is what a paper calls a method",

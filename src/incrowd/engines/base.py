@@ -52,6 +52,12 @@ class Engine(Protocol):
     def n_workers(self) -> int:
         """How many block functions run in parallel."""
 
+    def threads_within(self, n_groups: int) -> int:
+        """Return how many threads each call of a function may use where so many groups are mapped.
+
+        All together are no more than the engine was told to use.
+        """
+
     def load(self, table: pa.Table) -> Blocks:
         """Load a table; its rows may be split into blocks in any way."""
 

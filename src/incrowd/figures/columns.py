@@ -292,8 +292,8 @@ def count_changes(own: OwnTable) -> list[ColumnChange]:
 def loss_section(changes: list[ColumnChange], metric: str | None) -> Section:
     """Return what each column lost, by the metric that the search minded and by plain loss."""
     metrics = ["loss"]
-    if metric in COSTS_OF_METRIC and metric != "loss":
-        metrics.insert(0, str(metric))
+    if metric is not None and metric.partition(":")[0] in COSTS_OF_METRIC and metric != "loss":
+        metrics.insert(0, metric)
     lost = {change.name: {metric: change.loss(metric) for metric in metrics} for change in changes}
     order = sorted(changes, key=lambda change: -lost[change.name][metrics[0]])
     rows = tuple(

@@ -40,6 +40,7 @@ PAPER_NAMES = {
     "majority-k-anonymity": Majority.name,
     "k-suppression": Suppression.name,
     "adaptive-anonymity": AdaptiveAnonymity.name,
+    "adaptive-k-anonymity": AdaptiveAnonymity.name,
     "ps-rules": RuleProtection.name,
     "km-anonymity": KmAnonymity.name,
     "edge-differential-privacy": EdgeDp.name,
@@ -56,8 +57,11 @@ CONDITIONS = {
 
 
 def require_guarantee(name: str) -> str:
-    """Return the name of a guarantee; that of a paper is understood. Raises where there is none."""
-    name = PAPER_NAMES.get(name, name)
+    """Return the name of a guarantee; a paper's name, in any case, is understood.
+
+    Raises where there is none.
+    """
+    name = PAPER_NAMES.get(name.lower(), name)
     if name in CONDITIONS:
         raise JobError(
             f"{name} is a condition beside k-anonymity, not a guarantee by itself",

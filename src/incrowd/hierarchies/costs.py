@@ -10,7 +10,7 @@ a node n to its parent p is, per metric:
 =========== ============================================================== ==================
 metric      cost of a step n → p                                           source
 =========== ============================================================== ==================
-distortion  w(n) / (sum of w over all levels), w = 1 / (level of p)        Li et al. 2006
+distortion  w(n) / (sum of w over all levels), w = 1 / (level of p)^β      Li et al. 2006
 ncp         z(p) − z(n), z(leaf) = 0, else L/N (numbers: range / domain)   Xu et al. 2006
 total       z(p) − z(n), z = height / h (numbers: range / domain)          Byun et al. 2007
 loss        (L(p) − L(n)) / (N − 1)                                        Iyengar 2002
@@ -23,6 +23,8 @@ weights     the edge's weight (1 where none is given)                      greed
 
 A range of a grid that lies beyond the tree has its own width and its own leaves under ncp, total
 and loss; under the other metrics it costs what the least node of the tree above it costs.
+
+``distortion`` has β = 1; ``distortion:2`` has β = 2, and so on. β = 0 weighs all levels alike.
 
 Levels are counted from the root, whose level is 1. Leaves are counted in the hierarchy as given,
 whether or not they occur in the data. "Reconstructed" metrics are named in Djeufack Nanfack et al.
@@ -37,10 +39,29 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.errors import HierarchyError, unknown
+from incrowd.errors import HierarchyError, JobError, unknown
 from incrowd.hierarchies.tree import Hierarchy
 
 Array = NDArray[np.float64]
+
+
+def parse_metric(metric: str) -> tuple[str, float | None]:
+    """Return a metric's name, and β where it is stated, as in ``distortion:2``; or raise."""
+    name, has_beta, text = metric.partition(":")
+    if name not in COSTS_OF_METRIC:
+        raise unknown("metric", name, COSTS_OF_METRIC, where="metric")
+    if not has_beta:
+        return name, None
+    try:
+        beta = float(text)
+    except ValueError:
+        beta = math.nan
+    if name != "distortion" or not 0 <= beta < math.inf:
+        raise JobError(
+            f"metric: {metric!r} is not a metric with a number of 0 or more",
+            remedy="Only distortion takes one, β: write distortion:2.",
+        )
+    return name, beta
 
 
 def cost_to_root(hierarchy: Hierarchy, metric: str) -> Array:
@@ -48,9 +69,8 @@ def cost_to_root(hierarchy: Hierarchy, metric: str) -> Array:
 
     Ranges beyond the tree have their costs after those of the tree's nodes.
     """
-    if metric not in COSTS_OF_METRIC:
-        raise unknown("metric", metric, COSTS_OF_METRIC)
-    table = COSTS_OF_METRIC[metric](hierarchy)
+    name, beta = parse_metric(metric)
+    table = COSTS_OF_METRIC[name](hierarchy) if beta is None else _distortion(hierarchy, beta)
     runs = hierarchy.runs
     if runs is None:
         return table
@@ -91,9 +111,10 @@ def _growth_to_root(hierarchy: Hierarchy, size: Array) -> Array:
     return np.asarray(size[hierarchy.root] - size, dtype=np.float64)
 
 
-def _distortion(hierarchy: Hierarchy) -> Array:
+def _distortion(hierarchy: Hierarchy, beta: float = 1.0) -> Array:
     levels = max(1, int(hierarchy.height[hierarchy.root]))
-    weight = 1.0 / np.arange(1, levels + 1)  # weight[depth − 1]: the step up from that depth
+    # weight[depth − 1]: the step up from that depth
+    weight = 1.0 / np.arange(1, levels + 1) ** beta
     steps = np.concatenate([[0.0], np.cumsum(weight)])
     return np.asarray(steps[hierarchy.depth] / weight.sum(), dtype=np.float64)
 

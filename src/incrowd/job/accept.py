@@ -22,8 +22,7 @@ from incrowd.job.build import build, typed_by_column
 from incrowd.job.documents import ReleaseOptions
 from incrowd.job.inputs import InputOptions, RuleInput, SetInput
 from incrowd.methods.base import Method
-from incrowd.methods.table import METHODS
-from incrowd.methods.table import PAPER_NAMES as PAPER_METHODS
+from incrowd.methods.table import METHODS, resolve_method
 from incrowd.options import accept_argument
 from incrowd.tables.schema import Schema
 
@@ -140,7 +139,7 @@ def accept_method(stated: Any) -> Method:
 
 def build_method(name: str, mapping: Mapping[str, Any]) -> Method:
     """Build a method by name; that of a paper is understood, with the settings that make it so."""
-    name, settings = PAPER_METHODS.get(name, (name, {}))
+    name, settings = resolve_method(name)
     if name not in METHODS:
         raise unknown("method", name, METHODS)
     method: Method = build(METHODS[name], {**settings, **mapping}, "method")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from incrowd.encoding.personal_k import columns_of_rules
 from incrowd.errors import JobError, ProblemList, unknown
 from incrowd.guarantees.evidence import SETS, TABLES, TRANSACTIONS
-from incrowd.guarantees.table import TableGuarantee
+from incrowd.guarantees.table import GUARANTEES, TableGuarantee
 from incrowd.methods.base import TableMethod
 from incrowd.methods.table import METHODS, methods_keeping
 from incrowd.options import changed_parameters
@@ -154,11 +154,14 @@ def _unkept_conditions(job: Job) -> Iterator[JobError]:
     if not_kept:
         asked_for = {name for name, is_asked in asked.items() if is_asked}
         able = [name for name, kind in METHODS.items() if kind.keeps.issuperset(asked_for)]
+        remedy = "No method keeps all that is asked for: leave a part of it out."
+        if able:
+            remedy = f"Use --method {' or '.join(able)}."
+        if promise.name in not_kept:
+            kept = [name for name in GUARANTEES if name in job.method.keeps]
+            remedy = f"Use --guarantee {' or '.join(kept)} with this method. {remedy}"
         yield JobError(
-            f"method {job.method.name!r} does not keep {', '.join(not_kept)}",
-            remedy=f"Use --method {' or '.join(able)}."
-            if able
-            else "No method keeps all that is asked for: leave a part of it out.",
+            f"method {job.method.name!r} does not keep {', '.join(not_kept)}", remedy=remedy
         )
 
 

@@ -51,6 +51,15 @@ PAPER_NAMES: dict[str, tuple[str, dict[str, str]]] = {
 """What papers call a method, and the settings that make it theirs."""
 
 
+def resolve_method(name: str) -> tuple[str, dict[str, str]]:
+    """Return a method's name here and the settings that a paper's name stands for.
+
+    Papers write GkAA and RBAT: case does not count. A name that nobody has comes back as it is.
+    """
+    lower = name.lower()
+    return PAPER_NAMES.get(lower, (lower if lower in METHODS else name, {}))
+
+
 def default_method(guarantee: str) -> str:
     """Return the name of the method that searches for a guarantee where none is stated."""
     return DEFAULTS.get(guarantee, Cluster.name)

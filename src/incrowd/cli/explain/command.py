@@ -63,7 +63,7 @@ def explain_command(
 def _list_topics(topics: list[Topic]) -> None:
     from rich.text import Text
 
-    from incrowd.cli.explain.topics import KINDS
+    from incrowd.cli.explain.topics import KINDS, paper_names
 
     console = results()
     for kind in KINDS:
@@ -72,6 +72,8 @@ def _list_topics(topics: list[Topic]) -> None:
         heading = "losses" if kind == "loss" else heading
         console.print(Text(heading, style="bold"))
         console.print(Text(", ".join(names)), soft_wrap=False, width=console.width)
+    console.print(Text("names in papers", style="bold"))
+    console.print(Text(", ".join(paper_names())), soft_wrap=False, width=console.width)
     console.print("incrowd explain TOPIC tells more of each.")
 
 

@@ -14,7 +14,9 @@ from typing import Any, get_args
 
 from incrowd.errors import JobError
 from incrowd.guarantees.table import GUARANTEES
+from incrowd.guarantees.table import PAPER_NAMES as PAPER_GUARANTEES
 from incrowd.methods.table import METHODS
+from incrowd.methods.table import PAPER_NAMES as PAPER_METHODS
 
 KINDS = (
     "guarantee",
@@ -145,16 +147,11 @@ def _guarantees() -> Iterator[Topic]:
             f"Who can check it: {promise.who_can_check}",
             f"Of {kind.shape}. " + _options(kind),
         ]
-        aliases = tuple(word for word, meant in _paper_guarantees().items() if meant == name)
+        aliases = tuple(word for word, meant in PAPER_GUARANTEES.items() if meant == name)
+        paragraphs += [f"In papers: {', '.join(aliases)}."] if aliases else []
         yield Topic(
             "guarantee", name, tuple(paragraphs), said["example"], tuple(said["see"]), aliases
         )
-
-
-def _paper_guarantees() -> Mapping[str, str]:
-    from incrowd.guarantees.table import PAPER_NAMES
-
-    return PAPER_NAMES
 
 
 def _example_parameters(kind: type[Any]) -> dict[str, Any]:
@@ -169,15 +166,27 @@ def _names(kind: type[Any]) -> set[str]:
 
 
 def _methods() -> Iterator[Topic]:
-    from incrowd.methods.table import PAPER_NAMES
-
     for name, kind in METHODS.items():
         said = _texts()["methods"][name]
         kept = sorted(word for word in kind.keeps)
         paragraphs = [said["plain"], *_docstring(kind), f"Keeps: {', '.join(kept)}."]
         paragraphs += [_options(kind)] if fields(kind) else []
-        aliases = tuple(word for word, (meant, _) in PAPER_NAMES.items() if meant == name)
+        named = {word: more for word, (meant, more) in PAPER_METHODS.items() if meant == name}
+        if named:
+            words = [_flags_of_paper_name(word, more) for word, more in named.items()]
+            paragraphs.append(f"In papers: {', '.join(words)}.")
+        aliases = tuple(named)
         yield Topic("method", name, tuple(paragraphs), said["example"], tuple(kept), aliases)
+
+
+def _flags_of_paper_name(word: str, settings: Mapping[str, str]) -> str:
+    flags = "".join(f" --{name} {value}" for name, value in settings.items())
+    return f"{word} ({flags.strip()})" if flags else word
+
+
+def paper_names() -> list[str]:
+    """Return what papers call methods and guarantees here, as ``--method`` and such take it."""
+    return sorted({*PAPER_METHODS, *PAPER_GUARANTEES})
 
 
 def _findings() -> Iterator[Topic]:

@@ -38,7 +38,7 @@ from incrowd.engines.folders import (
 )
 from incrowd.engines.transfer import from_transfer
 from incrowd.errors import JobError
-from incrowd.threads import n_processors
+from incrowd.threads import n_processors, share_threads
 
 if TYPE_CHECKING:
     from incrowd.tables.files.leading_rows import Arrange
@@ -96,6 +96,10 @@ class DiskEngine:
     def n_workers(self) -> int:
         """One worker per thread."""
         return self.threads
+
+    def threads_within(self, n_groups: int) -> int:
+        """Return how many threads each of so many groups has: all share those of the engine."""
+        return share_threads(self.threads, n_groups)
 
     def load(self, table: pa.Table) -> DiskBlocks:
         """Write a table to files."""

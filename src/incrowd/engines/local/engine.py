@@ -24,7 +24,7 @@ from incrowd.engines.base import (
     require_integer_key,
 )
 from incrowd.errors import JobError
-from incrowd.threads import n_processors
+from incrowd.threads import n_processors, share_threads
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,6 +71,10 @@ class LocalEngine:
     def n_workers(self) -> int:
         """One worker per thread."""
         return self.threads
+
+    def threads_within(self, n_groups: int) -> int:
+        """Return how many threads each of so many groups has: all share those of the engine."""
+        return share_threads(self.threads, n_groups)
 
     def load(self, table: pa.Table) -> LocalBlocks:
         """Cut a table into blocks; plain columns are not copied."""

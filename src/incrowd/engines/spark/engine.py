@@ -132,6 +132,10 @@ class SparkEngine:
         """One worker per processor that Spark uses."""
         return self._link.n_workers
 
+    def threads_within(self, n_groups: int) -> int:  # noqa: ARG002
+        """Return the processors that Spark reserves for a task, ``spark.task.cpus``."""
+        return int(self.session.conf.get("spark.task.cpus", "1"))
+
     def load(self, table: pa.Table) -> SparkBlocks:
         """Send a table to Spark, in at least one partition per processor."""
         table = plain_table(table)

@@ -10,6 +10,7 @@ from incrowd.methods.base import SetMethod
 from incrowd.methods.shared.distinct_row_method import DistinctRowMethod
 from incrowd.methods.shared.options import (
     AUTO,
+    BETA,
     KEEPS,
     METRICS,
     chunk_rows_option,
@@ -56,7 +57,7 @@ class Cluster(DistinctRowMethod, SetMethod):
 
     metric: str = option(
         "loss",
-        help="Information loss to minimize.",
+        help=f"Information loss to minimize. {BETA}",
         choices=METRICS,
         about=TABLES,
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.errors import JobError, unknown
 from incrowd.methods.base import TableMethod
-from incrowd.methods.shared.options import KEEPS, METRICS, require_metric
+from incrowd.methods.shared.options import BETA, KEEPS, METRICS, require_metric
 from incrowd.options import documented, option
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class FullDomain(TableMethod):
     n_kernels: ClassVar[int] = 5
     keeps: ClassVar[frozenset[str]] = KEEPS
 
-    metric: str = option("loss", help="Information loss to minimize.", choices=METRICS)
+    metric: str = option("loss", help=f"Information loss to minimize. {BETA}", choices=METRICS)
     minimum_levels: Mapping[str, int] = option(
         {}, help="Minimum generalization level by column, 0 being the original values: age=1,zip=2."
     )

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.compiling import Whole, compiled_inner
+from incrowd.kernels.trees import Trees, common_ancestor
 from incrowd.kernels.validity import Scratch, is_valid, scratch_for
 
 RUNNING, DONE, STUCK = 0, 1, 2
@@ -142,7 +143,7 @@ def _drop_top(heap: NDArray[np.int64], n_entries: Whole) -> Whole:
 
 
 @compiled_inner
-def queue_unless_valid(group: Whole, size: Whole, groups: Groups, limits: Any, room: Room) -> None:
+def _queue_unless_valid(group: Whole, size: Whole, groups: Groups, limits: Any, room: Room) -> None:
     """Queue a group that is not valid, by its size alone where that decides. O(size)."""
     if room.is_size_only:
         if size >= limits.k:
@@ -157,8 +158,23 @@ def queue_unless_valid(group: Whole, size: Whole, groups: Groups, limits: Any, r
             distinct = groups.next_of_distinct[distinct]
         if is_valid(room.members, n_members, limits, room.scratch):
             return
+    queue(group, size, groups)
+
+
+@compiled_inner
+def queue(group: Whole, size: Whole, groups: Groups) -> None:
+    """Queue a group by its size and number. O(log)."""
     entry = (np.int64(size) << 32) | np.int64(group)
     groups.counters[QUEUED] = _push(groups.heap, groups.counters[QUEUED], entry)
+
+
+@compiled_inner
+def queue_new(groups: Groups, slots: Slots, limits: Any, room: Room) -> None:
+    """Queue what is not valid of the groups that are new: all at first, then those merged since."""
+    for group in range(groups.counters[TESTED], groups.counters[NEXT]):
+        size = slots.size_of_slot[groups.slot_of_group[group]]
+        _queue_unless_valid(group, size, groups, limits, room)
+    groups.counters[TESTED] = groups.counters[NEXT]
 
 
 @compiled_inner
@@ -182,7 +198,7 @@ def take_small(groups: Groups) -> tuple[Whole, Whole]:
 
 
 @compiled_inner
-def join(small: Whole, partner: Whole, slot: Whole, groups: Groups) -> Whole:
+def _join(small: Whole, partner: Whole, slot: Whole, groups: Groups) -> Whole:
     """Merge two groups into a new one, which lies in a slot; return its number. O(1)."""
     merged = groups.counters[NEXT]
     groups.slot_of_group[merged] = slot
@@ -195,3 +211,17 @@ def join(small: Whole, partner: Whole, slot: Whole, groups: Groups) -> Whole:
     groups.counters[NEXT] += 1
     groups.counters[MADE] += 1
     return merged
+
+
+@compiled_inner
+def merge_in_slot(small: Whole, slot: Whole, groups: Groups, slots: Slots, trees: Trees) -> None:
+    """Merge a group with the one of a slot, which the merged group takes. O(columns · depth)."""
+    small_slot = np.int64(groups.slot_of_group[small])
+    for column in range(slots.node_of_slot.shape[1]):
+        slots.node_of_slot[slot, column] = common_ancestor(
+            trees.parent,
+            np.int64(slots.node_of_slot[small_slot, column]),
+            np.int64(slots.node_of_slot[slot, column]),
+        )
+    slots.size_of_slot[slot] += slots.size_of_slot[small_slot]
+    slots.group_of_slot[slot] = _join(small, slots.group_of_slot[slot], slot, groups)

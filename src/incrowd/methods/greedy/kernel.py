@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from incrowd.compiling import Whole, compiled
-from incrowd.kernels.trees import Trees, common_ancestor
+from incrowd.kernels.trees import Trees
 from incrowd.methods.greedy.boxes import Boxes, find_partner_in_boxes, keep_boxes_true
 from incrowd.methods.greedy.groups import (
-    NEXT,
     RUNNING,
-    TESTED,
     Groups,
     Room,
     Slots,
-    join,
-    queue_unless_valid,
+    merge_in_slot,
+    queue_new,
     take_small,
 )
-from incrowd.methods.greedy.scan import StatedCosts, fill_slot, find_partner_by_scan
+from incrowd.methods.greedy.scan import StatedCosts, find_partner_by_scan, merge_by_scan
 
 
 @compiled
@@ -42,30 +38,15 @@ def merge_slice(
     """
     state = RUNNING
     for _ in range(n_merges):
-        # all groups the first time, then the one that was merged last
-        for group in range(groups.counters[TESTED], groups.counters[NEXT]):
-            size = slots.size_of_slot[groups.slot_of_group[group]]
-            queue_unless_valid(group, size, groups, limits, room)
-        groups.counters[TESTED] = groups.counters[NEXT]
+        queue_new(groups, slots, limits, room)
         state, small = take_small(groups)
         if state != RUNNING:
             break
         if boxes is not None:
             slot = find_partner_in_boxes(small, groups, slots, boxes, trees)
-        if stated is not None:
-            slot = find_partner_by_scan(small, groups, slots, stated, trees)
-        # the merged group takes its partner's slot
-        small_slot = np.int64(groups.slot_of_group[small])
-        for column in range(slots.node_of_slot.shape[1]):
-            slots.node_of_slot[slot, column] = common_ancestor(
-                trees.parent,
-                np.int64(slots.node_of_slot[small_slot, column]),
-                np.int64(slots.node_of_slot[slot, column]),
-            )
-        slots.size_of_slot[slot] += slots.size_of_slot[small_slot]
-        slots.group_of_slot[slot] = join(small, slots.group_of_slot[slot], slot, groups)
-        if boxes is not None:
+            merge_in_slot(small, slot, groups, slots, trees)
             keep_boxes_true(slot, slots, boxes, trees)
         if stated is not None:
-            fill_slot(small_slot, groups, slots)
+            slot = find_partner_by_scan(small, groups, slots, stated, trees)
+            merge_by_scan(small, slot, groups, slots, trees)
     return state

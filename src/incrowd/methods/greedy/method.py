@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from incrowd.errors import JobError, unknown
 from incrowd.methods.shared.distinct_row_method import DistinctRowMethod
 from incrowd.methods.shared.options import (
+    BETA,
     KEEPS,
     METRICS,
     NONE,
@@ -18,6 +19,7 @@ from incrowd.methods.shared.options import (
     seconds_of,
 )
 from incrowd.options import documented, option
+from incrowd.progress import log
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,7 +35,10 @@ if TYPE_CHECKING:
 
 REPAIR = ("auto", "yes", "no")
 
-REORGANIZE = ("levels-first", "values-first", "none")
+REORGANIZE = ("levels-first", "levels-last", "values-first", "none")
+
+PAPER_SCHEMES = {"scheme-1": "levels-last", "scheme-2": "levels-first"}
+"""The two orders of the paper's §III-B1 by its own names; it goes on with the second."""
 
 PRESETS = ("none", "gkaa", "pgkaa", "pgpkaa", "h-pgpkaa")
 """No algorithm of the paper by name, and its four."""
@@ -46,13 +51,15 @@ NEEDS_PROCESSORS = ("pgpkaa", "h-pgpkaa")
 class Greedy(DistinctRowMethod):
     """Merge the smallest group that is not valid with its cheapest partner until all are valid.
 
-    Follows GkAA and, in partitions, PGPkAA (Djeufack Nanfack et al. 2024, Algorithms 1, 2 and 5).
-    Deviations: partners are found through an index, which returns the same partner as the paper's
-    full scan; ties are settled (least size, then least number; least cost, then least number);
-    prices are whole numbers; a partition too small or too uniform to be released by itself is
-    joined to its neighbour. Groups are tested for l, t, k per person and people where the paper
-    tests their size. Equal rows stay together. O(distinct rows² · columns) per partition at
-    worst; the index makes it nearly linear on real tables.
+    Follows GkAA; with several workers PGkAA, in partitions PGPkAA, with both H-PGPkAA (Djeufack
+    Nanfack et al. 2024, Algorithms 1 to 6). Deviations: partners are found through an index, which
+    returns the same partner as the paper's full scan; workers share the groups that look for a
+    partner in place of the partners, with the same merges; ties are settled (least size, then
+    least number; least cost, then least number); prices are whole numbers; a partition too small
+    or too uniform to be released by itself is joined to its neighbour. Groups are tested for l, t,
+    k per person and people where the paper tests their size. Equal rows stay together.
+    O(distinct rows² · columns) per partition at worst; the index makes it nearly linear on real
+    tables.
     """
 
     name: ClassVar[str] = "greedy"
@@ -61,7 +68,7 @@ class Greedy(DistinctRowMethod):
 
     metric: str = option(
         "nllm",
-        help="Information loss to minimize.",
+        help=f"Information loss to minimize. {BETA}",
         choices=METRICS,
     )
     partitions: int = option(
@@ -72,19 +79,28 @@ class Greedy(DistinctRowMethod):
     )
     reorganize: str = option(
         "levels-first",
-        help="Sort order before partitioning: columns with the fewest hierarchy levels first, "
-        "with the fewest values first, or none (file order).",
+        help="Sort order before partitioning: columns with the fewest hierarchy levels first "
+        "(the paper's scheme-2), last (its scheme-1), with the fewest values first, or none (file "
+        "order).",
         choices=REORGANIZE,
+    )
+    workers: int = option(
+        0,
+        help="Number of threads that share the search within one partition, never more than "
+        "the engine has for it; 0: all it has. Affects no result; pays where costs are stated.",
+        minimum=0,
     )
     preset: str = option(
         "none",
-        help="Algorithm of the paper instead of partitions: gkaa and pgkaa (one partition), "
-        "pgpkaa (one per processor), h-pgpkaa (one per doubling of processors, plus one).",
+        help="Algorithm of the paper instead of partitions and workers: gkaa (one partition), "
+        "pgkaa (one, searched by all processors), pgpkaa (one per processor), h-pgpkaa (one per "
+        "doubling of processors, plus one, which share the processors).",
         choices=PRESETS,
     )
     processors: int = option(
         0,
-        help="Number of processors the preset is laid out for; affects partitions, not threads.",
+        help="Number of processors the preset is laid out for: its partitions, and the workers it "
+        "asks for; threads are the engine's.",
         minimum=0,
     )
     repair: str = option(
@@ -121,8 +137,17 @@ class Greedy(DistinctRowMethod):
                 "polish and repair go by a metric, and costs are stated",
                 remedy="Leave out the costs, or polish and repair.",
             )
-        if self.reorganize not in REORGANIZE:
-            raise unknown("order of rows", str(self.reorganize), REORGANIZE, where="reorganize")
+        reorganize = PAPER_SCHEMES.get(self.reorganize, self.reorganize)
+        if reorganize not in REORGANIZE:
+            known = (*REORGANIZE, *PAPER_SCHEMES)
+            raise unknown("order of rows", str(self.reorganize), known, where="reorganize")
+        object.__setattr__(self, "reorganize", reorganize)
+        if type(self.workers) is not int or self.workers < 0:
+            raise JobError(
+                "workers is not a whole number of 0 or more",
+                remedy="State how many threads share the search of a partition, or 0 for all that "
+                "the engine has.",
+            )
         if type(self.partitions) is not int or self.partitions < 0:
             raise JobError(
                 "partitions is not a whole number of 0 or more",
@@ -162,6 +187,12 @@ class Greedy(DistinctRowMethod):
                 f"but {self.partitions} is asked for",
                 remedy="State the preset or the partitions, not both.",
             )
+        if self.workers and self._stated_workers not in (0, self.workers):
+            raise JobError(
+                f"preset {self.preset} means workers = {self._stated_workers}, "
+                f"but {self.workers} is asked for",
+                remedy="State the preset or the workers, not both.",
+            )
 
     @property
     def _stated_partitions(self) -> int:
@@ -171,6 +202,27 @@ class Greedy(DistinctRowMethod):
         if self.preset == "h-pgpkaa":
             return self.processors.bit_length()  # the whole part of log2, and one
         return self.partitions if self.preset == "none" else 1
+
+    @property
+    def _stated_workers(self) -> int:
+        """How many threads are asked for to search a partition, by preset or number; 0: all."""
+        if self.preset == "h-pgpkaa":
+            return max(1, self.processors // self._stated_partitions)
+        if self.preset == "pgkaa":
+            return self.processors
+        return self.workers if self.preset == "none" else 1
+
+    def _workers_of(self, n_threads: int) -> int:
+        """Return how many threads search a partition for which the engine has so many."""
+        stated = self._stated_workers or self.workers
+        if stated > n_threads:
+            log.info(
+                "greedy: %d workers are asked for each partition, and the engine has %d threads "
+                "for it, which are used",
+                stated,
+                n_threads,
+            )
+        return min(stated or n_threads, n_threads)
 
     @property
     def files(self) -> list[str]:
@@ -203,6 +255,7 @@ class Greedy(DistinctRowMethod):
         from dataclasses import replace
 
         from incrowd.encoding.rows import Trace
+        from incrowd.engines.base import threads_of
         from incrowd.methods.greedy.search import Plan, loss_by_parts, merge_rows
         from incrowd.methods.shared.fragments import Fragments
         from incrowd.methods.shared.recreate.blocks import polish
@@ -211,11 +264,18 @@ class Greedy(DistinctRowMethod):
         partition_of_row = self._partition_of_row(rows, n_of_row, plan)
         figures: dict[str, Any] = {}
         if partition_of_row is None:
-            released = merge_rows(rows.nodes, plan, limits, progress, n_of_row=n_of_row)
+            workers = self._workers_of(threads_of(engine))
+            released = merge_rows(
+                rows.nodes, plan, limits, progress, n_of_row=n_of_row, workers=workers
+            )
         else:
-            released = _merge_partitions(rows, n_of_row, plan, partition_of_row, engine, progress)
+            n_partitions = int(partition_of_row.max()) + 1
+            workers = self._workers_of(engine.threads_within(n_partitions))
+            released = _merge_partitions(
+                rows, n_of_row, plan, partition_of_row, workers, engine, progress
+            )
             by_parts = loss_by_parts(rows, released, partition_of_row, self.metric, n_of_row)
-            figures["partitions_searched"] = int(partition_of_row.max()) + 1
+            figures["partitions_searched"] = n_partitions
             figures["equation_2"] = round(by_parts, 9)
         found = Fragments.of_each(released, n_of_row, Trace(figures))
         has_costs = any(hierarchy.costs is not None for hierarchy in rows.hierarchies)
@@ -284,6 +344,7 @@ def _merge_partitions(
     n_of_row: NDArray[np.int64],
     plan: Plan,
     partition_of_row: NDArray[np.int64],
+    workers: int,
     engine: Engine,
     progress: Progress,
 ) -> NDArray[np.int32]:
@@ -296,7 +357,7 @@ def _merge_partitions(
     sizes = np.bincount(partition_of_row, weights=n_of_row).astype(np.float64)
     n_rows = int(n_of_row.sum())
     report = PartProgress(progress, STAGE, 0, n_rows, n_rows, sizes, sizes)
-    function = MergePartition(plan.without_rows(), report)
+    function = MergePartition(plan.without_rows(), report, workers)
     # one line per row: its number, its partition, its nodes and what the conditions look at
     table = part_table(rows.nodes, partition_of_row, plan.limits, count=n_of_row)
     released = search_parts(engine, table, function, n_of_row).nodes

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from incrowd.compiling import Whole, compiled_inner
 from incrowd.kernels.trees import Trees
-from incrowd.methods.greedy.groups import ALIVE, Groups, Slots
+from incrowd.methods.greedy.groups import ALIVE, Groups, Slots, merge_in_slot
 
 
 class StatedCosts(NamedTuple):
@@ -47,7 +47,7 @@ def find_partner_by_scan(
     small_slot = np.int64(groups.slot_of_group[small])
     size = slots.size_of_slot[small_slot]
     for column in range(n_columns):
-        _price_pairs(np.int64(slots.node_of_slot[small_slot, column]), stated, trees)
+        price_pairs(np.int64(slots.node_of_slot[small_slot, column]), stated, trees)
     least = np.int64(9223372036854775807)
     oldest = np.int32(2147483647)
     partner: Whole = np.int64(-1)
@@ -69,7 +69,7 @@ def find_partner_by_scan(
 
 
 @compiled_inner
-def _price_pairs(node: Whole, stated: StatedCosts, trees: Trees) -> None:
+def price_pairs(node: Whole, stated: StatedCosts, trees: Trees) -> None:
     """Set ``own`` and ``theirs`` of every node of the tree for a group at this node. O(nodes).
 
     What lies under a node meets it there; what else lies under its parent meets it at the parent,
@@ -95,11 +95,14 @@ def _price_pairs(node: Whole, stated: StatedCosts, trees: Trees) -> None:
 
 
 @compiled_inner
-def fill_slot(slot: Whole, groups: Groups, slots: Slots) -> None:
-    """Move the last group alive to the slot of one that was just merged. O(columns)."""
+def merge_by_scan(small: Whole, slot: Whole, groups: Groups, slots: Slots, trees: Trees) -> None:
+    """Merge a group with the one of a slot; groups alive stay in the first slots. O(columns)."""
+    small_slot = np.int64(groups.slot_of_group[small])
+    merge_in_slot(small, slot, groups, slots, trees)
+    # the last group alive moves to the slot that became free
     last = groups.counters[ALIVE]
     for column in range(slots.node_of_slot.shape[1]):
-        slots.node_of_slot[slot, column] = slots.node_of_slot[last, column]
-    slots.size_of_slot[slot] = slots.size_of_slot[last]
-    slots.group_of_slot[slot] = slots.group_of_slot[last]
-    groups.slot_of_group[slots.group_of_slot[slot]] = slot
+        slots.node_of_slot[small_slot, column] = slots.node_of_slot[last, column]
+    slots.size_of_slot[small_slot] = slots.size_of_slot[last]
+    slots.group_of_slot[small_slot] = slots.group_of_slot[last]
+    groups.slot_of_group[slots.group_of_slot[small_slot]] = small_slot

@@ -27,6 +27,7 @@ from incrowd.methods.shared.parts import (
 )
 from incrowd.methods.shared.reorganize import column_order
 from incrowd.progress import Progress, is_abort_requested, silent
+from incrowd.threads import Team
 
 STAGE = "merging groups"
 
@@ -142,10 +143,18 @@ def merge_rows(
     *,
     n_of_row: NDArray[np.int64] | None = None,
     with_index: bool = True,
+    workers: int = 1,
 ) -> NDArray[np.int32]:
     """Return ``nodes[column, row]`` generalized so that every group is valid."""
-    merged = merge(nodes, plan, limits, progress, n_of_row=n_of_row, with_index=with_index)
-    return merged.released()
+    return merge(
+        nodes,
+        plan,
+        limits,
+        progress,
+        n_of_row=n_of_row,
+        with_index=with_index,
+        workers=workers,
+    ).released()
 
 
 def merge(
@@ -156,6 +165,7 @@ def merge(
     *,
     n_of_row: NDArray[np.int64] | None = None,
     with_index: bool = True,
+    workers: int = 1,
 ) -> Merged:
     """Merge groups until every group is valid.
 
@@ -163,12 +173,13 @@ def merge(
     groups are tested by; else, or if it is not stated, one of each.
     Distinct rows are numbered in an order that their content decides, so the result does not
     depend on the order of rows. Without the index every partner is found by a scan of all groups:
-    the same result, later. Costs that are stated node by node always take a scan.
+    the same result, later. Costs that are stated node by node always take a scan. ``workers``
+    threads share the scans, which changes no merge.
     """
     from incrowd.kernels.trees import Trees
     from incrowd.methods.greedy import boxes as index
     from incrowd.methods.greedy import groups as state
-    from incrowd.methods.greedy import kernel, scan
+    from incrowd.methods.greedy import kernel, rounds, scan
 
     forest = plan.forest
     trees = Trees(forest.start, forest.parent, forest.end, plan.cost_to_root)
@@ -181,24 +192,33 @@ def merge(
     groups = state.start_groups(rows, run_start)
     slots = state.start_slots(ranks[:, rows[run_start[:-1]]] + offset, sizes)
     boxes = stated = None
+    scans = []
     if plan.matrices is None and with_index:
         boxes = index.room_for_boxes(slots, trees)
     else:
         matrices = plan.matrices or Matrices.of_costs_to_root(plan.cost_to_root, forest)
-        stated = scan.room_for_scan(matrices.depth, matrices.costs)
+        scans = [scan.room_for_scan(matrices.depth, matrices.costs) for _ in range(workers)]
+        stated = scans[0]
     room = state.room_for(limits, plan.is_size_only, len(rows))
     # groups that are not valid at first; where more than the size decides, all are taken for it
     n_first = int((sizes < limits.k).sum()) if plan.is_size_only else len(sizes)
     n_left = n_first
     ended = state.RUNNING
-    while ended == state.RUNNING:
-        progress(STAGE, n_first - n_left, n_first)
-        if is_abort_requested():
-            raise KeyboardInterrupt
-        ended = kernel.merge_slice(
-            MERGES_PER_SLICE, groups, slots, boxes, stated, trees, limits, room
-        )
-        n_left = state.n_not_valid(groups)
+    candidates = rounds.room_for_candidates(workers)
+    with Team(workers) as team:
+        while ended == state.RUNNING:
+            progress(STAGE, n_first - n_left, n_first)
+            if is_abort_requested():
+                raise KeyboardInterrupt
+            if len(scans) > 1 and rounds.pays(groups, slots, trees):
+                ended = rounds.merge_shared(
+                    MERGES_PER_SLICE, team, candidates, groups, slots, scans, trees, limits, room
+                )
+            else:
+                ended = kernel.merge_slice(
+                    MERGES_PER_SLICE, groups, slots, boxes, stated, trees, limits, room
+                )
+            n_left = state.n_not_valid(groups)
     if ended == state.STUCK:
         raise InfeasibleError(
             f"all {int(sizes.sum())} rows in one group do not meet the conditions",
@@ -217,6 +237,7 @@ class MergePartition:
 
     plan: Plan
     report: PartProgress | SilentParts
+    workers: int = 1
 
     @property
     def schema(self) -> pa.Schema:
@@ -229,7 +250,9 @@ class MergePartition:
         nodes = nodes_of_part(block, "c", len(self.plan.forest.walks))
         progress = self.report.of(int(block.column("part")[0].as_py()))
         count = block.column("count").to_numpy()
-        merged = merge_rows(nodes, self.plan, limits, progress, n_of_row=count)
+        merged = merge_rows(
+            nodes, self.plan, limits, progress, n_of_row=count, workers=self.workers
+        )
         return release_part(block.column("row").to_numpy(), count, merged)
 
 

@@ -10,6 +10,7 @@ from incrowd.guarantees.evidence import TABLES
 from incrowd.methods.base import SetMethod
 from incrowd.methods.shared.distinct_row_method import DistinctRowMethod
 from incrowd.methods.shared.options import (
+    BETA,
     KEEPS,
     METRICS,
     NONE,
@@ -54,7 +55,7 @@ class Mondrian(DistinctRowMethod, SetMethod):
 
     metric: str = option(
         "loss",
-        help="Information loss that decides which column is cut next.",
+        help=f"Information loss that decides which column is cut next. {BETA}",
         choices=METRICS,
         about=TABLES,
     )

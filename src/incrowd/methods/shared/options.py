@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from incrowd.errors import JobError, unknown
+from incrowd.errors import JobError
 from incrowd.guarantees.evidence import SETS
 from incrowd.options import option
 
@@ -22,14 +22,19 @@ METRICS = (
 )
 """The names in ``hierarchies.costs.COSTS_OF_METRIC``."""
 
+BETA = "distortion:BETA sets the exponent of its level weights (1 if omitted)."
+"""What the help of a metric adds."""
+
 KEEPS = frozenset({"k-anonymity", "l-diversity", "t-closeness", "k-per-person", "person"})
 """What a method keeps that tests every group with ``kernels.validity``."""
 
 
 def require_metric(metric: str) -> None:
-    """Raise unless a metric of this name has prices."""
+    """Raise unless a metric of this name has prices; β of distortion may follow it."""
     if metric not in METRICS:
-        raise unknown("metric", str(metric), METRICS, where="metric")
+        from incrowd.hierarchies.costs import parse_metric
+
+        parse_metric(str(metric))
 
 
 # ── how much work a search is given: a number of changes to try, a word, or a wish in seconds ─────

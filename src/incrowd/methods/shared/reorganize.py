@@ -20,8 +20,9 @@ def column_order(rows: Rows, reorganize: str) -> list[int]:
     """Return the columns, the primary sort key first.
 
     ``levels-first``: fewest hierarchy levels, then fewest values (what generalizes dearest stays
-    together); ``values-first``: fewest values, then fewest levels. Values are those that occur.
-    Columns that tie keep their order.
+    together: the paper's scheme 2); ``levels-last``: most levels, then fewest values (its scheme
+    1); ``values-first``: fewest values, then fewest levels. Values are those that occur. Columns
+    that tie keep their order.
     """
     levels = [int(hierarchy.height[hierarchy.root]) for hierarchy in rows.hierarchies]
     values = [
@@ -30,6 +31,8 @@ def column_order(rows: Rows, reorganize: str) -> list[int]:
     ]
     if reorganize == "values-first":
         return sorted(range(rows.n_columns), key=lambda column: (values[column], levels[column]))
+    if reorganize == "levels-last":
+        return sorted(range(rows.n_columns), key=lambda column: (-levels[column], values[column]))
     return sorted(range(rows.n_columns), key=lambda column: (levels[column], values[column]))
 
 
