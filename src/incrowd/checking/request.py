@@ -105,7 +105,7 @@ class Request:
             "accepted": job.release.accept_insensitive,
         }
         if job.shape == TABLES:
-            own["has_bits"] = cast(TableMethod, job.method).masks_bits
+            own["has_bits"] = cast(TableMethod, job.method).releases_bits
         return cls(released, **{"guarantee": job.guarantee, **own, **stated})
 
     def refuse_flags(self, where: str, remedy: str, *kept: str) -> None:

@@ -166,12 +166,12 @@ def load_table(request: Request) -> LoadedTable:
             k_of_row = assign_k(original, guarantee.k, None, guarantee.k_rules)
         ready = prepare_table(original, schema, request.bins, hierarchies, is_bit=request.has_bits)
         schema, hierarchies = ready.schema, dict(ready.hierarchies)
-        if request.has_bits:  # bits of values that no row shows are not in the release
+        if request.has_bits:  # bits that are not in the release are masked for everybody
             shown = tuple(name for name in schema.quasi if name in released.columns)
             schema = replace_quasi(schema, shown)
             hierarchies = {name: spec for name, spec in hierarchies.items() if name in shown}
         owner = _owner(request, ready.table, released, schema, hierarchies)
-        owner = replace(owner, k_of_row=k_of_row)
+        owner = replace(owner, k_of_row=k_of_row, attribute_of_bit=ready.attribute_of_bit)
     elif request.has_bits or any(request.bins.values()):
         raise JobError(
             "--bins and --bits are about how the original was cut up",

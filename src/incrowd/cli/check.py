@@ -297,7 +297,7 @@ def _request(
     if promise.shape == TABLES:
         request["accepted"] = accepted or (saved.release.accept_insensitive if saved else ())
         request["has_bits"] = has_bits or (
-            saved is not None and cast(TableMethod, saved.method).masks_bits
+            saved is not None and cast(TableMethod, saved.method).releases_bits
         )
     if saved is not None:
         request["seed"] = saved.seed

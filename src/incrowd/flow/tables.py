@@ -41,6 +41,7 @@ from incrowd.job.inputs import InputOptions, read_input
 from incrowd.job.job import Job
 from incrowd.job.preparation import (
     Prepared,
+    decode_bits,
     notes_on_columns,
     plan_job_reading,
     prepare,
@@ -152,11 +153,7 @@ class TableAdapter:
         before, notes_on_hierarchies = encode(
             table, schema.quasi, prepared.hierarchies, job.coding, self.method.known_values()
         )
-        before = replace(
-            before,
-            hierarchies=name_derivations(before.hierarchies, job.hierarchy_specs),
-            attribute_of_column=prepared.attribute_of_column,
-        )
+        before = replace(self._named(before), attribute_of_column=prepared.attribute_of_column)
         before = add_costs(before, self.method.stated_costs)
         hierarchies = sensitive_hierarchies_of(job, table)
         conditions = derive_conditions(job, original, hierarchies)
@@ -176,6 +173,11 @@ class TableAdapter:
             removed,
         )
 
+    def _named(self, rows: Rows) -> Rows:
+        """Return rows whose derived columns (ages, days) are described as such."""
+        named = name_derivations(rows.hierarchies, self.job.hierarchy_specs)
+        return replace(rows, hierarchies=named)
+
     def search(self, encoded: EncodedTable, progress: Progress) -> Rows:
         """Run the method on the nodes of the quasi-identifying columns."""
         view, conditions = encoded.view, encoded.conditions
@@ -193,7 +195,13 @@ class TableAdapter:
             after = replace(after, nodes=nodes)
         if self.method.suppresses_missing:
             after = replace(after, nodes=star_missing(before, after, table.missing_values))
-        prepared, after = without_unshown_bits(prepared, after)
+        if self.method.decodes_bits:
+            prepared, before, after = decode_bits(prepared, after)
+            before = self._named(before)
+            after = replace(after, hierarchies=before.hierarchies)
+            table = prepared.table
+        elif self.method.drops_unshown_bits:
+            prepared, after = without_unshown_bits(prepared, after)
         schema = prepared.schema
         settled = settle(after, encoded.conditions, job.release)
         frame, original_row = decode(settled.rows, table, schema)
@@ -256,6 +264,7 @@ class TableAdapter:
                 hierarchies,
                 keeps_order=job.release.keep_order,
                 k_of_row=evidence.conditions.k_of_row,
+                attribute_of_bit=evidence.prepared.attribute_of_bit,
             ),
             sensitive_hierarchies=evidence.sensitive_hierarchies,
             accepted=job.release.accept_insensitive,
