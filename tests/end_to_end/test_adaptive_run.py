@@ -231,16 +231,17 @@ def by_bits(desk, columns):
 
 def test_bits_by_the_cover_all_or_those_that_are_shown(few):
     values = {f"{name}={row[name]}" for row in few.rows("people.csv") for name in QUASI}
+    n_ones_of_all = {}
     for columns in ("all", "shown"):
         figures = run_bits(few, columns)
         everybody, bits = by_bits(few, columns)
         ones = {name: sum(row[name] == "1" for _, row in everybody) for name in bits}
         if columns == "all":
+            n_ones_of_all = ones
             assert set(bits) == values
             assert 0 in ones.values()  # or this table shows nothing of the difference
         else:
             assert set(bits) == {name for name, n_ones in n_ones_of_all.items() if n_ones}
-        n_ones_of_all = ones
         assert {row[name] for _, row in everybody for name in bits} <= {"0", "1", "*"}
         n_shown = sum(row[name] != "*" for _, row in everybody for name in bits)
         assert figures["n_cells"] == 100 * len(values)
