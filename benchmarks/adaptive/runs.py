@@ -23,11 +23,13 @@ from benchmarks.shared.cases import Measured, Task
 from benchmarks.shared.processes import Case, measure_forked, run_forked
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InputError
+from incrowd.guarantees.adaptive.check import LITERAL, MUTUAL, POSTERIOR
 from incrowd.guarantees.adaptive.promise import AdaptiveAnonymity
 from incrowd.guarantees.evidence import Evidence
 from incrowd.hierarchies.tree import STAR
 from incrowd.methods.adaptive import cover, partition, sweeps
 from incrowd.methods.adaptive.search import Found, Problem
+from incrowd.threads import use_threads
 
 N_RECOUNTED = 60
 """How many rows' crowds are recounted after every run."""
@@ -76,7 +78,12 @@ def iterations(watch: Watch) -> list[Measured]:
 
 def search(problem: Problem, case: Case, progress: Any) -> Found:
     """Run a case's steps in this process."""
-    engine = LocalEngine(threads=case.get("threads", 1))
+    threads = case.get("threads", 1)
+    with use_threads(threads):
+        return _search(problem, case, LocalEngine(threads=threads), progress)
+
+
+def _search(problem: Problem, case: Case, engine: LocalEngine, progress: Any) -> Found:
     found = Found(np.zeros((problem.n_rows, problem.n_cells), dtype=np.bool_))
     for name, settings in case["steps"]:
         if name == "cover":
@@ -152,11 +159,12 @@ def audit_belief(problem: Problem, is_masked: NDArray[np.bool_]) -> Measured:
     started = time.perf_counter()
     guarantee = AdaptiveAnonymity(k_column="k", posterior="report")
     try:
-        *crowds, posterior = guarantee.check(evidence_of(problem, is_masked))
+        found = {item.name: item for item in guarantee.check(evidence_of(problem, is_masked))}
     except InputError as error:
         return {"outcome": error.what, "seconds": round(time.perf_counter() - started, 2)}
-    if any(finding.figures["n_short"] for finding in crowds):
+    if any(found[name].figures["n_short"] for name in (LITERAL, MUTUAL)):
         raise RuntimeError("the audit found people without their crowd")
+    posterior = found[POSTERIOR]
     beliefs = {name: posterior.figures[name] for name in BELIEFS if name in posterior.figures}
     return {**beliefs, "seconds": round(time.perf_counter() - started, 2)}
 
