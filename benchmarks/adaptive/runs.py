@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +22,8 @@ from benchmarks.adaptive.data import WishedTable, few
 from benchmarks.shared import processes
 from benchmarks.shared.cases import Measured, Task
 from benchmarks.shared.processes import Case, measure_forked, run_forked
-from incrowd.engines.local.engine import LocalEngine
+from incrowd.engines.base import Engine
+from incrowd.engines.choice import EngineChoice, make_engine
 from incrowd.errors import InputError
 from incrowd.guarantees.adaptive.check import LITERAL, MUTUAL, POSTERIOR
 from incrowd.guarantees.adaptive.promise import AdaptiveAnonymity
@@ -79,11 +81,14 @@ def iterations(watch: Watch) -> list[Measured]:
 def search(problem: Problem, case: Case, progress: Any) -> Found:
     """Run a case's steps in this process."""
     threads = case.get("threads", 1)
-    with use_threads(threads):
-        return _search(problem, case, LocalEngine(threads=threads), progress)
+    with (
+        use_threads(threads),
+        closing(make_engine(EngineChoice(case.get("engine", "local"), threads))) as engine,
+    ):
+        return _search(problem, case, engine, progress)
 
 
-def _search(problem: Problem, case: Case, engine: LocalEngine, progress: Any) -> Found:
+def _search(problem: Problem, case: Case, engine: Engine, progress: Any) -> Found:
     found = Found(np.zeros((problem.n_rows, problem.n_cells), dtype=np.bool_))
     for name, settings in case["steps"]:
         if name == "cover":

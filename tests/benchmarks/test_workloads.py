@@ -41,6 +41,9 @@ TINY = {
         payments_first_rows=80,
         growth_rows=(60, 90),
         plain_rows=80,
+        threaded=(("hands", 80, 2),),
+        shares=(1.0,),
+        share_rows=90,
     ),
     "sets": replace(
         sets.SMALL,
