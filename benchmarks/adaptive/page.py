@@ -249,12 +249,12 @@ def _threads(cases: Runs) -> str:
         paper = PAPER_SPEEDUP["small" if name in UTILITY_DIFFERENCE else "large"]
         rows.append(
             f"| {DATA[name]} | {one['n_rows']:,} × {one['n_cells']} | {len(one['iterations'])} | "
-            f"{both_times(one)} | {both_times(two)} | {one['seconds'] / two['seconds']:.2f}× | "
+            f"{both_times(one)} | {both_times(two)} | {one['load']:g}, {two['load']:g} | "
             f"{short_time(_cover_seconds(one))} | {short_time(_cover_seconds(two))} | {paper} |"
         )
     head = (
-        "| table | rows × cells | iterations | 1 thread (CPU) | 2 threads (CPU) | speedup | cover, "
-        "1 thread | cover, 2 threads | the paper's speedup, threads |"
+        "| table | rows × cells | iterations | 1 thread (CPU) | 2 threads (CPU) | load of the "
+        "machine | cover, 1 thread | cover, 2 threads | the paper's speedup, threads |"
     )
     return table_of(head, rows)
 
@@ -270,11 +270,11 @@ def _spark(cases: Runs) -> str:
             rows.append(
                 f"| {DATA[run['data']['name']]} | {run['n_rows']:,} | {run['threads']} | "
                 f"{short_time(run['iterations'][0]['seconds'])} | {per_iteration} | "
-                f"{short_time(_cover_seconds(run))} |"
+                f"{short_time(_cover_seconds(run))} | {run['load']:g} |"
             )
     head = (
         "| table | rows | workers | first iteration, with their start | a further one | cover on "
-        "the driver, all iterations |"
+        "the driver, all iterations | load of the machine |"
     )
     return table_of(head, rows)
 
@@ -286,12 +286,12 @@ def _rows(cases: Runs) -> str:
         n_pairs = one["n_rows"] * (one["n_rows"] - 1)
         rows.append(
             f"| {one['n_rows']:,} | {both_times(one)} | {both_times(two)} | "
-            f"{one['seconds'] / two['seconds']:.2f}× | {1e9 * one['cpu_seconds'] / n_pairs:.2f} | "
+            f"{one['load']:g}, {two['load']:g} | {1e9 * one['cpu_seconds'] / n_pairs:.2f} | "
             f"{1e9 * two['cpu_seconds'] / n_pairs:.2f} |"
         )
     head = (
-        "| rows | 1 thread (CPU) | 2 threads (CPU) | speedup | CPU ns a pair, 1 thread | CPU ns a "
-        "pair, 2 threads |"
+        "| rows | 1 thread (CPU) | 2 threads (CPU) | load of the machine | CPU ns a pair, 1 thread "
+        "| CPU ns a pair, 2 threads |"
     )
     return table_of(head, rows)
 

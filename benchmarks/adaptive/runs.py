@@ -7,6 +7,7 @@ an attacker believes, where a case wants that.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -113,6 +114,7 @@ def measure(problem: Problem, case: Case, target: Path | None = None) -> Measure
         "n_cells": problem.n_cells,
         "shown": round(found.shown, 6),
         "seconds": round(seconds, 3),
+        "load": round(os.getloadavg()[0], 1),
         "figures": {
             name: figure
             for name, figure in found.figures.items()
