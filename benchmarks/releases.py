@@ -263,6 +263,10 @@ def adaptive_jobs() -> Iterator[Job]:
             "parts": f"{report} --k 4 --search cover --partitions 3 --rounds 4",
             "epsilon-weight": f"{report} --k 4 --search cover --epsilon-weight 1 --sweeps 0",
             "bit": f"{report} --k 3 --mask bit",
+            "bit-shown": f"{report} --k 3 --mask bit --bit-columns shown",
+            "bit-decoded": f"{report} --k 3 --mask bit --bit-columns decoded",
+            "pseudonyms": f"{report} --k 3 --search cover --rounds 2 --pseudonyms pid "
+            "--pseudonym-secret @secret --key private/key.csv",
             "bit-k-column": f"{report} --k-column k --mask bit --rounds 4 --key private/key.csv",
         },
     )
@@ -596,6 +600,7 @@ def write_inputs(folder: Path, times: int) -> None:
     write_sets(folder, times)
     write_transactions(folder, times)
     write_sign_key(folder / "sign.pem")
+    (folder / "secret").write_text("5e" * 32 + "\n", "ascii")  # of pseudonyms
 
 
 def people(n_rows: int, seed: int) -> list[dict[str, str]]:

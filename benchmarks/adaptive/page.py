@@ -40,6 +40,12 @@ WORKING_SETS = ("on the fly", "8", "32", "128")
 SECONDS_BY_WORKING_SET = {"adult": (108, 18, 15, 20), "poker": (86_400, 3_060, 2_760, 3_720)}
 """Table III: seconds by entries a row in units of the largest k; 86,400 is "more than 24 h"."""
 
+THREADS = (1, 2)
+"""On how many threads the parts of Figures 4 to 6 are measured."""
+
+PAPER_SPEEDUP = {"large": "27× on 32", "small": "does not scale beyond 16"}
+"""Section VI-A on Figure 4: the larger four problems, and the four networks."""
+
 DATA = {
     "adult": "Adult",
     "census": "census, generated",
@@ -232,6 +238,74 @@ def _searches(cases: Runs) -> str:
     return table_of(head, rows)
 
 
+# ── Figures 4 to 6 ──────────────────────────────────────────────────────────────────────────────
+
+
+def _threads(cases: Runs) -> str:
+    rows = []
+    for runs in cases.values():
+        name = runs[0]["data"]["name"]
+        one, two = (_best(runs, threads) for threads in THREADS)
+        paper = PAPER_SPEEDUP["small" if name in UTILITY_DIFFERENCE else "large"]
+        rows.append(
+            f"| {DATA[name]} | {one['n_rows']:,} × {one['n_cells']} | {len(one['iterations'])} | "
+            f"{both_times(one)} | {both_times(two)} | {one['load']:g}, {two['load']:g} | "
+            f"{short_time(_cover_seconds(one))} | {short_time(_cover_seconds(two))} | {paper} |"
+        )
+    head = (
+        "| table | rows × cells | iterations | 1 thread (CPU) | 2 threads (CPU) | load of the "
+        "machine | cover, 1 thread | cover, 2 threads | the paper's speedup, threads |"
+    )
+    return table_of(head, rows)
+
+
+def _spark(cases: Runs) -> str:
+    rows = []
+    for runs in cases.values():
+        one, two = (_best(runs, threads) for threads in THREADS)
+        for run in (one, two):
+            later = run["iterations"][1:]
+            mean = _mean(later)
+            per_iteration = "–" if mean is None else short_time(mean["seconds"])
+            rows.append(
+                f"| {DATA[run['data']['name']]} | {run['n_rows']:,} | {run['threads']} | "
+                f"{short_time(run['iterations'][0]['seconds'])} | {per_iteration} | "
+                f"{short_time(_cover_seconds(run))} | {run['load']:g} |"
+            )
+    head = (
+        "| table | rows | workers | first iteration, with their start | a further one | cover on "
+        "the driver, all iterations | load of the machine |"
+    )
+    return table_of(head, rows)
+
+
+def _rows(cases: Runs) -> str:
+    rows = []
+    for runs in cases.values():
+        one, two = (_best(runs, threads) for threads in THREADS)
+        n_pairs = one["n_rows"] * (one["n_rows"] - 1)
+        rows.append(
+            f"| {one['n_rows']:,} | {both_times(one)} | {both_times(two)} | "
+            f"{one['load']:g}, {two['load']:g} | {1e9 * one['cpu_seconds'] / n_pairs:.2f} | "
+            f"{1e9 * two['cpu_seconds'] / n_pairs:.2f} |"
+        )
+    head = (
+        "| rows | 1 thread (CPU) | 2 threads (CPU) | load of the machine | CPU ns a pair, 1 thread "
+        "| CPU ns a pair, 2 threads |"
+    )
+    return table_of(head, rows)
+
+
+def _best(runs: list[Result], threads: int) -> Result:
+    """Return the run on so many threads that took the least time on the clock."""
+    chosen = [run for run in runs if run["threads"] == threads]
+    return min(chosen, key=lambda run: float(run["seconds"]))
+
+
+def _cover_seconds(run: Result) -> float:
+    return float(run["figures"]["seconds_cover"])
+
+
 # ── cells ───────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -286,4 +360,7 @@ TABLES: dict[str, Callable[[Result], str]] = {
     "adaptive-plain": case_table("memory", _plain, begins("plain")),
     "adaptive-working-sets": case_table("memory", _working_sets, begins("working-set")),
     "adaptive-searches": case_table("searches", _searches),
+    "adaptive-threads": case_table("scaling", _threads, begins("threads-")),
+    "adaptive-spark": case_table("scaling", _spark, begins("spark")),
+    "adaptive-rows": case_table("scaling", _rows, begins("rows-")),
 }

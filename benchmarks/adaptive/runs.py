@@ -7,8 +7,10 @@ an attacker believes, where a case wants that.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,13 +23,16 @@ from benchmarks.adaptive.data import WishedTable, few
 from benchmarks.shared import processes
 from benchmarks.shared.cases import Measured, Task
 from benchmarks.shared.processes import Case, measure_forked, run_forked
-from incrowd.engines.local.engine import LocalEngine
+from incrowd.engines.base import Engine
+from incrowd.engines.choice import EngineChoice, make_engine
 from incrowd.errors import InputError
+from incrowd.guarantees.adaptive.check import LITERAL, MUTUAL, POSTERIOR
 from incrowd.guarantees.adaptive.promise import AdaptiveAnonymity
 from incrowd.guarantees.evidence import Evidence
 from incrowd.hierarchies.tree import STAR
 from incrowd.methods.adaptive import cover, partition, sweeps
 from incrowd.methods.adaptive.search import Found, Problem
+from incrowd.threads import use_threads
 
 N_RECOUNTED = 60
 """How many rows' crowds are recounted after every run."""
@@ -76,7 +81,15 @@ def iterations(watch: Watch) -> list[Measured]:
 
 def search(problem: Problem, case: Case, progress: Any) -> Found:
     """Run a case's steps in this process."""
-    engine = LocalEngine(threads=case.get("threads", 1))
+    threads = case.get("threads", 1)
+    with (
+        use_threads(threads),
+        closing(make_engine(EngineChoice(case.get("engine", "local"), threads))) as engine,
+    ):
+        return _search(problem, case, engine, progress)
+
+
+def _search(problem: Problem, case: Case, engine: Engine, progress: Any) -> Found:
     found = Found(np.zeros((problem.n_rows, problem.n_cells), dtype=np.bool_))
     for name, settings in case["steps"]:
         if name == "cover":
@@ -101,6 +114,7 @@ def measure(problem: Problem, case: Case, target: Path | None = None) -> Measure
         "n_cells": problem.n_cells,
         "shown": round(found.shown, 6),
         "seconds": round(seconds, 3),
+        "load": round(os.getloadavg()[0], 1),
         "figures": {
             name: figure
             for name, figure in found.figures.items()
@@ -152,11 +166,12 @@ def audit_belief(problem: Problem, is_masked: NDArray[np.bool_]) -> Measured:
     started = time.perf_counter()
     guarantee = AdaptiveAnonymity(k_column="k", posterior="report")
     try:
-        *crowds, posterior = guarantee.check(evidence_of(problem, is_masked))
+        found = {item.name: item for item in guarantee.check(evidence_of(problem, is_masked))}
     except InputError as error:
         return {"outcome": error.what, "seconds": round(time.perf_counter() - started, 2)}
-    if any(finding.figures["n_short"] for finding in crowds):
+    if any(found[name].figures["n_short"] for name in (LITERAL, MUTUAL)):
         raise RuntimeError("the audit found people without their crowd")
+    posterior = found[POSTERIOR]
     beliefs = {name: posterior.figures[name] for name in BELIEFS if name in posterior.figures}
     return {**beliefs, "seconds": round(time.perf_counter() - started, 2)}
 

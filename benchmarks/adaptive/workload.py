@@ -7,6 +7,7 @@ exact      Table II: covers on two networks against the least cover there is
 large      Table III: utility, time per iteration and memory on large tables
 memory     peak memory by rows, time per pair against plain searches, working sets
 searches   Adult: partition, cover and sweeps, and what an attacker believes of each
+scaling    Figures 4 to 6: the cover on one and two threads, on Spark, and by rows
 =========  ==========================================================================
 
 Khan, Choromanski, Pothen, Ferdous, Halappanavar and Tumeo (2018).
@@ -21,7 +22,7 @@ from typing import Any
 from benchmarks.adaptive.data import WishedTable
 from benchmarks.adaptive.exact import exact_case
 from benchmarks.adaptive.nearest import nearest_case
-from benchmarks.adaptive.page import TABLES, WORKING_SETS
+from benchmarks.adaptive.page import TABLES, THREADS, WORKING_SETS
 from benchmarks.adaptive.runs import task_of
 from benchmarks.shared.cases import Measured, Task, Workload
 from benchmarks.shared.processes import Case
@@ -50,6 +51,17 @@ class Sizes:
     growth_rows: tuple[int, ...] = (10_000, 100_000, 500_000)
     plain_rows: int = 100_000
     sweeps: int = 3
+    threaded: tuple[tuple[str, int, int], ...] = (
+        ("caltech36", 0, 20),
+        ("reed98", 0, 20),
+        ("adult", 0, 4),
+        ("census", 8_000, 2),
+        ("hands", 20_000, 2),
+        ("payments", 10_000, 2),
+    )
+    shares: tuple[float, ...] = (0.125, 0.25, 0.5, 1.0)
+    share_rows: int = 32_561
+    repeats: int = 3
 
 
 FULL = Sizes()
@@ -68,6 +80,10 @@ SMALL = Sizes(
     growth_rows=(300, 600),
     plain_rows=500,
     sweeps=1,
+    threaded=(("caltech36", 120, 2), ("hands", 300, 2)),
+    shares=(0.5, 1.0),
+    share_rows=600,
+    repeats=1,
 )
 """The same parts in a minute or so."""
 
@@ -156,9 +172,35 @@ def searches(sizes: Sizes) -> dict[str, Task]:
     }
 
 
+def scaling(sizes: Sizes) -> dict[str, Task]:
+    """Plan the cover on one and two threads: by table, by rows, and on Spark's local workers."""
+    planned = {}
+    for name, n_rows, most_iterations in sizes.threaded:
+        k = sizes.network_k if name in sizes.networks else sizes.k
+        wished = WishedTable(name, *k, n_rows, name != "census")
+        planned[f"threads-{name}"] = _threaded(wished, most_iterations, sizes.repeats)
+    for share in sizes.shares:
+        wished = WishedTable("adult", *sizes.k, round(share * sizes.share_rows))
+        planned[f"rows-{share:g}"] = _threaded(wished, 2, sizes.repeats)
+    adult = WishedTable("adult", *sizes.k, sizes.adult_rows)
+    planned["spark"] = _threaded(adult, 4, 1, engine="spark")
+    return planned
+
+
+def _threaded(wished: WishedTable, most_iterations: int, repeats: int, **more: Any) -> Task:
+    """Plan the same search on each number of threads, again and again."""
+    steps = [["cover", {"most_iterations": most_iterations}]]
+    cases: list[Case] = [
+        {"steps": steps, "threads": threads, "repeat": repeat, **more}
+        for threads in THREADS
+        for repeat in range(repeats)
+    ]
+    return task_of(wished, cases)
+
+
 WORKLOAD = Workload(
     "adaptive",
-    {"exact": exact, "large": large, "memory": memory, "searches": searches},
+    {"exact": exact, "large": large, "memory": memory, "searches": searches, "scaling": scaling},
     FULL,
     SMALL,
     TABLES,

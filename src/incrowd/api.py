@@ -219,6 +219,7 @@ def check(
     rules: RuleInput | None = None,
     missing_values: Iterable[str] = (),
     accept_insensitive: Iterable[str] = (),
+    pseudonyms: str | None = None,
     thresholds: Mapping[str, float] | None = None,
     measure: bool = False,
     risk: bool | RiskOptions = False,
@@ -262,6 +263,8 @@ def check(
         Tokens that mean missing, besides the empty cell.
     accept_insensitive : iterable of str
         Insensitive columns released although they point at people.
+    pseudonyms : str | None, default None
+        The column of random strings that ``ReleaseOptions(pseudonyms=...)`` added.
     thresholds : mapping of str to float
         Further models and their limits: alpha, beta, enhanced_beta, delta.
     measure : bool, default False
@@ -297,6 +300,7 @@ def check(
         "rules": rules,
         "input": InputOptions(missing_values=tuple(missing_values)) if missing_values else None,
         "accepted": tuple(accept_insensitive) or None,
+        "pseudonyms": pseudonyms,
     }
     stated = {name: value for name, value in stated.items() if value is not None}
     asked: dict[str, Any] = {

@@ -191,26 +191,100 @@ def test_numbers_are_cut_into_bins_and_rules_see_them_whole(people):
     assert kept.status == 0, kept.err
 
 
-def test_bits_by_the_cover(people):
-    flags = ["--k-column", "k", "--mask", "bit", "--posterior", "report"]
-    finished = run(people, *flags, "--save-job", "job.toml")
+def run_bits(desk, columns, *flags):
+    """Release bits as stated; return the audit's figures of what the file shows."""
+    key = f"private/{columns}.csv"
+    flags = ["--k-column", "k", "--mask", "bit", "--posterior", "report", *flags]
+    finished = run(
+        desk, *flags, "--bit-columns", columns, "--save-job", f"{columns}.toml",
+        output=f"{columns}.csv", key=key,
+    )  # fmt: skip
     assert finished.status == 0, finished.err
-    shown = people.rows("own.csv")
-    bits = [name for name in shown[0] if "=" in name]
-    assert {row[name] for row in shown for name in bits} <= {"0", "1", "*"}
-    for name in bits:  # a value whose bit nobody shows is not even named
-        assert any(row[name] == "1" for row in shown)
+    assert "compatibility" in finished.json["guarantee"]["claim"]
+    owner = ["--original", "people.csv", "--key", key]
+    checked = desk.call("check", f"{columns}.csv", "--job", f"{columns}.toml", *owner, "--json")
+    assert checked.status == 0, checked.out + checked.err
+    found = [
+        next(item["figures"] for item in audit["findings"] if item["name"] == "cells shown")
+        for audit in (finished.json, checked.json)
+    ]
+    assert found[0] == found[1]
+    return found[0]
+
+
+@pytest.fixture
+def few(people):
+    """A hundred of the people."""
+    written(people, "people.csv", people.rows("people.csv")[:100])
+    return people
+
+
+def by_bits(desk, columns):
+    """Return (original row with its bits, released row) of everybody, and the released bits."""
+    bits = [name for name in desk.rows(f"{columns}.csv")[0] if "=" in name]
     everybody = []
-    for person, row in pairs(people, "own.csv", "private/own.csv"):
+    for person, row in pairs(desk, f"{columns}.csv", f"private/{columns}.csv"):
         coded = {name: str(int(person[name.split("=")[0]] == name.split("=")[1])) for name in bits}
         everybody.append(({**person, **coded}, row))
-    _, mutual = crowds(everybody, bits)
-    for (person, _), crowd in zip(everybody, mutual, strict=True):
-        assert crowd >= int(person["k"])
-    assert "compatibility" in finished.json["guarantee"]["claim"]
-    owner = ["--original", "people.csv", "--key", "private/own.csv"]
-    checked = people.call("check", "own.csv", "--job", "job.toml", *owner)
-    assert checked.status == 0, checked.out + checked.err
+    return everybody, bits
+
+
+def test_bits_by_the_cover_all_or_those_that_are_shown(few):
+    values = {f"{name}={row[name]}" for row in few.rows("people.csv") for name in QUASI}
+    n_ones_of_all = {}
+    for columns in ("all", "shown"):
+        figures = run_bits(few, columns)
+        everybody, bits = by_bits(few, columns)
+        ones = {name: sum(row[name] == "1" for _, row in everybody) for name in bits}
+        if columns == "all":
+            n_ones_of_all = ones
+            assert set(bits) == values
+            assert 0 in ones.values()  # or this table shows nothing of the difference
+        else:
+            assert set(bits) == {name for name, n_ones in n_ones_of_all.items() if n_ones}
+        assert {row[name] for _, row in everybody for name in bits} <= {"0", "1", "*"}
+        n_shown = sum(row[name] != "*" for _, row in everybody for name in bits)
+        assert figures["n_cells"] == 100 * len(values)
+        assert figures["n_shown"] == n_shown
+        assert figures["shown"] == pytest.approx(n_shown / (100 * len(values)), abs=1e-6)
+        assert (figures["n_values"], figures["n_values_shown"]) == (400, sum(ones.values()))
+        assert figures["n_columns_left_out"] == len(values) - len(bits)
+        assert figures["n_columns_without_1"] == list(ones.values()).count(0)
+        literal, mutual = crowds(everybody, bits)
+        for (person, _), n_literal, n_mutual in zip(everybody, literal, mutual, strict=True):
+            assert min(n_literal, n_mutual) >= int(person["k"])
+
+
+def test_decoded_bits_show_a_value_where_its_1_is_shown(few):
+    figures = run_bits(few, "decoded", "--rounds", "3")
+    run_bits(few, "all", "--rounds", "3")
+    decoded = pairs(few, "decoded.csv", "private/decoded.csv")
+    of_person = {person["id"]: row for person, row in by_bits(few, "all")[0]}
+    assert set(few.rows("decoded.csv")[0]) == {*QUASI, "diagnosis"}
+    for person, row in decoded:
+        for name in QUASI:
+            is_one = of_person[person["id"]][f"{name}={person[name]}"] == "1"
+            assert row[name] == (person[name] if is_one else "*")
+    n_shown = sum(row[name] != "*" for _, row in decoded for name in QUASI)
+    assert 0 < n_shown < 400
+    assert (figures["n_cells"], figures["n_shown"]) == (400, n_shown)
+    literal, mutual = crowds(decoded)
+    for (person, _), n_literal, n_mutual in zip(decoded, literal, mutual, strict=True):
+        assert min(n_literal, n_mutual) >= int(person["k"])
+    # a check refuses a decoded file in which a masked cell is shown that was never shown
+    rows = few.rows("decoded.csv")
+    place, name = next(
+        (place, name) for place, row in enumerate(rows) for name in QUASI if row[name] == "*"
+    )
+    line = next(
+        line for line in few.rows("private/decoded.csv") if int(line["released_row"]) == place + 1
+    )
+    person = few.rows("people.csv")[int(line["original_row"]) - 1]
+    others = {row[name] for row in few.rows("people.csv")} - {person[name]}
+    rows[place][name] = min(others)
+    written(few, "wrong.csv", rows)
+    owner = ["--original", "people.csv", "--key", "private/decoded.csv"]
+    assert few.call("check", "wrong.csv", "--job", "decoded.toml", *owner).status == 1
 
 
 def test_a_cover_over_the_bound_is_refused_unless_reported(people):
@@ -264,6 +338,8 @@ def test_one_k_for_all_and_the_bridge_to_stars_as_values(people):
         (["--method", "cluster"], "adaptive"),
         (["--person", "id"], "person"),
         (["--mask", "bit", "--search", "partition"], "cover"),
+        (["--bit-columns", "decoded"], "--mask bit"),
+        (["--mask", "bit", "--bit-columns", "none"], "bit_columns"),
         (["--epsilon-weight", "0"], "epsilon"),
         (["--sweeps", "often"], "sweeps"),
         (["--memory", "lots"], "memory"),

@@ -5,10 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from incrowd.covers import dominant, mce_by_matching
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InfeasibleError, JobError
 from incrowd.methods.adaptive import cover, neighbours
 from incrowd.methods.adaptive import neighbours as ranked
+from incrowd.methods.adaptive.kernels import covered as kernels
 from incrowd.methods.adaptive.neighbours import (
     Ranked,
     Workshop,
@@ -18,6 +20,7 @@ from incrowd.methods.adaptive.neighbours import (
 )
 from incrowd.methods.adaptive.search import Problem
 from incrowd.progress import silent
+from incrowd.threads import use_threads
 from methods.adaptive_problems import problem_of
 from oracles import covers as oracle
 
@@ -244,6 +247,28 @@ def test_threads_and_memory_change_nothing(kind, is_bit):
     assert found[0].figures["utility"] > found[0].figures["utility_first"]
     for other in found[1:]:
         assert np.array_equal(other.is_masked, found[0].is_masked)
+
+
+@pytest.mark.parametrize("is_bit", [False, True])
+def test_the_cover_of_lists_on_threads_is_that_of_b_suitor(monkeypatch, is_bit):
+    """The serial twin: all edges in one order, b-Suitor, masks edge by edge."""
+    monkeypatch.setattr(dominant, "LEAST_EDGES", 1)
+    problem = random_problem(7, 240, [3, 5, 2, 9, 4], is_bit)
+    by_rank = Ranked.of(problem)
+    lists = by_differences(by_rank, by_rank.need, Workshop(ONE, LARGE, silent, ""))
+    lower, upper, weight = kernels.edges_of_lists(lists.start, lists.neighbour, lists.distance)
+    is_kept = mce_by_matching(lower, upper, weight, by_rank.need)
+    assert 0 < is_kept.sum() < len(is_kept)
+    expected = np.zeros((problem.n_rows, problem.n_cells), dtype=np.uint8)
+    kernels.count_differences(
+        lower, upper, is_kept, by_rank.codes, by_rank.first_value, is_bit, expected
+    )
+    for threads in (1, 2, 3, 7):
+        with use_threads(threads):
+            found = cover.cover_of_lists(by_rank, lists, "mce")
+        assert np.array_equal(found.counts, expected)
+        assert found.n_edges == is_kept.sum()
+        assert found.n_masked == np.count_nonzero(expected)
 
 
 def test_every_engine_finds_the_same(engine):

@@ -123,7 +123,8 @@ class Reading:
     """What must be known to check a released file again, besides its promise.
 
     ``quasi`` are the released columns: bits of them, where the job has bits. The formats are of
-    columns that write dates and numbers in another way than the canonical one.
+    columns that write dates and numbers in another way than the canonical one; ``pseudonyms`` is
+    the column that has them.
     """
 
     quasi: tuple[str, ...] = ()
@@ -132,11 +133,12 @@ class Reading:
     graph: str = ""
     date_formats: Mapping[str, str] = field(default_factory=dict)
     number_formats: Mapping[str, str] = field(default_factory=dict)
+    pseudonyms: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data; formats only where there are some."""
+        """Return it as plain data; formats and pseudonyms only where there are some."""
         content = asdict(self)
-        for name in ("date_formats", "number_formats"):
+        for name in ("date_formats", "number_formats", "pseudonyms"):
             if not content[name]:
                 del content[name]
         return content

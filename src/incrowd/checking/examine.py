@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -35,7 +35,8 @@ class Owner:
     """What only the owner has: the original, who is which released row, the hierarchies.
 
     ``original_row[released row]`` numbers the original's rows from 0; None where nobody knows.
-    ``k_of_row`` is each original row's own k where rules state it.
+    ``k_of_row`` is each original row's own k where rules state it. ``attribute_of_bit`` has all
+    bits of the original, released or not, where columns are bits.
     """
 
     original: Table
@@ -43,6 +44,7 @@ class Owner:
     hierarchies: Mapping[str, Hierarchy] | None = None
     keeps_order: bool = False
     k_of_row: NDArray[np.int32] | None = None
+    attribute_of_bit: Mapping[str, int] = field(default_factory=dict)
 
 
 def examine(
@@ -94,6 +96,8 @@ def examine(
         sensitive_hierarchies=dict(sensitive_hierarchies or {}),
         frame=evidence_frame,
         original=original,
+        n_originals=owner.original.n_rows if owner is not None else 0,
+        attribute_of_bit=dict(owner.attribute_of_bit) if owner is not None else {},
     )
     findings = guarantee.check(evidence) + findings
     stated = dict(thresholds or {})

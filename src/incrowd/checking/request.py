@@ -59,8 +59,9 @@ class Request:
     ``released`` and ``original`` are paths, or data in Python: frames and tables, matrices and
     Sets. The owner's ``original`` with ``key`` (a file, or ``original_row[released row]`` counted
     from 0) or ``aligned`` rows allows what compares a row with its original. Columns without a
-    role are looked at as insensitive. Unless ``detects_formats``, only columns whose format is
-    stated are read as dates or numbers that are written in another way.
+    role are looked at as insensitive, but for the column of ``pseudonyms``. Unless
+    ``detects_formats``, only columns whose format is stated are read as dates or numbers that are
+    written in another way.
     """
 
     released: Any
@@ -70,6 +71,7 @@ class Request:
     coding: Mapping[str, Coding] = field(default_factory=dict)
     bins: Mapping[str, int] = field(default_factory=dict)
     has_bits: bool = False
+    pseudonyms: str | None = None
     sets: SetInput = field(default_factory=SetInput)
     rules: RuleInput = field(default_factory=RuleInput)
     input: InputOptions = field(default_factory=InputOptions)
@@ -105,7 +107,8 @@ class Request:
             "accepted": job.release.accept_insensitive,
         }
         if job.shape == TABLES:
-            own["has_bits"] = cast(TableMethod, job.method).masks_bits
+            own["pseudonyms"] = job.release.pseudonyms
+            own["has_bits"] = cast(TableMethod, job.method).releases_bits
         return cls(released, **{"guarantee": job.guarantee, **own, **stated})
 
     def refuse_flags(self, where: str, remedy: str, *kept: str) -> None:
@@ -116,6 +119,7 @@ class Request:
             "--aligned": self.aligned,
             "--measure": self.measures,
             "--bits": self.has_bits,
+            "--pseudonyms": self.pseudonyms,
             "--person": self.schema.person,
             "limits": self.coding,
             **dict.fromkeys(self.measurements.flags, True),

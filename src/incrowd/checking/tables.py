@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.audit import Audit, assemble
@@ -42,7 +43,8 @@ from incrowd.workspace import file_hash
 class LoadedTable:
     """A released table as a check reads it, and what its owner brought.
 
-    ``hierarchies`` are stated for the columns as they are released.
+    ``hierarchies`` are stated for the columns as they are released; ``pseudonyms`` is the column
+    that has them, which is in ``released`` no more.
     """
 
     released: Table
@@ -51,6 +53,7 @@ class LoadedTable:
     owner: Owner | None
     hierarchies: dict[str, HierarchySpec]
     request: Request
+    pseudonyms: pa.ChunkedArray | None = None
 
     def material(self) -> TableMaterial:
         """Return what figures are computed from, with the original where the key is brought."""
@@ -111,6 +114,8 @@ def _audit_table(request: Request) -> CheckedTable:
             codings=request.coding,
         )
         description = engine.describe()
+    if loaded.pseudonyms is not None:
+        findings.append(_check_pseudonyms(loaded))
     _refuse_unrelated_key(findings, loaded.released.n_rows, request)
     n_left_out = 0
     if owner is not None and owner.original_row is not None:
@@ -154,6 +159,11 @@ def load_table(request: Request) -> LoadedTable:
     """Read a released table, its original and its key; find which column is what."""
     guarantee, schema = cast(TableGuarantee, request.guarantee), request.schema
     released, digest = read_table_data(request.released, request.input)
+    pseudonyms = None
+    if request.pseudonyms is not None:
+        released.require([request.pseudonyms], released.name)
+        pseudonyms = released.frame.column(request.pseudonyms)
+        released = replace(released, frame=released.frame.drop_columns([request.pseudonyms]))
     hierarchies = dict(request.hierarchies)
     owner = None
     if request.original is not None:
@@ -166,12 +176,12 @@ def load_table(request: Request) -> LoadedTable:
             k_of_row = assign_k(original, guarantee.k, None, guarantee.k_rules)
         ready = prepare_table(original, schema, request.bins, hierarchies, is_bit=request.has_bits)
         schema, hierarchies = ready.schema, dict(ready.hierarchies)
-        if request.has_bits:  # bits of values that no row shows are not in the release
+        if request.has_bits:  # bits that are not in the release are masked for everybody
             shown = tuple(name for name in schema.quasi if name in released.columns)
             schema = replace_quasi(schema, shown)
             hierarchies = {name: spec for name, spec in hierarchies.items() if name in shown}
         owner = _owner(request, ready.table, released, schema, hierarchies)
-        owner = replace(owner, k_of_row=k_of_row)
+        owner = replace(owner, k_of_row=k_of_row, attribute_of_bit=ready.attribute_of_bit)
     elif request.has_bits or any(request.bins.values()):
         raise JobError(
             "--bins and --bits are about how the original was cut up",
@@ -187,7 +197,27 @@ def load_table(request: Request) -> LoadedTable:
         if column not in schema.quasi:
             raise unknown("quasi-identifying column", column, schema.quasi, where="coding")
     _refuse_private(schema, guarantee, released, owner)
-    return LoadedTable(released, digest, schema, owner, hierarchies, request)
+    return LoadedTable(released, digest, schema, owner, hierarchies, request, pseudonyms)
+
+
+def _check_pseudonyms(loaded: LoadedTable) -> Finding:
+    """Check the pseudonyms of a release, with what its owner brings of the original and the key."""
+    from incrowd.guarantees.tables.pseudonyms import PSEUDONYM, check_pseudonyms
+
+    owner, key = loaded.owner, loaded.request.key
+    assert loaded.pseudonyms is not None
+    in_key = None
+    if isinstance(key, (str, Path)):
+        stated = read_table(Path(key), header=True)
+        if PSEUDONYM in stated.columns:
+            order = np.argsort(read_row_numbers(stated, key)[0], kind="stable")
+            in_key = stated.frame.column(PSEUDONYM).take(pa.array(order))
+    return check_pseudonyms(
+        loaded.pseudonyms,
+        None if owner is None else owner.original.frame,
+        None if owner is None else owner.original_row,
+        in_key,
+    )
 
 
 def _plan_reading(request: Request) -> ReadingPlan:
@@ -300,9 +330,18 @@ def read_key(key: Any, n_rows: int) -> NDArray[np.int64]:
     """
     if not isinstance(key, (str, Path)):
         return np.asarray(key, dtype=np.int64)
-    import pyarrow as pa
+    released_row, original_row = read_row_numbers(read_table(Path(key), header=True), key)
+    if not np.array_equal(np.sort(released_row), np.arange(n_rows)):
+        raise DataError(
+            f"{key}: the key does not name each of the {n_rows} released rows once",
+            remedy="Use the key that was written with this release.",
+        )
+    rows: NDArray[np.int64] = original_row[np.argsort(released_row, kind="stable")]
+    return rows
 
-    table = read_table(Path(key), header=True)
+
+def read_row_numbers(table: Table, key: str | Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the released and the original rows that the lines of a key name, counted from 0."""
     table.require(["released_row", "original_row"], str(key))
     try:
         released_row, original_row = (
@@ -311,10 +350,4 @@ def read_key(key: Any, n_rows: int) -> NDArray[np.int64]:
         )
     except (pa.ArrowInvalid, TypeError):
         raise DataError(f"{key}: the key's columns must be whole numbers") from None
-    if not np.array_equal(np.sort(released_row), np.arange(n_rows)):
-        raise DataError(
-            f"{key}: the key does not name each of the {n_rows} released rows once",
-            remedy="Use the key that was written with this release.",
-        )
-    rows: NDArray[np.int64] = original_row[np.argsort(released_row, kind="stable")]
-    return rows
+    return released_row, original_row

@@ -343,6 +343,7 @@ def make_request(certificate: dict[str, Any], promise: Guarantee, location: Loca
             number_formats=_formats(reading, "number_formats"),
         ),
         detects_formats=False,
+        pseudonyms=str(reading.get("pseudonyms", "")) or None,
     )
 
 

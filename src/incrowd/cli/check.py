@@ -100,6 +100,13 @@ def check_command(
             rich_help_panel="Columns",
         ),
     ] = False,
+    pseudonyms: Annotated[
+        str | None,
+        typer.Option(
+            help="The column of random strings that run --pseudonyms added.",
+            rich_help_panel="Columns",
+        ),
+    ] = None,
     accept_insensitive: Annotated[
         str | None,
         typer.Option(
@@ -227,6 +234,7 @@ def check_command(
             "coding": _limits(saved, bottom, top),
         },
         has_bits=bits,
+        pseudonyms=pseudonyms,
         accepted=tuple(split_names(accept_insensitive)),
         original=original,
         key=key,
@@ -266,6 +274,7 @@ def _request(
     other: str | None,
     about_columns: dict[str, dict[str, Any]],
     has_bits: bool,
+    pseudonyms: str | None,
     accepted: tuple[str, ...],
     **further: Any,
 ) -> Request:
@@ -296,8 +305,9 @@ def _request(
     assert promise is not None
     if promise.shape == TABLES:
         request["accepted"] = accepted or (saved.release.accept_insensitive if saved else ())
+        request["pseudonyms"] = pseudonyms or (saved.release.pseudonyms if saved else None)
         request["has_bits"] = has_bits or (
-            saved is not None and cast(TableMethod, saved.method).masks_bits
+            saved is not None and cast(TableMethod, saved.method).releases_bits
         )
     if saved is not None:
         request["seed"] = saved.seed

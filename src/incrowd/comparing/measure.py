@@ -257,7 +257,7 @@ def _learning(
     from incrowd.tables.files.write import write_table
 
     target = str(asked.predict)
-    if cast(TableMethod, job.method).masks_bits:
+    if cast(TableMethod, job.method).releases_bits:
         return learning_finding(material, target, seed=asked.seed).figures
     table = read_input(Path(str(job.data)), job.input)
     is_held = choose_test_rows(table, job.schema.person, HELD_SHARE, asked.seed)

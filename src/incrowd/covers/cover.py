@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from incrowd.covers import kernels
 from incrowd.errors import DataError
+from incrowd.threads import Team, n_threads
 
 _MOST = 2**31 - 1
 """Edges and vertices are numbered in 32 bits."""
@@ -83,6 +84,20 @@ class Graph:
         """The edges by rising weight, then smaller end, then larger end."""
         return edge_order(self.weight, self.lower, self.upper)
 
+    def matched(self, room: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Return the greedy matching of at most ``room[vertex]`` edges each, on all threads.
+
+        Whole weights below 2³¹ are taken as they are, others by their rank.
+        """
+        from incrowd.covers.dominant import matched_edges
+
+        weight = self.weight
+        if not _is_short(weight):
+            weight = np.unique(weight, return_inverse=True)[1].reshape(-1)
+        with Team(n_threads()) as team:
+            short = weight.astype(np.int32, copy=False)
+            return matched_edges(self.lower, self.upper, short, room, team)
+
     def wished(self, *, is_partial: bool) -> NDArray[np.int32]:
         """Return b, no more than the degree with ``is_partial``; else raise where it is more."""
         n_short = int((self.b > self.degree).sum())
@@ -102,10 +117,15 @@ def edge_order(
 
     Whole weights below 2³¹ are sorted digit by digit: linear in the number of edges.
     """
-    if weight.dtype.kind in "iu" and (not len(weight) or int(weight.max()) <= _MOST):
+    if _is_short(weight):
         return kernels.sort_edges(weight.astype(np.int32, copy=False), lower, upper)
     order: NDArray[np.int32] = np.lexsort((upper, lower, weight)).astype(np.int32)
     return order
+
+
+def _is_short(weight: NDArray[Any]) -> bool:
+    """Whether weights are whole numbers of 31 bits."""
+    return weight.dtype.kind in "iu" and (not len(weight) or int(weight.max()) <= _MOST)
 
 
 def _whole(name: str, given: ArrayLike) -> NDArray[np.int64]:
@@ -139,15 +159,14 @@ def _weights(given: ArrayLike) -> NDArray[Any]:
 def b_matching(u: ArrayLike, v: ArrayLike, weight: ArrayLike, b: ArrayLike) -> NDArray[np.bool_]:
     """Return the greedy matching of at most b edges a vertex: at least half of the most weight.
 
-    Found by b-Suitor (Khan, Choromanski et al. 2018, Algorithm 3): vertices propose along their
-    heaviest edges, and a heavier proposal annuls a lighter one. A b above the degree is no error:
-    b is a ceiling.
+    Found by rounds of locally dominant edges on all threads: the matching of b-Suitor (Khan,
+    Choromanski et al. 2018, Algorithm 3). A b above the degree is no error: b is a ceiling.
 
     >>> b_matching([0, 0, 1], [1, 2, 2], [4, 1, 1], b=[1, 1, 1]).tolist()
     [True, False, False]
     """
     graph = Graph.of(u, v, weight, b)
-    return kernels.matched(graph.order, graph.lower, graph.upper, graph.degree, graph.b)
+    return graph.matched(np.minimum(graph.b, graph.degree))
 
 
 # b-edge covers: every vertex keeps at least b of its edges, for little weight.
@@ -158,10 +177,10 @@ def mce(
 ) -> NDArray[np.bool_]:
     """Return what the greedy b′-matching leaves, b′ = degree − b: at most twice the least weight.
 
-    Made by reverse delete: from the heaviest edge on, an edge goes when both ends still have more
-    than b. The same cover as ``mce_by_matching``, the paper's own way to it. A vertex with fewer
-    edges than its b is an error; with ``is_partial`` it keeps every edge it has, the paper's
-    b′ = max{0, degree − b}. O(edges) after sorting them.
+    The same as reverse delete: from the heaviest edge on, an edge goes when both ends still have
+    more than b. Found by rounds of locally dominant edges on all threads; ``mce_by_matching`` is
+    the paper's own way to it. A vertex with fewer edges than its b is an error; with
+    ``is_partial`` it keeps every edge it has, the paper's b′ = max{0, degree − b}.
 
     >>> mce([0, 0, 1], [1, 2, 2], [4, 1, 1], b=[1, 1, 1]).tolist()
     [False, True, True]
@@ -169,8 +188,7 @@ def mce(
     [True]
     """
     graph = Graph.of(u, v, weight, b)
-    wished = graph.wished(is_partial=is_partial)
-    return kernels.reverse_delete(graph.order, graph.lower, graph.upper, graph.degree, wished)
+    return ~graph.matched(graph.degree - graph.wished(is_partial=is_partial))
 
 
 def mce_by_matching(

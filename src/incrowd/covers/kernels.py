@@ -1,5 +1,5 @@
-"""Loops of covers: edges in strict order, delayed partial b-Suitor, covers in one walk over
-edges.
+"""Loops of covers: edges in strict order, delayed partial b-Suitor, rounds of locally dominant
+edges, covers in one walk over edges.
 """
 
 from __future__ import annotations
@@ -184,32 +184,184 @@ def _replace_lightest(heap: NDArray[np.int64], place: Whole) -> None:
     heap[hole] = place
 
 
-# ── covers in one walk over edges that are sorted by weight ───────────────────────────────────────
+# ── locally dominant edges, round by round: the greedy matching on all threads ────────────────────
+
+END_BITS = 32
+OTHER_END = (1 << END_BITS) - 1
+"""The lower bits of a key: the other end of an edge. Those above are its weight."""
+
+CLOSED = (1 << 63) - 1
+"""The bound of a vertex that takes no edge any more; above every key."""
 
 
 @compiled
-def reverse_delete(
+def count_ends(
+    lower: NDArray[np.int32],
+    upper: NDArray[np.int32],
+    first: Whole,
+    end: Whole,
+    n_of_vertex: NDArray[np.int64],
+) -> None:
+    """Count the ends that some of the edges have at each vertex."""
+    for edge in range(first, end):
+        n_of_vertex[lower[edge]] += 1
+        n_of_vertex[upper[edge]] += 1
+
+
+@compiled
+def place_ends(
+    lower: NDArray[np.int32],
+    upper: NDArray[np.int32],
+    weight: NDArray[np.int32],
+    first: Whole,
+    end: Whole,
+    place_of_vertex: NDArray[np.int64],
+    key: NDArray[np.int64],
+) -> None:
+    """Put the keys of some of the edges where each vertex's next ones belong."""
+    for edge in range(first, end):
+        for vertex, other in ((lower[edge], upper[edge]), (upper[edge], lower[edge])):
+            key[place_of_vertex[vertex]] = (np.int64(weight[edge]) << END_BITS) | np.int64(other)
+            place_of_vertex[vertex] += 1
+
+
+@compiled
+def sort_keys(start: NDArray[np.int64], key: NDArray[np.int64], first: Whole, end: Whole) -> None:
+    """Sort the keys of some vertices, each vertex's heaviest edge first."""
+    for vertex in range(first, end):
+        keys = key[start[vertex] : start[vertex + 1]]
+        keys[:] = np.sort(keys)[::-1]
+
+
+@compiled
+def settle_round(
+    start: NDArray[np.int64],
+    key: NDArray[np.int64],
+    low: NDArray[np.int64],
+    high: NDArray[np.int64],
+    room: NDArray[np.int32],
+    bound: NDArray[np.int64],
+    bound_next: NDArray[np.int64],
+    last: NDArray[np.int64],
+    active: NDArray[np.int32],
+) -> tuple[Whole, Whole, Whole]:
+    """Let some vertices take the edges that both ends wish for, and wish for others instead.
+
+    A vertex wishes for its heaviest unsettled edges, as many as it has room for:
+    ``key[low[vertex] : high[vertex]]``, in no order; settled ones lie before ``low``. The lightest
+    that it ever wished for is its bound. An edge that reaches the bounds of both ends is taken by
+    both, in the same round: bounds are those of the round before, ``bound``. An edge whose other
+    end is closed is out. Only the vertex's own entries are written, so vertices may be worked on
+    side by side. Returns how many of the vertices go on (they come first in ``active``), how many
+    wished edges were looked at, and how many were settled.
+    """
+    n_active = n_looked_at = n_settled = 0
+    for turn in range(len(active)):
+        vertex = active[turn]
+        if room[vertex] == 0:  # closed in the round before: now both bounds say so
+            bound_next[vertex] = CLOSED
+            continue
+        first, end = low[vertex], high[vertex]
+        n_looked_at += end - first
+        for slot in range(first, end):
+            there = bound[key[slot] & OTHER_END]
+            is_taken = there != CLOSED and ((key[slot] & ~OTHER_END) | vertex) >= there
+            if is_taken or there == CLOSED:
+                room[vertex] -= is_taken
+                key[slot], key[first] = key[first], key[slot]
+                first += 1
+                n_settled += 1
+        while end - first < room[vertex] and end < start[vertex + 1]:
+            if bound[key[end] & OTHER_END] == CLOSED:
+                key[end], key[first] = key[first], key[end]
+                first += 1
+                n_settled += 1
+            else:
+                last[vertex] = key[end]
+            end += 1
+        low[vertex], high[vertex] = first, end
+        bound_next[vertex] = last[vertex]
+        if first == end:  # full, or without any edge left: then it would take whatever comes
+            if room[vertex] > 0:
+                last[vertex] = -1
+            room[vertex] = 0
+            bound_next[vertex] = CLOSED
+        active[n_active] = vertex
+        n_active += 1
+    return n_active, n_looked_at, n_settled
+
+
+@compiled
+def unsettled_edges(
+    start: NDArray[np.int64],
+    key: NDArray[np.int64],
+    low: NDArray[np.int64],
+    room: NDArray[np.int32],
+    active: NDArray[np.int32],
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """Return the edges between vertices that still have room, each once: ends and weight."""
+    n_edges = 0
+    for vertex in active:
+        if room[vertex] > 0:
+            for slot in range(low[vertex], start[vertex + 1]):
+                other = key[slot] & OTHER_END
+                n_edges += vertex < other and room[other] > 0
+    lower = np.empty(n_edges, dtype=np.int32)
+    upper = np.empty(n_edges, dtype=np.int32)
+    weight = np.empty(n_edges, dtype=np.int32)
+    edge = 0
+    for vertex in active:
+        if room[vertex] > 0:
+            for slot in range(low[vertex], start[vertex + 1]):
+                other = key[slot] & OTHER_END
+                if vertex < other and room[other] > 0:
+                    lower[edge], upper[edge] = vertex, other
+                    weight[edge] = key[slot] >> END_BITS
+                    edge += 1
+    return lower, upper, weight
+
+
+@compiled
+def settle_in_order(
     order: NDArray[np.int32],
     lower: NDArray[np.int32],
     upper: NDArray[np.int32],
-    degree: NDArray[np.int32],
-    b: NDArray[np.int32],
-) -> NDArray[np.bool_]:
-    """Delete every edge, heaviest first, whose ends both have more than b edges left.
-
-    O(edges). What is left is the complement of the greedy matching with b′ = degree − b: an edge
-    is matched by it exactly when both ends have matches left, that is edges beyond b.
-    """
-    is_kept = np.ones(len(order), dtype=np.bool_)
-    left = degree.copy()
+    weight: NDArray[np.int32],
+    room: NDArray[np.int32],
+    last: NDArray[np.int64],
+    active: NDArray[np.int32],
+) -> None:
+    """Take the edges that are left, heaviest first, where both ends have room. O(edges)."""
     for place in range(len(order) - 1, -1, -1):
         edge = order[place]
-        u, v = lower[edge], upper[edge]
-        if left[u] > b[u] and left[v] > b[v]:
-            left[u] -= 1
-            left[v] -= 1
-            is_kept[edge] = False
-    return is_kept
+        if room[lower[edge]] > 0 and room[upper[edge]] > 0:
+            for vertex, other in ((lower[edge], upper[edge]), (upper[edge], lower[edge])):
+                room[vertex] -= 1
+                last[vertex] = (np.int64(weight[edge]) << END_BITS) | np.int64(other)
+    for vertex in active:
+        if room[vertex] > 0:
+            last[vertex] = -1
+
+
+@compiled
+def taken_by_both(
+    lower: NDArray[np.int32],
+    upper: NDArray[np.int32],
+    weight: NDArray[np.int32],
+    last: NDArray[np.int64],
+    first: Whole,
+    end: Whole,
+    is_taken: NDArray[np.bool_],
+) -> None:
+    """Mark those of some edges that reach the bounds of both ends."""
+    for edge in range(first, end):
+        heavy = np.int64(weight[edge]) << END_BITS
+        is_taken[edge] = (heavy | np.int64(upper[edge])) >= last[lower[edge]] and (
+            heavy | np.int64(lower[edge])
+        ) >= last[upper[edge]]
+
+
+# ── covers in one walk over edges that are sorted by weight ───────────────────────────────────────
 
 
 @compiled

@@ -20,6 +20,7 @@ from incrowd.workspace import Workspace
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from incrowd.audit import Audit
@@ -65,7 +66,8 @@ class Candidate(Generic[Data, Evidence]):
     """A release that nobody has audited yet, with what its audit and its documents need.
 
     ``job`` makes it again: what the stated job left open is settled in it. ``original_row`` is
-    the key, ``original_row[released row]``; None where rows are never numbered.
+    the key, ``original_row[released row]``; None where rows are never numbered. ``key_columns``
+    has what else the key file tells of every released row.
     """
 
     data: Data | None
@@ -74,6 +76,7 @@ class Candidate(Generic[Data, Evidence]):
     original_row: NDArray[np.int64] | None = None
     figures: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    key_columns: pa.Table | None = None
 
     def take(self) -> Data:
         """Return the data and forget them: the audit reads them again from where they went."""

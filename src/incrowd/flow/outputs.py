@@ -108,18 +108,20 @@ def _unusable_places(
     for path in [Path(written) for written in stated if not is_address(written)]:
         if path.exists() and not force:
             yield output_exists_error(path)
-    if job.release.key and not force and not is_address(output):
-        key = Path(job.release.key)
-        if key.resolve().parent == Path(output).resolve().parent:
+    for what, named in (("key", job.release.key), ("secret", job.release.pseudonym_secret)):
+        if not named or force or is_address(output):
+            continue
+        if Path(named).resolve().parent == Path(output).resolve().parent:
             yield InputError(
-                f"{key}: the key would lie in the release's folder",
-                remedy="The key undoes the release: write it elsewhere, or say --force.",
+                f"{named}: the {what} would lie in the release's folder",
+                remedy=f"The {what} undoes the release: write it elsewhere, or say --force.",
             )
 
 
 def files_read(job: Job) -> list[Location]:
     """Return every file or folder that a run of the job reads; those beside sets if they exist."""
     named: list[Location | None] = [job.data, job.release.sign_key]
+    named += [_secret_of(job) if _has_secret(job) else None]
     named += [*job.release.former, *recorded_files(job)]
     named += [*job.method.files, *(spec.path for spec in job.hierarchy_specs.values())]
     if job.shape != TABLES:
@@ -143,7 +145,17 @@ def files_written(job: Job) -> list[Location]:
 def _stated_outputs(job: Job) -> list[Location]:
     release = job.release
     named = [release.key, *release.written_files, release.save_policy, job.rules.save]
+    named += [None if _has_secret(job) else _secret_of(job)]
     return [location for location in named if location]
+
+
+def _secret_of(job: Job) -> Location | None:
+    return job.release.pseudonym_secret
+
+
+def _has_secret(job: Job) -> bool:
+    """Whether the secret of pseudonyms is read: a file that does not exist is written."""
+    return bool(job.release.pseudonym_secret) and Path(str(_secret_of(job))).exists()
 
 
 def refuse_overwriting(

@@ -97,6 +97,7 @@ def why_not_out_of_core(job: Job) -> str:
         "groups count people": job.schema.person is not None,
         "stars are wildcards": guarantee.stars != "as-value",
         "a key numbers the rows": release.key is not None,
+        "pseudonyms number the rows": release.pseudonyms is not None,
         "a report shows all rows together": release.report is not None,
         "a policy is saved with its release": release.save_policy is not None,
         "a former release is compared with it": bool(release.former),

@@ -30,15 +30,21 @@ from incrowd.errors import InputError
 from incrowd.guarantees.evidence import Finding
 from incrowd.job.documents import Documents
 from incrowd.job.job import Job
+from incrowd.tables.columns.types import labels_of
 from incrowd.tables.locations import location_name
 from incrowd.workspace import Workspace, output_exists_error, publish
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from incrowd.audit import Audit
     from incrowd.checking.material import Material
+
+
+KEY_COLUMNS = ("released_row", "original_row")
+"""The columns of a key file that number rows, from 1."""
 
 
 class Publication:
@@ -195,14 +201,32 @@ def place_documents(publication: Publication, stated: Documents, source: Documen
 
 
 def place_key(
-    publication: Publication, path: str | None, original_row: NDArray[np.int64] | None
+    publication: Publication,
+    path: str | None,
+    original_row: NDArray[np.int64] | None,
+    columns: pa.Table | None = None,
 ) -> None:
-    """Write the private key where it is asked for: who is which released row, both from 1."""
+    """Write the private key where it is asked for: who is which released row, both from 1.
+
+    ``columns`` has what else the key tells of every released row.
+    """
     if path is None or original_row is None:
         return
-    lines = ["released_row,original_row"]
-    lines += [f"{row + 1},{original + 1}" for row, original in enumerate(original_row.tolist())]
-    publication.write(Path(path), "\n".join(lines) + "\n", private=True)
+    if columns is None:
+        lines = ["released_row,original_row"]
+        lines += [f"{row + 1},{original + 1}" for row, original in enumerate(original_row.tolist())]
+        publication.write(Path(path), "\n".join(lines) + "\n", private=True)
+        return
+    import csv
+    import io
+
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow([*KEY_COLUMNS, *columns.column_names])
+    numbers = [range(1, len(original_row) + 1), (original_row + 1).tolist()]
+    cells = [labels_of(column).to_pylist() for column in columns.columns]
+    table.writerows(zip(*numbers, *cells, strict=True))
+    publication.write(Path(path), text.getvalue(), private=True)
 
 
 def _owner_page(source: DocumentSource, stated: Documents) -> str:

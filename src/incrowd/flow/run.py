@@ -155,7 +155,7 @@ def _publish(job: Job, adapter: Adapter, stages: Stages, plan: PublishingPlan) -
     ).appraised(job.release)
     with Publication(force=plan.force) as publication:
         place_documents(publication, job.release, source)
-        place_key(publication, job.release.key, candidate.original_row)
+        place_key(publication, job.release.key, candidate.original_row, candidate.key_columns)
         adapter.private_files(candidate, reread, publication, audit)
         if plan.save_job is not None:
             text = candidate.job.to_toml(base=plan.save_job.absolute().parent)

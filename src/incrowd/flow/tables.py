@@ -41,6 +41,7 @@ from incrowd.job.inputs import InputOptions, read_input
 from incrowd.job.job import Job
 from incrowd.job.preparation import (
     Prepared,
+    decode_bits,
     notes_on_columns,
     plan_job_reading,
     prepare,
@@ -86,6 +87,7 @@ from incrowd.workspace import Workspace, file_hash
 
 if TYPE_CHECKING:
     from incrowd.checking.material import Material, TableMaterial
+    from incrowd.flow.pseudonyms import Secret
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +104,7 @@ class EncodedTable:
     settled_input: InputOptions
     identifiers: pa.Table | None = None
     removed: tuple[str, ...] = ()
+    identifying: pa.Table | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +118,8 @@ class TableEvidence:
     sensitive_hierarchies: dict[str, Hierarchy]
     identifiers: pa.Table | None = None
     removed: tuple[str, ...] = ()
+    identifying: pa.Table | None = None
+    secret: Secret | None = None
 
 
 class TableAdapter:
@@ -136,6 +141,9 @@ class TableAdapter:
         refuse_stars(table, (*stated.quasi, *stated.sensitive))
         notes = [*notes_on_people, *notes_on_columns(job, table)]
         identifiers = identifiers_of(job, table)
+        identifying = None
+        if job.release.pseudonyms is not None:  # the key leads from them to the pseudonyms
+            identifying = table.frame.select(list(stated.identifying))
         original = table = plan_job_reading(job).read(table)
         notes += notes_on_readings(table.readings)
         prepared = prepare(job, table)
@@ -152,11 +160,7 @@ class TableAdapter:
         before, notes_on_hierarchies = encode(
             table, schema.quasi, prepared.hierarchies, job.coding, self.method.known_values()
         )
-        before = replace(
-            before,
-            hierarchies=name_derivations(before.hierarchies, job.hierarchy_specs),
-            attribute_of_column=prepared.attribute_of_column,
-        )
+        before = replace(self._named(before), attribute_of_column=prepared.attribute_of_column)
         before = add_costs(before, self.method.stated_costs)
         hierarchies = sensitive_hierarchies_of(job, table)
         conditions = derive_conditions(job, original, hierarchies)
@@ -174,7 +178,13 @@ class TableAdapter:
             settle_formats(job, original.readings),
             identifiers,
             removed,
+            identifying,
         )
+
+    def _named(self, rows: Rows) -> Rows:
+        """Return rows whose derived columns (ages, days) are described as such."""
+        named = name_derivations(rows.hierarchies, self.job.hierarchy_specs)
+        return replace(rows, hierarchies=named)
 
     def search(self, encoded: EncodedTable, progress: Progress) -> Rows:
         """Run the method on the nodes of the quasi-identifying columns."""
@@ -193,19 +203,26 @@ class TableAdapter:
             after = replace(after, nodes=nodes)
         if self.method.suppresses_missing:
             after = replace(after, nodes=star_missing(before, after, table.missing_values))
-        prepared, after = without_unshown_bits(prepared, after)
+        if self.method.decodes_bits:
+            prepared, before, after = decode_bits(prepared, after)
+            before = self._named(before)
+            after = replace(after, hierarchies=before.hierarchies)
+            table = prepared.table
+        elif self.method.drops_unshown_bits:
+            prepared, after = without_unshown_bits(prepared, after)
         schema = prepared.schema
         settled = settle(after, encoded.conditions, job.release)
         frame, original_row = decode(settled.rows, table, schema)
         frame = restore_frame(frame, table.readings)
-        if not job.release.keep_order:
-            order = canonical_order(frame)
-            if self.store.is_text_file:
-                order = lead(frame, order)
-            rows = pa.array(order)
-            columns = list(iter_in_threads(lambda column: column.take(rows), frame.columns))
-            frame = pa.table(columns, names=frame.column_names).combine_chunks()
-            original_row = original_row[order]
+        frame, original_row = self._in_order(frame, original_row)
+        secret, key_columns = None, None
+        if job.release.pseudonyms is not None:
+            from incrowd.flow.pseudonyms import Secret, add_pseudonyms, key_columns_of
+
+            name, secret = job.release.pseudonyms, Secret.of(job.release.pseudonym_secret)
+            frame = add_pseudonyms(frame, name, secret)
+            frame, original_row = self._in_order(frame, original_row)  # of equal rows
+            key_columns = key_columns_of(frame.column(name), encoded.identifying, original_row)
         method = replace(job.method, **after.trace.settings)
         return Candidate(
             frame,
@@ -220,6 +237,8 @@ class TableAdapter:
                 if encoded.identifiers is None
                 else encoded.identifiers.take(pa.array(original_row)),
                 encoded.removed,
+                encoded.identifying,
+                secret,
             ),
             original_row,
             after.trace.figures,
@@ -230,7 +249,22 @@ class TableAdapter:
                 *settled.notes,
                 *after.trace.notes,
             ),
+            key_columns,
         )
+
+    def _in_order(
+        self, frame: pa.Table, original_row: NDArray[np.int64]
+    ) -> tuple[pa.Table, NDArray[np.int64]]:
+        """Return the rows sorted by what they show, unless they are to keep their order."""
+        if self.job.release.keep_order:
+            return frame, original_row
+        order = canonical_order(frame)
+        if self.store.is_text_file:
+            order = lead(frame, order)
+        rows = pa.array(order)
+        columns = list(iter_in_threads(lambda column: column.take(rows), frame.columns))
+        frame = pa.table(columns, names=frame.column_names).combine_chunks()
+        return frame, original_row[order]
 
     def _needed_columns(self, prepared: Prepared) -> Table:
         """Return the columns that an audit holds a release against."""
@@ -241,7 +275,7 @@ class TableAdapter:
 
     def audit(self, candidate: Candidate[pa.Table, TableEvidence], reread: Table) -> Checked:
         """Check the guarantee, leaks and truth of the release as it was read back."""
-        job, evidence = self.job, candidate.evidence
+        job, evidence, written = self.job, candidate.evidence, reread
         reread = _as_read(candidate, reread)
         before, original_row = evidence.before, _key_of(candidate)
         hierarchies = dict(zip(before.names, before.hierarchies, strict=True))
@@ -256,11 +290,18 @@ class TableAdapter:
                 hierarchies,
                 keeps_order=job.release.keep_order,
                 k_of_row=evidence.conditions.k_of_row,
+                attribute_of_bit=evidence.prepared.attribute_of_bit,
             ),
             sensitive_hierarchies=evidence.sensitive_hierarchies,
             accepted=job.release.accept_insensitive,
             codings=job.coding,
         )
+        if job.release.pseudonyms is not None:
+            from incrowd.flow.pseudonyms import audit_pseudonyms
+
+            pseudonyms = written.frame.column(job.release.pseudonyms)
+            originals = (evidence.prepared.table.frame, evidence.identifying)
+            findings.append(audit_pseudonyms(pseudonyms, originals, original_row))
         findings += former_findings(job, reread, evidence.identifiers, hierarchies)
         findings += suppression_finding(evidence.settled, evidence.conditions, reread.n_rows)
         losses: dict[str, float] = {}
@@ -299,6 +340,7 @@ class TableAdapter:
             self.job.input.missing_values,
             date_formats=dict(stated.dates),
             number_formats=dict(stated.numbers),
+            pseudonyms=self.job.release.pseudonyms or "",
         )
 
     def findings_on_file(
@@ -310,7 +352,8 @@ class TableAdapter:
         del audit
         if self.guarantee.needs_owner or self.job.schema.person:
             return []
-        schema, reread = candidate.evidence.prepared.schema, _as_read(candidate, reread)
+        schema, written = candidate.evidence.prepared.schema, reread
+        reread = _as_read(candidate, reread)
         found = examine(
             reread,
             schema,
@@ -319,6 +362,11 @@ class TableAdapter:
             sensitive_hierarchies=candidate.evidence.sensitive_hierarchies,
             accepted=self.job.release.accept_insensitive,
         )
+        name = self.job.release.pseudonyms
+        if name is not None:
+            from incrowd.guarantees.tables.pseudonyms import check_pseudonyms
+
+            found.append(check_pseudonyms(written.frame.column(name)))
         return [*found, risk_finding(reread, schema, with_values=False)]
 
     def material(
@@ -350,7 +398,10 @@ class TableAdapter:
         publication: Publication,
         audit: Audit,
     ) -> None:
-        """Save what was generalized how, as a policy for other batches, where that is asked for."""
+        """Keep a new secret of pseudonyms, and save what was generalized how as a policy."""
+        secret = candidate.evidence.secret
+        if secret is not None and secret.path is not None:
+            publication.write(secret.path, secret.content.hex() + "\n", private=True)
         folder = self.job.release.save_policy
         if folder is None:
             return
@@ -395,7 +446,13 @@ def settle_formats(job: Job, readings: Readings) -> InputOptions:
 
 
 def _as_read(candidate: Candidate[pa.Table, TableEvidence], reread: Table) -> Table:
-    """Return a release with the dates and numbers of its original's columns as those were read."""
+    """Return a release with the dates and numbers of its original's columns as those were read.
+
+    Pseudonyms are left out: they are checked by themselves, and tell nothing else.
+    """
+    name = candidate.job.release.pseudonyms
+    if name is not None:
+        reread = replace(reread, frame=reread.frame.drop_columns([name]))
     return normalize_table(reread, candidate.evidence.prepared.table.readings)
 
 

@@ -59,7 +59,9 @@ class Evidence:
     ``blocks`` hold the file's columns; where the owner has proven a key, also the owner's
     columns that ``person`` and ``k_column`` name. ``frame`` is the same as one local table where
     it fits (row numbers of exposed people come from it), else None. ``original`` has, row by row,
-    the quasi-identifying cells that the owner proved to be behind each released row.
+    the quasi-identifying cells that the owner proved to be behind each released row;
+    ``n_originals`` counts all rows of the original, and ``attribute_of_bit`` has all its bits,
+    released or not, where columns are bits.
     """
 
     engine: Engine
@@ -73,6 +75,8 @@ class Evidence:
     sensitive_hierarchies: dict[str, Hierarchy] = field(default_factory=dict)
     frame: pa.Table | None = None
     original: pa.Table | None = None
+    n_originals: int = 0
+    attribute_of_bit: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def from_table(

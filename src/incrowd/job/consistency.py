@@ -28,7 +28,13 @@ def refuse_contradictions(job: Job) -> None:
     problems.attempt(require_seed, job.seed)
     problems.extend(_other_shapes(job))
     if job.shape == TABLES:
-        for find in (_without_quasi, _unkept_claims, _personal_k, _unkept_conditions):
+        for find in (
+            _without_quasi,
+            _unkept_claims,
+            _personal_k,
+            _unkept_conditions,
+            _clashing_pseudonyms,
+        ):
             problems.extend(find(job))
         if isinstance(job.method, TableMethod):
             problems.extend(_stray_columns(job))
@@ -46,6 +52,17 @@ def _without_quasi(job: Job) -> Iterator[JobError]:
         yield JobError(
             "no column is quasi-identifying",
             remedy="Name the columns that somebody could know a person by: --quasi age,zip.",
+        )
+
+
+def _clashing_pseudonyms(job: Job) -> Iterator[JobError]:
+    """Yield where pseudonyms would stand under the name of a column that means something else."""
+    name, schema = job.release.pseudonyms, job.schema
+    private = (schema.person, cast(TableGuarantee, job.guarantee).k_column)
+    if name is not None and name in (*schema.published, *private):
+        yield JobError(
+            f"pseudonyms: {name!r} is a column with another meaning",
+            remedy="Name a new column with --pseudonyms, or an identifying one to replace it.",
         )
 
 

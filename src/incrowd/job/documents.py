@@ -13,8 +13,8 @@ from incrowd.options import documented, option
 SYMMETRIES = ("none", "either", "both")
 REPEATED = ("refuse", "compare", "exclude")
 EDITIONS = ("owner", "public")
-FILES = ("report", "certificate", "commitment_key", "sign_key")
-"""The fields that name files; all but the last are written."""
+FILES = ("report", "certificate", "commitment_key", "sign_key", "pseudonym_secret")
+"""The fields that name files, written or read."""
 
 WORDS = {"title": "report_title", "note": "report_note", "date": "report_date"}
 """The owner's words for a report, and the fields that state them."""
@@ -152,6 +152,18 @@ class ReleaseOptions(Documents):
     key: str | None = option(
         None, help="Write the private key (released row, original row) to this file (mode 0600)."
     )
+    pseudonyms: str | None = option(
+        None,
+        help="Add a last column of this name with a random string for every row; the key file "
+        "then has them too, beside the identifying columns.",
+        about=TABLES,
+    )
+    pseudonym_secret: str | None = option(
+        None,
+        help="File with the secret that pseudonyms are made of, for the same ones in another run; "
+        "written (mode 0600) if it does not exist. Default: a new secret, which is not kept.",
+        about=TABLES,
+    )
     suppression_limit: float = option(
         0.0,
         help="Maximum share of suppressed rows, 0 to 1.",
@@ -219,6 +231,13 @@ class ReleaseOptions(Documents):
                 str(self.repeated_people),
                 REPEATED,
                 where="[release] repeated_people",
+            )
+        if self.pseudonyms is not None and not str(self.pseudonyms).strip():
+            raise JobError("pseudonyms: a column needs a name", remedy="State --pseudonyms id.")
+        if self.pseudonym_secret and not self.pseudonyms:
+            raise JobError(
+                "pseudonym_secret: no pseudonyms are asked for",
+                remedy="Name their column too: --pseudonyms id.",
             )
         if self.repeated_people == "exclude" and (self.key or self.keep_order):
             raise JobError(

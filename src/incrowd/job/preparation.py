@@ -8,7 +8,7 @@ the prepared row of the same person.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from incrowd.encoding.bins import bin_columns, propose_bins
 from incrowd.encoding.derived import derive_columns, reference_columns
+from incrowd.encoding.encode import encode
 from incrowd.encoding.one_hot import SET_BIT, encode_one_hot
 from incrowd.encoding.rows import Rows
 from incrowd.guarantees.table import TableGuarantee
@@ -31,14 +32,26 @@ from incrowd.tables.table import Table
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A table as it is searched and audited, and the schema of its columns."""
+    """A table as it is searched and audited, and the schema of its columns.
+
+    Where columns are bits, ``attribute_of_bit`` says of which attribute, and ``attributes`` is the
+    table before it was cut into bits.
+    """
 
     table: Table
     schema: Schema
     hierarchies: Mapping[str, HierarchySpec]
     bins: Mapping[str, int]
-    attribute_of_column: NDArray[np.int64] | None = None
+    attribute_of_bit: Mapping[str, int] = field(default_factory=dict)
+    attributes: Prepared | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def attribute_of_column(self) -> NDArray[np.int64] | None:
+        """Which attribute each quasi-identifying column is a bit of; None where none is."""
+        if not self.attribute_of_bit:
+            return None
+        return np.array([self.attribute_of_bit[bit] for bit in self.schema.quasi], dtype=np.int64)
 
 
 def prepare(job: Job, table: Table) -> Prepared:
@@ -80,9 +93,9 @@ def prepare_table(
     """Return a table with ages and days, columns cut into bins and, with ``is_bit``, into bits."""
     table, specs, derived = derive_columns(table, hierarchies or {})
     table, binned = bin_columns(table, {name: count for name, count in bins.items() if count})
-    notes = [*derived, *binned]
+    attributes = Prepared(table, schema, specs, bins, notes=(*derived, *binned))
     if not is_bit:
-        return Prepared(table, schema, specs, bins, notes=tuple(notes))
+        return attributes
     bits = encode_one_hot(table, schema.quasi)
     specs = {name: spec for name, spec in specs.items() if name not in schema.quasi}
     specs |= dict.fromkeys(bits.names, HierarchySpec(FLAT))
@@ -91,8 +104,9 @@ def prepare_table(
         replace_quasi(schema, bits.names),
         specs,
         bins,
-        np.asarray(bits.attribute_of_name, dtype=np.int64),
-        tuple(notes),
+        dict(zip(bits.names, bits.attribute_of_name, strict=True)),
+        attributes,
+        attributes.notes,
     )
 
 
@@ -102,8 +116,6 @@ def without_unshown_bits(prepared: Prepared, after: Rows) -> tuple[Prepared, Row
     Their columns are masked for everybody, and so are not written; who is compatible with whom
     never depended on a 1 there, and no longer depends on a 0.
     """
-    if prepared.attribute_of_column is None:
-        return prepared, after
     nodes, kept = after.nodes.copy(), []
     for column, hierarchy in enumerate(after.hierarchies):
         if bool((nodes[column] == hierarchy.leaf_of_value[SET_BIT]).any()):
@@ -120,6 +132,26 @@ def without_unshown_bits(prepared: Prepared, after: Rows) -> tuple[Prepared, Row
         notes=(*prepared.notes, note),
     )
     return ready, replace(after, nodes=nodes)
+
+
+def decode_bits(prepared: Prepared, after: Rows) -> tuple[Prepared, Rows, Rows]:
+    """Return attributes in place of masked bits: the table, its rows, and the rows as released.
+
+    A cell is its value where the value's bit is shown as 1, else ``*``: also where shown zeros
+    leave several values, or one, which a release of bits tells and this one does not. So whoever
+    is compatible with a row of bits is compatible with the decoded row.
+    """
+    attributes = prepared.attributes
+    if attributes is None:
+        raise ValueError("columns are not bits")
+    before, _ = encode(attributes.table, attributes.schema.quasi, attributes.hierarchies)
+    is_shown = np.zeros(before.nodes.shape, dtype=np.bool_)
+    for column, name in enumerate(after.names):
+        is_one = after.nodes[column] == after.hierarchies[column].leaf_of_value[SET_BIT]
+        is_shown[prepared.attribute_of_bit[name]] |= is_one
+    root = np.array([hierarchy.root for hierarchy in before.hierarchies], dtype=np.int32)
+    nodes = np.where(is_shown, before.nodes, root[:, None])
+    return attributes, before, before.with_nodes(nodes, after.is_suppressed, after.trace)
 
 
 def replace_quasi(schema: Schema, quasi: tuple[str, ...]) -> Schema:

@@ -64,6 +64,21 @@ class TableMethod(Method):
         return False
 
     @property
+    def decodes_bits(self) -> bool:
+        """Whether masked bits are released as values: a column is then an attribute again."""
+        return False
+
+    @property
+    def drops_unshown_bits(self) -> bool:
+        """Whether the bits of values that no row shows are left out of the release."""
+        return False
+
+    @property
+    def releases_bits(self) -> bool:
+        """Whether the columns of a release are one-hot bits."""
+        return self.masks_bits and not self.decodes_bits
+
+    @property
     def suppresses_missing(self) -> bool:
         """Whether a missing value is shown as ``*``."""
         return False

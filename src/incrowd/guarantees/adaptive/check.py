@@ -22,7 +22,12 @@ from incrowd.guarantees.adaptive.compatibility import (
     compatible_pairs,
     count_crowds,
 )
-from incrowd.guarantees.adaptive.people import People, measure_star_disclosure, people_of
+from incrowd.guarantees.adaptive.people import (
+    People,
+    measure_star_disclosure,
+    people_of,
+    report_shown_cells,
+)
 from incrowd.guarantees.adaptive.posterior import Posterior, compute_posterior
 from incrowd.guarantees.evidence import MOST_ROWS_NAMED, Evidence, Finding
 
@@ -123,6 +128,7 @@ def check_people(guarantee: AdaptiveAnonymity, evidence: Evidence) -> list[Findi
     findings[0].figures.update(
         n_groups=people.patterns.n, smallest_group=int(people.patterns.counts.min())
     )
+    findings.append(report_shown_cells(people, evidence))
     if guarantee.revealed:
         findings.append(_sustained(people, guarantee.revealed))
     if guarantee.k_from_sensitive and evidence.sensitive:

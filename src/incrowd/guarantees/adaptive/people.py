@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from incrowd.codes import RowKey
 from incrowd.encoding.encode import LabelCodes, encode_labels
+from incrowd.encoding.one_hot import SET_BIT
 from incrowd.errors import DataError, InputError, unknown
 from incrowd.guarantees.evidence import Evidence, Finding
 from incrowd.hierarchies.tree import STAR
@@ -205,6 +206,62 @@ def _refuse_repeated_people(evidence: Evidence, frame: pa.Table) -> None:
             f"{evidence.person!r} has {len(people.texts)} people for {frame.num_rows} rows",
             remedy="Put each person into one row, or leave --person out to count rows.",
         )
+
+
+# What a release shows of its original.
+
+SHOWN = "cells shown"
+
+
+def report_shown_cells(people: People, evidence: Evidence) -> Finding:
+    """Return the share of the original's cells that the file shows: the paper's utility.
+
+    A row or a column of the original that is not in the file shows nothing. Bits are counted as
+    cells, and besides the values: those whose 1 is shown. A column that shows no 1 tells by its
+    name that the value occurs, and by its zeros whose it is not. Informs only.
+    """
+    n_originals = evidence.n_originals or people.n
+    n_shown = int((~people.is_masked).sum())
+    bits = evidence.attribute_of_bit
+    n_columns = len(bits) or len(evidence.quasi)
+    n_cells = n_originals * n_columns
+    figures: dict[str, Any] = {
+        "n_cells": n_cells,
+        "n_shown": n_shown,
+        "shown": round(n_shown / n_cells, 6),
+    }
+    if not bits:
+        summary = f"the file shows {n_shown / n_cells:.1%} of the original's {n_cells:,} cells"
+        return Finding(SHOWN, None, summary, figures, is_public=False)
+    if evidence.frame is None:
+        raise ValueError("people come from a frame")
+    ones = [_count_text(evidence.frame.column(name), SET_BIT) for name in evidence.quasi]
+    n_values = n_originals * len(set(bits.values()))
+    figures |= {
+        "n_values": n_values,
+        "n_values_shown": sum(ones),
+        "values_shown": round(sum(ones) / n_values, 6),
+        "n_columns": n_columns,
+        "n_columns_left_out": n_columns - len(evidence.quasi),
+        "n_columns_without_1": ones.count(0),
+    }
+    summary = (
+        f"the file shows {n_shown / n_cells:.1%} of the original's {n_cells:,} bits and "
+        f"{sum(ones) / n_values:.1%} of its {n_values:,} values"
+    )
+    if figures["n_columns_left_out"]:
+        summary += f"; {figures['n_columns_left_out']} of {n_columns} bits have no column"
+    if figures["n_columns_without_1"]:
+        summary += (
+            f"; {figures['n_columns_without_1']} columns name a value that no row shows: it occurs"
+        )
+    return Finding(SHOWN, None, summary, figures, is_public=False)
+
+
+def _count_text(column: pa.ChunkedArray, text: str) -> int:
+    cells = encode_labels(column)
+    place = pc.index(cells.texts, text).as_py()
+    return int((cells.codes == place).sum()) if place >= 0 else 0
 
 
 # What stars and group sizes tell of sensitive values, where k was drawn from such a value.

@@ -21,6 +21,7 @@ SEARCHES = ("auto", "cover", "partition")
 MASKS = ("attribute", "bit")
 COVERS = ("mce", "lse", "nearest")
 MISSING = ("value", "suppress")
+BIT_COLUMNS = ("all", "shown", "decoded")
 
 AUTO = "auto"
 
@@ -52,6 +53,12 @@ class Adaptive(TableMethod):
         "attribute",
         help="What is masked: whole cells, or single bits of their one-hot codes.",
         choices=MASKS,
+    )
+    bit_columns: str = option(
+        "all",
+        help="Columns of a release by bits: one for every value; only for values that some row "
+        "shows; or decoded: one for every attribute, with its value or '*'.",
+        choices=BIT_COLUMNS,
     )
     cover: str = option(
         "mce",
@@ -94,6 +101,7 @@ class Adaptive(TableMethod):
         for field_name, choices in (
             ("search", SEARCHES),
             ("mask", MASKS),
+            ("bit_columns", BIT_COLUMNS),
             ("cover", COVERS),
             ("missing", MISSING),
         ):
@@ -122,6 +130,11 @@ class Adaptive(TableMethod):
                 "missing = 'suppress' masks cells, and mask = 'bit' shows bits",
                 remedy="Use --missing value, or --mask attribute.",
             )
+        if self.mask != "bit" and self.bit_columns != "all":
+            raise JobError(
+                "bit_columns is about a release by bits, and mask = 'attribute' shows cells",
+                remedy="Use --mask bit, or leave --bit-columns out.",
+            )
         if self.as_value and (self.mask == "bit" or self.search == "cover"):
             raise JobError(
                 "as_value needs rows that are shown equal, which a partition makes",
@@ -132,6 +145,16 @@ class Adaptive(TableMethod):
     def masks_bits(self) -> bool:
         """Whether columns are cut into one-hot bits, each masked by itself."""
         return self.mask == "bit"
+
+    @property
+    def decodes_bits(self) -> bool:
+        """Whether masked bits are released as values: a column is then an attribute again."""
+        return self.bit_columns == "decoded"
+
+    @property
+    def drops_unshown_bits(self) -> bool:
+        """Whether the bits of values that no row shows are left out of the release."""
+        return self.bit_columns == "shown"
 
     @property
     def suppresses_missing(self) -> bool:

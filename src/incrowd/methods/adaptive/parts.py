@@ -22,6 +22,7 @@ from incrowd.methods.shared.fragments import sort_into_runs, sort_key
 from incrowd.methods.shared.parts import PartProgress
 from incrowd.methods.shared.reorganize import cut
 from incrowd.progress import Progress, is_abort_requested, is_stop_requested, silent
+from incrowd.threads import use_threads
 
 if TYPE_CHECKING:
     from incrowd.methods.adaptive.method import Adaptive
@@ -131,7 +132,8 @@ class PartSearch:
         if self.effort is not None:
             method = replace(method, effort=self.effort[part])
         engine = LocalEngine(threads=1, memory=self.memory_bytes)
-        found = found_in(method, problem, self.is_bound, engine, self.seed + part, silent)
+        with use_threads(1):
+            found = found_in(method, problem, self.is_bound, engine, self.seed + part, silent)
         self.progress.of(part)("", 1, 1, 1.0 - found.shown)
         said = json.dumps({"figures": dict(found.figures), "notes": found.notes})
         figures = pa.array([said] + [None] * (block.num_rows - 1), pa.string())
