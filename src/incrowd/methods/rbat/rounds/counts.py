@@ -48,8 +48,18 @@ class Request(Protocol):
         """Add what these rows come to."""
 
 
+@dataclass(frozen=True)
+class Round:
+    """What one round asked of every block, and what came back."""
+
+    n_cells: int
+    n_blocks: int
+    n_sums: int
+    n_bytes: int
+
+
 class Rounds:
-    """Transactions on an engine, distinct in their block; ``n_rounds`` were counted so far.
+    """Transactions on an engine, distinct in their block; ``counted`` are the rounds so far.
 
     The rows that a round has counted are compared with those of the first: a block that an
     engine lost or took twice is an error, never a wrong sum.
@@ -60,7 +70,7 @@ class Rounds:
         rows = engine.load(pa.table({"items": pack_in_chunks(sets.starts, sets.items)}))
         self._blocks: Blocks = engine.map_blocks(rows, _LayOut(numbering), _ROWS)
         self._n_rows = -1
-        self.n_rounds = 0
+        self.counted: list[Round] = []
 
     def run(self, requests: Sequence[Request]) -> list[NDArray[np.int64]]:
         """Count several things in one round; return the sums of each."""
@@ -68,9 +78,12 @@ class Rounds:
         sums = self._engine.collect(
             self._engine.map_blocks(self._blocks, _Count(tuple(requests)), _SUMS)
         )
-        self.n_rounds += 1
+        places = sums.column("cell").to_numpy()
+        # a block's first cell is how many rows it has: there is one of each block
+        n_blocks = int(np.count_nonzero(places == 0))
+        self.counted.append(Round(int(ends[-1]), n_blocks, len(places), sums.nbytes))
         cells = np.zeros(int(ends[-1]), dtype=np.int64)
-        np.add.at(cells, sums.column("cell").to_numpy(), sums.column("rows").to_numpy())
+        np.add.at(cells, places, sums.column("rows").to_numpy())
         if self._n_rows >= 0 and cells[0] != self._n_rows:
             raise EngineError(
                 f"{self._engine.name}: transactions were lost or doubled between two rounds",
