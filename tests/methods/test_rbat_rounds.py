@@ -11,14 +11,13 @@ from guarantees.small_sets import to_sets
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import EngineError, InfeasibleError, JobError
 from incrowd.methods.rbat.method import Rbat
-from incrowd.methods.rbat.rounds import costs
+from incrowd.methods.rbat.rounds import costs, sides
 from incrowd.methods.rbat.rounds import search as level
 from incrowd.methods.rbat.rounds import search as rounds
-from incrowd.methods.rbat.rounds import sides
 from incrowd.methods.rbat.rounds import sides as side_rounds
 from incrowd.methods.shared.item_parts import KmConditions
-from incrowd.methods.shared.parts import pack_in_chunks, packed, unpack
 from incrowd.progress import silent
+from incrowd.sets.packed import pack_in_chunks, packed, unpack
 
 SMALL_BLOCKS = LocalEngine(threads=2, block_rows=7)
 BLOCKS = LocalEngine(threads=2, block_rows=150)
@@ -289,12 +288,13 @@ def test_rows_that_an_engine_lost_are_an_error():
         Rbat(rounds="engine").search(sets, conditions, Forgetful(block_rows=100), 0, silent)
 
 
-def test_auto_counts_on_spark_only_what_does_not_fit(monkeypatch):
+def test_auto_counts_in_rounds_on_spark_unless_an_improvement_is_stated(monkeypatch):
     sets, conditions = larger(20, (1, 3))
     small = LocalEngine(memory=1)
     assert "n_rounds" not in Rbat().search(sets, conditions, small, 0, silent).figures
     monkeypatch.setattr(LocalEngine, "name", "spark")
-    assert "n_rounds" not in Rbat().search(sets, conditions, LocalEngine(), 0, silent).figures
+    stated = Rbat(improve=1).search(sets, conditions, LocalEngine(), 0, silent)
+    assert "n_rounds" not in stated.figures
     found = Rbat().search(sets, conditions, small, 0, silent)
     assert found.figures["n_rounds"] > 1
     again = Rbat(**found.settings).search(sets, conditions, LocalEngine(), 0, silent)
@@ -315,7 +315,7 @@ def test_km_is_not_counted_in_rounds():
 
 
 def test_packed_rows_come_back(monkeypatch):
-    monkeypatch.setattr("incrowd.methods.shared.parts.CHUNK_ITEMS", 4)
+    monkeypatch.setattr("incrowd.sets.packed.CHUNK_ITEMS", 4)
     sets = to_sets([[], [1, 2, 3, 4, 5, 6], [7], [8], [], [9, 10]], 11)
     column = pack_in_chunks(sets.starts, sets.items)
     assert column.num_chunks > 2

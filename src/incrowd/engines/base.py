@@ -173,6 +173,9 @@ class OutOfCoreEngine(Engine, Protocol):
         there. Raises DataError, naming the file, if one is damaged or has other columns.
         """
 
+    def load_tables(self, tables: Iterable[pa.Table], schema: pa.Schema) -> Blocks:
+        """Load tables one after the other; this process never holds all of them."""
+
     def schema(self, blocks: Blocks) -> pa.Schema:
         """Return the columns of loaded rows."""
 

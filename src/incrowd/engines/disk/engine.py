@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing
 from importlib.metadata import version
 from itertools import count
@@ -111,6 +111,10 @@ class DiskEngine:
             require_complete(path)
         source = open_location(path, **reading.text_options)
         return self._files.store(reading.normalize(source.tables), source.schema), source.format
+
+    def load_tables(self, tables: Iterable[pa.Table], schema: pa.Schema) -> DiskBlocks:
+        """Write tables to files, block by block."""
+        return self._files.store(map(plain_table, tables), plain_schema(schema))
 
     def schema(self, blocks: DiskBlocks) -> pa.Schema:
         """Return the columns of loaded rows."""

@@ -172,6 +172,11 @@ class SparkEngine:
                 raise no_rows_error(location, stored)
         return SparkBlocks(frame, schema), stored
 
+    def load_tables(self, tables: Iterable[pa.Table], schema: pa.Schema) -> SparkBlocks:
+        """Send tables to Spark, one after the other."""
+        frame = self._send_in_pieces(map(plain_table, tables))
+        return SparkBlocks(self._cache(frame), plain_schema(schema))
+
     def from_frame(self, frame: Any, *, has_plain_zeros: bool = False) -> SparkBlocks:
         """Load a Spark frame of this session, or of one on the same context."""
         schema = schema_of_frame(frame, "the frame")

@@ -17,13 +17,14 @@ from incrowd.engines.base import Engine
 from incrowd.errors import EngineError
 from incrowd.methods.cluster.sets.search import PartSearch, Told
 from incrowd.methods.cluster.sets.start import Part
-from incrowd.methods.shared.parts import PartProgress, SilentParts, packed, unpack
+from incrowd.methods.shared.parts import PartProgress, SilentParts
 from incrowd.methods.shared.set_groups.vote import (
     SUPPRESSION,
     SetConditions,
     number_by_first_row,
     rule_of,
 )
+from incrowd.sets.packed import packed, unpack
 from incrowd.sets.sets import Sets, count_items
 
 N_HASHES = 8

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.engines.base import Engine
+from incrowd.engines.items import ItemRows
 from incrowd.methods.rbat.kernels import check as check_kernels
 from incrowd.methods.rbat.kernels import level as level_kernels
 from incrowd.methods.rbat.kernels.check import RuleTable
@@ -23,7 +23,6 @@ from incrowd.methods.rbat.rounds.sides import MOST_CELLS, Items, Node, Splitting
 from incrowd.methods.rbat.validity import refuse_infeasible, rules_per_round
 from incrowd.methods.shared.item_parts import FoundParts, RuleConditions, SplitTree, number_parts
 from incrowd.progress import Progress, is_stop_requested
-from incrowd.sets.sets import Sets
 
 
 class Level:
@@ -191,9 +190,8 @@ STAGE = "splitting items"
 
 
 def search_by_rounds(
-    sets: Sets,
+    rows: ItemRows,
     conditions: RuleConditions,
-    engine: Engine,
     *,
     alpha: int | str,
     gamma: int,
@@ -207,11 +205,11 @@ def search_by_rounds(
     Raises InfeasibleError where not even one part of all items meets the conditions. An end that is
     wished for returns the parts as they are, which keep it too.
     """
-    numbering = numbering_of(sets, conditions)
+    numbering = numbering_of(rows.n_rows, rows.support, conditions)
     if not len(numbering.items):
         none = np.empty(0, dtype=np.int32)
-        return FoundParts(np.full(sets.n_items, -1, dtype=np.int32), SplitTree(none, none, none))
-    rounds = Rounds(sets, numbering, engine)
+        return FoundParts(np.full(rows.n_items, -1, dtype=np.int32), SplitTree(none, none, none))
+    rounds = Rounds(rows, numbering)
     progress(STAGE, 0, len(numbering.items))
     items = _first_round(rounds, numbering, conditions, alpha, order)
     search = _Search(rounds, numbering, conditions, items, gamma, progress)
@@ -227,7 +225,7 @@ def search_by_rounds(
     }
     if numbering.n_absent:
         figures["absent_rules"] = numbering.n_absent
-    part_of_item = number_parts(search.part_of_item, numbering.items, sets.n_items)
+    part_of_item = number_parts(search.part_of_item, numbering.items, rows.n_items)
     return FoundParts(part_of_item, search.tree(), figures, settings)
 
 
