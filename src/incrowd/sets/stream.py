@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,15 @@ from pyarrow import types
 from incrowd.errors import DataError
 from incrowd.sets.build import drop_duplicates
 from incrowd.sets.files import NamedRows, entries_at_once, find_source, write_rows
-from incrowd.sets.format import BASKETS, LISTS, MOST, PAIRS, SetFormat, SetOptions
+from incrowd.sets.format import (
+    BASKETS,
+    LISTS,
+    MOST,
+    PAIRS,
+    SetFormat,
+    SetOptions,
+    format_of_path,
+)
 from incrowd.sets.names import normalize_names, sort_names, to_integers
 from incrowd.sets.parquet import (
     check_names,
@@ -35,29 +44,32 @@ Rows = tuple[NDArray[np.int64], NDArray[np.int32]]
 """Where each row's items start, and the items."""
 
 
-def why_in_memory(path: str | os.PathLike[str], options: SetOptions) -> str:
-    """Return why a file of sets is read as a whole; nothing where a block of rows is enough.
+def why_in_memory(path: Path, output: Path, options: SetOptions) -> str:
+    """Return why a file of sets is read or released as a whole; nothing where blocks will do.
 
     A file that cannot be looked at is left to its reader, which says what is wrong with it.
     """
-    path = Path(path)
     if options.graph != BIPARTITE:
         return "the nodes of a graph are rows and items at once"
     try:
         source, kind, _ = find_source(path, options)
         if path.with_name(f"{path.name}.rows").exists():
             return "a list beside the file names its rows"
-        if kind == BASKETS:
-            return ""
+        stored = SetFormat(kind)
         if kind in (PAIRS, LISTS):
             schema, _ = read_schema(source)
             listing = find_list_column(schema, options, source.where)
             if listing is not None:
-                has_names = bool(row_columns(schema, listing, options, source.where))
-                return "the file names its rows" if has_names else ""
+                stored = SetFormat(LISTS)
+                if row_columns(schema, listing, options, source.where):
+                    return "the file names its rows"
+        if stored.kind not in (BASKETS, LISTS):
+            return "the entries of a row may stand anywhere in the file"
+        if format_of_path(output, stored).kind not in (BASKETS, LISTS):
+            return "edge lists, pairs and matrices are written as a whole"
     except (DataError, OSError, pa.ArrowException):
         return "the file cannot be looked at"
-    return "the entries of a row may stand anywhere in the file"
+    return ""
 
 
 class RowStream:
@@ -82,6 +94,11 @@ class RowStream:
             return []
         where = self._source.where
         return [f"{where}: {self.n_repeated:,} entries stood there more than once and are one"]
+
+    @property
+    def names_so_far(self) -> list[str | int]:
+        """The names of the items that came so far, by their numbers."""
+        return list(self._code_of_name)
 
     def blocks(self) -> Iterator[Rows]:
         """Yield rows; raises DataError with the line or the entry at fault."""
@@ -115,7 +132,7 @@ class RowStream:
         support[place] = self._support[: len(names)]
         return names, place, support
 
-    def _named_blocks(self) -> Iterator[tuple[NDArray[np.integer], pa.Array]]:
+    def _named_blocks(self) -> Iterator[tuple[NDArray[np.integer[Any]], pa.Array]]:
         source, options = self._source, self._options
         if self._kind == BASKETS:
             for number, (stored, block) in enumerate(basket_blocks(source, options)):

@@ -326,7 +326,7 @@ class _Search:
     def _split_level(
         self, parts: list[tuple[int, Node]], found: Splittings
     ) -> tuple[list[tuple[int, Node]], Splittings]:
-        """Decide the splits that were found of a level, and look for those of the next meanwhile."""
+        """Decide the splits ``found`` of a level, and look for those of the next meanwhile."""
         self._n_settled += sum(len(node.items) == 1 for _, node in parts)
         splits = [(part, node) for part, node in parts if len(node.items) > 1]
         self.tried += [len(node.items) for _, node in splits]
