@@ -48,6 +48,8 @@ def shop(tmp_path, monkeypatch):
     (tmp_path / "b.dat").write_text(lines, encoding="utf-8")
     lists = pa.table({"codes": pa.array([list(dict.fromkeys(row)) for row in rows])})
     parquet.write_table(lists, tmp_path / "b.parquet")
+    named = lists.add_column(0, "who", pa.array(range(len(rows), 0, -1), pa.int32()))
+    parquet.write_table(named, tmp_path / "named.parquet")
     (tmp_path / "parts").mkdir()
     cut = lines.index("\n", len(lines) // 2) + 1
     (tmp_path / "parts" / "part-0.dat").write_text(lines[:cut], encoding="utf-8")
@@ -83,6 +85,7 @@ CASES = [
     ("b.dat", "dat.gz"),
     ("parts", "dat"),
     ("b.parquet", "parquet"),
+    ("named.parquet", "parquet"),
 ]
 
 
@@ -236,13 +239,12 @@ def test_why_one_process_holds_all_transactions(shop, reason):
     assert placement.runs_out_of_core(replace(plain, engine=EngineChoice("spark")), target)
 
 
-@pytest.mark.parametrize("name", ["e.txt", "pairs.parquet", "named.parquet", "listed.dat"])
+@pytest.mark.parametrize("name", ["e.txt", "pairs.parquet", "listed.dat"])
 def test_files_whose_rows_are_not_lists_are_read_as_a_whole(shop, name):
     from incrowd.flow.outputs import resolve_target
 
     (shop / "e.txt").write_text("1 a\n1 s0\n", encoding="utf-8")
     parquet.write_table(pa.table({"row": [1], "item": ["a"]}), shop / "pairs.parquet")
-    parquet.write_table(pa.table({"row": [1], "items": [["a"]]}), shop / "named.parquet")
     (shop / "listed.dat").write_text("a s0\n", encoding="utf-8")
     (shop / "listed.dat.rows").write_text("x\n", encoding="utf-8")
     stated = job(shop, name, "o.dat")
@@ -275,6 +277,13 @@ def test_a_damaged_file_is_named(shop):
     (shop / "b.dat").write_text('i1 "never closed\n', encoding="utf-8")
     with pytest.raises(DataError, match="line 1"):
         ic.run(job(shop))
+
+
+def test_rows_that_share_a_name_are_refused(shop):
+    table = pa.table({"who": [1, 2, 2, 2], "items": [["i1"], ["s0"], ["i1"], ["i2"]]})
+    parquet.write_table(table, shop / "equal.parquet")
+    with pytest.raises(DataError, match="2 rows have the name of another"):
+        ic.run(job(shop, "equal.parquet", "out.parquet"))
 
 
 # ── the parts ───────────────────────────────────────────────────────────────────────────────────

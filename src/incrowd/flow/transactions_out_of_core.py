@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from incrowd.audit import Audit
 from incrowd.checking.certificates import Reading
 from incrowd.checking.transactions import OwnersRows, examine_transactions
-from incrowd.engines.base import Blocks, OutOfCoreEngine
+from incrowd.engines.base import N_ROWS, Blocks, OutOfCoreEngine
 from incrowd.engines.items import ItemRows
+from incrowd.errors import DataError
 from incrowd.flow.adapter import Candidate, Checked
 from incrowd.flow.outputs import Target
 from incrowd.flow.overview import overview_of_transactions
@@ -37,7 +38,7 @@ from incrowd.sets.format import SetOptions, format_of_path, released_graph
 from incrowd.sets.order import content_keys
 from incrowd.sets.packed import packed, unpack
 from incrowd.sets.sets import Sets
-from incrowd.sets.stream import Rows, RowStream, write_stream
+from incrowd.sets.stream import ROW_NAMES, Rows, RowStream, write_stream
 from incrowd.transactions.generalized import label_parts
 from incrowd.transactions.rules import Rules
 from incrowd.workspace import Workspace
@@ -50,6 +51,8 @@ _RELEASED = pa.schema(
         ("items", pa.binary()),
     ]
 )
+
+_AGAIN = pa.schema([("n", pa.int64())])
 
 N_SAMPLED = 1000
 """The first rows of a release, for what a terminal shows of it."""
@@ -217,7 +220,23 @@ class OutOfCoreTransactions(SetFile):
         stream = RowStream(self.data, self.options)
         rows = ItemRows.of_stream(self.engine, stream)
         self.format = stream.format
+        if stream.format.row_column:
+            self._refuse_equal_names(stream)
         return OriginalRows(rows, stream.notes)
+
+    def _refuse_equal_names(self, stream: RowStream) -> None:
+        """Raise where two rows have one name; names are counted on the engine."""
+        engine = self.engine
+        names = engine.load_tables(stream.row_names(), ROW_NAMES)
+        counted = engine.count_in_place(names, ["row"])
+        again = engine.collect(engine.map_blocks(counted, _count_again, _AGAIN))
+        n_again = sum(again.column("n").to_pylist())
+        if n_again:
+            raise DataError(
+                f"{self.data}, column {stream.format.row_column!r}: {n_again:,} rows have the name "
+                "of another row",
+                remedy="Give every row a name of its own, or join their lists.",
+            )
 
     def write(self, data: ReleasedRows) -> WrittenSets:  # type: ignore[override]
         """Write rows in the order of their content to a file that only this run sees."""
@@ -237,6 +256,12 @@ class OutOfCoreTransactions(SetFile):
     def hashes(self, written: WrittenSets, reread: Any, n_rows: int) -> tuple[str, str]:
         """Return the SHA-256 of both."""
         return super().hashes(written, cast(Sets, reread), n_rows)
+
+
+def _count_again(counts: pa.Table) -> pa.Table:
+    """Return how many rows have the name of another one, by how often names occur."""
+    n_again = counts.column(N_ROWS).to_numpy().sum() - counts.num_rows
+    return pa.table({"n": [int(n_again)]}, schema=_AGAIN)
 
 
 class _ReadBack(RowStream):

@@ -40,6 +40,8 @@ from incrowd.tables.files.read import damage_as_data_errors, system_errors_as_da
 
 _BATCH_ROWS = 1 << 17
 
+ROW_NAMES = pa.schema([("row", pa.string())])
+
 Rows = tuple[NDArray[np.int64], NDArray[np.int32]]
 """Where each row's items start, and the items."""
 
@@ -61,8 +63,6 @@ def why_in_memory(path: Path, output: Path, options: SetOptions) -> str:
             listing = find_list_column(schema, options, source.where)
             if listing is not None:
                 stored = SetFormat(LISTS)
-                if row_columns(schema, listing, options, source.where):
-                    return "the file names its rows"
         if stored.kind not in (BASKETS, LISTS):
             return "the entries of a row may stand anywhere in the file"
         if format_of_path(output, stored).kind not in (BASKETS, LISTS):
@@ -148,14 +148,25 @@ class RowStream:
             schema, _ = read_schema(source)
             listing = find_list_column(schema, options, where)
             assert listing is not None  # ``why_in_memory`` asks for one
+            row_column = next(iter(row_columns(schema, listing, options, where)), "")
             self.format = SetFormat(
                 LISTS,
+                row_column=row_column,
                 item_column=listing,
+                row_type=type_name(schema.field(row_column).type) if row_column else "",
                 item_type=type_name(schema.field(listing).type.value_type),
             )
             for path, n_before, batch in read_batches(source, _BATCH_ROWS, [listing]):
                 lists, lengths = checked_lists(batch, listing, path, n_before)
                 yield lengths, check_names(lists.flatten(), listing, path, self.n_entries)
+
+    def row_names(self) -> Iterator[pa.Table]:
+        """Yield what the file calls its rows, where it does, as texts; once all rows have come."""
+        column, source = self.format.row_column, self._source
+        if self.format.kind == LISTS and column:
+            for path, n_before, batch in read_batches(source, _BATCH_ROWS, [column]):
+                names = check_names(batch.column(column), column, path, n_before)
+                yield pa.table([names.cast(pa.string())], ROW_NAMES)
 
     def _codes(self, names: pa.Array) -> NDArray[np.int32]:
         """Return names as numbers in the order in which they first came."""
