@@ -66,8 +66,8 @@ class Rbat(TransactionMethod):
     rounds: str = option(
         AUTO,
         help="Where rules are counted: in the driver's memory, or in rounds on the engine "
-        "(without improve); auto: in rounds on Spark and where memory does not suffice, unless "
-        "improve is stated.",
+        "(without improve); auto: in rounds on Spark or if --memory does not suffice, unless "
+        "improve is stated; else driver.",
         choices=(AUTO, DRIVER, ENGINE),
     )
 
