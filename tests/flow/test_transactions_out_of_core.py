@@ -10,10 +10,11 @@ from pyarrow import parquet
 
 import incrowd as ic
 from incrowd.checking import transactions as checking
+from incrowd.checking.request import Request
 from incrowd.engines.choice import EngineChoice
 from incrowd.engines.items import ItemRows
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.errors import AuditError, DataError
+from incrowd.errors import AuditError, DataError, JobError
 from incrowd.flow import placement
 from incrowd.flow import transactions_out_of_core as out_of_core
 from incrowd.guarantees.transactions import rule_check
@@ -133,6 +134,13 @@ def test_rows_on_spark_give_the_bytes_of_one_process(shop):
     on_spark = ic.run(job(shop, engine=EngineChoice("spark"), method=ic.Rbat(alpha=2, gamma=1)))
     require_the_same(shop, "alone.dat", "out.dat")
     require_the_same_audit(of_process.audit, on_spark.audit)
+    # the check of the file by itself counts on Spark too
+    released = shop / "out.dat"
+    here = ic.check(released, on_spark.job)
+    there = ic.check(released, on_spark.job, engine=EngineChoice("spark"))
+    assert there.engine["name"] == "spark"
+    assert list(map(repr, there.findings)) == list(map(repr, here.findings))
+    assert there.release_sha256 == here.release_sha256 == on_spark.audit.release_sha256
     # the saved job makes the same release anywhere
     again = ic.run(replace(on_spark.job, output=str(shop / "again.dat"), engine=EngineChoice()))
     assert again.audit.release_sha256 == on_spark.audit.release_sha256
@@ -309,6 +317,25 @@ def test_counts_on_an_engine_are_those_of_one_process(shop, monkeypatch):
         spread.count_with_sensitive(*asked), whole.count_with_sensitive(*asked), strict=True
     ):
         assert some.tolist() == others.tolist()
+
+
+@pytest.mark.parametrize("k", [4, 60])
+def test_a_file_is_checked_on_an_engine(shop, k):
+    """What anyone finds on a file, holding or not, is found by sums too."""
+    ic.run(job(shop))
+    stated = replace(job(shop), guarantee=ic.RuleProtection(k=k, confidence=0.8))
+    request = Request.of_job(stated, str(shop / "out.dat"), engine=stated.engine)
+    assert not checking.why_in_process(request)
+    audit = checking.check_on_engine(request).audit
+    here = ic.check(str(shop / "out.dat"), stated)
+    assert audit.holds == here.holds == (k == 4)
+    assert list(map(repr, audit.findings)) == list(map(repr, here.findings))
+    assert [one.figures for one in audit.findings] == [one.figures for one in here.findings]
+    assert audit.release_sha256 == here.release_sha256
+    assert "original" in checking.why_in_process(replace(request, original=str(shop / "b.dat")))
+    assert "file" in checking.why_in_process(replace(request, released=read_sets(shop / "b.dat")))
+    with pytest.raises(JobError, match="no rules"):
+        checking.check_on_engine(replace(request, rules=ic.RuleInput()))
 
 
 def test_fingerprints_are_of_the_rows_and_not_of_their_order():

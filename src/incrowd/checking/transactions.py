@@ -8,12 +8,22 @@ same rows, however often each.
 
 from __future__ import annotations
 
+import tempfile
+import time
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.audit import assemble
+from incrowd.checking.out_of_core import CheckedRows
+from incrowd.checking.request import Request
+from incrowd.checking.sets import read_rules_to_check, sensitive_names
+from incrowd.engines.choice import out_of_core_engine
 from incrowd.engines.items import ItemRows
 from incrowd.guarantees.evidence import Finding
 from incrowd.guarantees.tables.row_order import order_finding
@@ -24,9 +34,12 @@ from incrowd.guarantees.transactions.rule_check import (
     add_rules,
     add_with_sensitive,
     find_in_counts,
+    truth_left_open,
 )
 from incrowd.measures.losses.transactions import CountedRows, measure_counted_losses
 from incrowd.sets.build import drop_duplicates
+from incrowd.sets.stream import RowStream, why_in_memory
+from incrowd.tables.locations import is_address
 from incrowd.transactions.generalized import (
     Itemset,
     NumberedItemsets,
@@ -34,6 +47,7 @@ from incrowd.transactions.generalized import (
     number_itemsets,
 )
 from incrowd.transactions.rules import Rules
+from incrowd.workspace import Workspace
 
 MOST_CELLS = 1 << 21
 """So many sums of antecedents and sensitive items are counted in one pass."""
@@ -68,6 +82,44 @@ def examine_transactions(
     )
     losses = measure_counted_losses(before, after, own.is_sensitive, weight=own.weight).as_dict()
     return findings, {name: value for name, value in losses.items() if value is not None}
+
+
+def why_in_process(request: Request) -> str:
+    """Return why this process must hold the transactions of a check; nothing if it need not."""
+    if not isinstance(request.released, (str, Path)) or is_address(request.released):
+        return "they are no file of this machine"
+    reasons = {
+        "they are compared with their original": request.original is not None,
+        "further measurements look at rows": request.measures or bool(request.measurements.flags),
+    }
+    path = Path(request.released)
+    reason = next((reason for reason, is_so in reasons.items() if is_so), "")
+    return reason or why_in_memory(path, path, request.sets.reading(request.input))
+
+
+def check_on_engine(request: Request) -> CheckedRows:
+    """Audit released transactions for rules, counted on an engine."""
+    started = time.perf_counter()
+    guarantee = cast(RuleProtection, request.guarantee)
+    rules = read_rules_to_check(request)
+    path = Path(request.released)
+    with (
+        Workspace(Path(tempfile.gettempdir())) as workspace,
+        closing(out_of_core_engine(request.engine, workspace.folder)) as engine,
+    ):
+        stream = RowStream(path, request.sets.reading(request.input))
+        rows = ItemRows.of_stream(engine, stream)
+        sensitive = sensitive_names(request, rows.names)
+        findings, _ = find_in_counts(guarantee, rules, sensitive, EngineRowCounts(rows))
+        audit = assemble(
+            guarantee,
+            [*findings, truth_left_open()],
+            rows.n_rows,
+            engine=engine.describe(),
+            release_sha256=engine.hash_location(str(path)),
+            seconds=round(time.perf_counter() - started, 4),
+        )
+    return CheckedRows(audit)
 
 
 class EngineRowCounts:

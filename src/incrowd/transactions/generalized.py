@@ -109,13 +109,12 @@ def label_parts(
     return ordered, new_of_item
 
 
-def original_names(released: Sets) -> pa.Array:
+def original_names(labels: pa.Array) -> pa.Array:
     """Return the items that released ones stand for, in the order in which a reader numbers them.
 
     Raises DataError as ``parse_label`` does.
     """
-    labels = item_names_of(released).to_pylist()
-    members = sorted({name for label in labels for name in parse_label(str(label))})
+    members = sorted({name for label in labels.to_pylist() for name in parse_label(str(label))})
     return sort_names(to_integers(pa.array(members, pa.string())))[0]
 
 

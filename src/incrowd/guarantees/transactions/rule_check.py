@@ -151,8 +151,7 @@ def owner_findings(evidence: RuleEvidence, shown: ReleasedItems | None) -> list[
     """
     key = check_key(evidence)
     if key is None:
-        summary = "only the owner can check, with the original and the key, that no row is invented"
-        left = [Finding("truth", None, summary, {"is_checked": False})]
+        left = [truth_left_open()]
         return left + ([is_order_kept()] if evidence.keeps_order else [])
     if not key.holds:
         return [key] + ([is_order_kept()] if evidence.keeps_order else [])
@@ -160,6 +159,12 @@ def owner_findings(evidence: RuleEvidence, shown: ReleasedItems | None) -> list[
     if shown is not None:
         findings.append(_truth(evidence, shown))
     return findings + _order(evidence)
+
+
+def truth_left_open() -> Finding:
+    """Say that nobody has held the rows against their originals."""
+    summary = "only the owner can check, with the original and the key, that no row is invented"
+    return Finding("truth", None, summary, {"is_checked": False})
 
 
 def _truth(evidence: RuleEvidence, shown: ReleasedItems) -> Finding:
