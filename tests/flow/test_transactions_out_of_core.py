@@ -188,6 +188,18 @@ def move_sensitive(labels, rows):
     return [sorted(row) for row in rows]
 
 
+def test_a_label_that_was_not_made_is_refused(shop, monkeypatch):
+    written = out_of_core.write_stream
+
+    def with_another(labels, blocks, path, stored):
+        written(labels, blocks, path, stored)
+        path.write_text("i0 unheard-of\n" + path.read_text().partition("\n")[2])
+
+    monkeypatch.setattr(out_of_core, "write_stream", with_another)
+    with pytest.raises(AuditError, match="original"):
+        ic.run(job(shop))
+
+
 @pytest.mark.parametrize("change", [drop_last, swap_items, move_sensitive])
 def test_a_written_file_that_is_not_what_was_made_is_refused(shop, monkeypatch, change):
     """The audit holds what was written against the originals, not against what was found."""

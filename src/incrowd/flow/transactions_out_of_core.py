@@ -34,6 +34,7 @@ from incrowd.job.job import Job
 from incrowd.methods.base import TransactionMethod
 from incrowd.methods.shared.item_parts import FoundParts, RuleConditions
 from incrowd.progress import Progress
+from incrowd.sets.build import sort_in_rows
 from incrowd.sets.format import SetOptions, format_of_path, released_graph
 from incrowd.sets.order import content_keys
 from incrowd.sets.packed import packed, unpack
@@ -269,22 +270,24 @@ class _ReadBack(RowStream):
 
     def __init__(self, path: Path, options: SetOptions, labels: pa.Array) -> None:
         super().__init__(path, options)
-        self._labels = labels
-        self._place_of_label = {str(name): place for place, name in enumerate(labels.to_pylist())}
+        names = [str(name) for name in labels.to_pylist()]
+        self._place_of_label = {name: place for place, name in enumerate(names)}
+        self._shown_names = pa.array([*names, "?"])  # the last is of labels that nobody wrote
         self._last: Sets | None = None
         self.is_in_order = True
         self.sample = Sets(np.zeros(1, np.int64), np.empty(0, np.int32), 0)
 
     def blocks(self) -> Iterator[Rows]:
         """Yield rows, and compare each with the one before it."""
-        n_labels = len(self._labels)
+        n_labels = len(self._place_of_label)
         for starts, items in super().blocks():
             place_of_code = np.array(
                 [self._place_of_label.get(str(name), n_labels) for name in self.names_so_far],
                 dtype=np.int32,
             )
-            placed = Sets(starts, place_of_code[items], n_labels + 1, item_names=self._labels)
-            placed = _with_sorted_rows(placed)
+            places = place_of_code[items]
+            sort_in_rows(starts, places)
+            placed = Sets(starts, places, n_labels + 1, item_names=self._shown_names)
             if self._last is None:
                 self.sample = placed.take(np.arange(min(N_SAMPLED, placed.n_rows)))
             self._compare(placed)
@@ -300,10 +303,3 @@ class _ReadBack(RowStream):
         for key in content_keys(rows):
             self.is_in_order &= not bool((is_equal & (key[1:] < key[:-1])).any())
             is_equal &= key[1:] == key[:-1]
-
-
-def _with_sorted_rows(rows: Sets) -> Sets:
-    from incrowd.sets.build import sort_in_rows
-
-    sort_in_rows(rows.starts, rows.items)
-    return rows
