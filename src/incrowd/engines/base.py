@@ -185,10 +185,10 @@ class OutOfCoreEngine(Engine, Protocol):
     def select(self, blocks: Blocks, names: Sequence[str]) -> Blocks:
         """Return the same rows with only these columns, in this order."""
 
-    def iter_sorted(self, blocks: Blocks) -> Iterator[pa.Table]:
+    def iter_sorted(self, blocks: Blocks, n_rows: int | None = None) -> Iterator[pa.Table]:
         """Yield rows sorted by content (``codes.canonical_order``), a table at a time.
 
-        Each table but the last has ``TABLE_ROWS`` rows.
+        Each table but the last has so many rows: ``TABLE_ROWS`` if not stated.
         """
 
     def write_folder(

@@ -55,6 +55,9 @@ _RELEASED = pa.schema(
 
 _AGAIN = pa.schema([("n", pa.int64())])
 
+ROWS_AT_ONCE = 1 << 16
+"""So many sorted rows are here at once on their way to a file."""
+
 N_SAMPLED = 1000
 """The first rows of a release, for what a terminal shows of it."""
 
@@ -88,7 +91,7 @@ class ReleasedRows:
 
     def in_order(self) -> Iterator[Rows]:
         """Yield rows in the order of their content."""
-        for table in self.engine.iter_sorted(self.blocks):
+        for table in self.engine.iter_sorted(self.blocks, ROWS_AT_ONCE):
             yield unpack(table.column("items"))
 
 

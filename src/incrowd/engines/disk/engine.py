@@ -219,11 +219,11 @@ class DiskEngine:
         ):
             return self._files.store(results, returned)
 
-    def iter_sorted(self, blocks: DiskBlocks) -> Iterator[pa.Table]:
-        """Yield rows sorted by content (an external sort), ``TABLE_ROWS`` at a time."""
+    def iter_sorted(self, blocks: DiskBlocks, n_rows: int | None = None) -> Iterator[pa.Table]:
+        """Yield rows sorted by content (an external sort), so many at a time."""
         from incrowd.tables.files.write import regroup
 
-        return regroup(self._ranges.iter_sorted(blocks, BATCH_ROWS), TABLE_ROWS)
+        return regroup(self._ranges.iter_sorted(blocks, BATCH_ROWS), n_rows or TABLE_ROWS)
 
     def write_folder(
         self, blocks: DiskBlocks, folder: str, stored: Format, arrange: Arrange | None = None

@@ -216,7 +216,7 @@ class SparkEngine:
         """Return a getter of a value, sent to each worker once; with each function on Connect."""
         return self._link.broadcast(value)
 
-    def iter_sorted(self, blocks: SparkBlocks) -> Iterator[pa.Table]:
+    def iter_sorted(self, blocks: SparkBlocks, n_rows: int | None = None) -> Iterator[pa.Table]:
         """Yield rows sorted by content, fetched partition by partition."""
 
         def run() -> Any:
@@ -229,7 +229,7 @@ class SparkEngine:
             while (row := self._call(lambda: next(rows, None))) is not None:
                 yield unpack_blob(row.rows)
 
-        return regroup(tables(), TABLE_ROWS)
+        return regroup(tables(), n_rows or TABLE_ROWS)
 
     def write_folder(
         self, blocks: SparkBlocks, folder: str, stored: Format, arrange: Arrange | None = None
