@@ -18,6 +18,7 @@ from benchmarks.shared.page import (
     percent,
     run_table,
     search_memory,
+    short_time,
     table_of,
 )
 
@@ -121,18 +122,81 @@ def _growth_chart(measured: Result) -> Chart:
     return Chart("Growth", panels, "times 515,597 transactions", "", base=2)
 
 
+def _is_by_rounds(run: Result) -> bool:
+    return bool(run["settings"]["rounds"] == "engine")
+
+
 def _rules(cases: Runs) -> str:
-    gammas = list(
-        dict.fromkeys(run["settings"]["gamma"] for runs in cases.values() for run in runs)
-    )
+    every = [run for runs in cases.values() for run in runs if _is_by_rounds(run)]
+    gammas = sorted({run["settings"]["gamma"] for run in every})
     rows = []
     for runs in cases.values():
-        by_gamma = {run["settings"]["gamma"]: both_times(run) for run in runs}
-        cells = [by_gamma.get(gamma, "–") for gamma in gammas]
-        cells += [str(cell(runs[0])) for _, cell in LOST]
-        rows.append(f"| {runs[0]['n_rules']:,} | {' | '.join(cells)} |")
-    heads = [f"γ = {gamma}, time (CPU)" for gamma in gammas] + [name for name, _ in LOST]
+        alone = next(run for run in runs if not _is_by_rounds(run))
+        of_gamma = {run["settings"]["gamma"]: run for run in runs if _is_by_rounds(run)}
+        cells = [both_times(alone)]
+        for gamma in gammas:
+            run = of_gamma.get(gamma)
+            cells.append("–" if run is None else f"{run['figures']['n_rounds']}: {both_times(run)}")
+        cells += [str(cell(alone)) for _, cell in LOST]
+        rows.append(f"| {alone['n_rules']:,} | {' | '.join(cells)} |")
+    heads = ["one process, time (CPU)"]
+    heads += [f"γ = {gamma}, rounds: time (CPU)" for gamma in gammas]
+    heads += [name for name, _ in LOST]
     return table_of(f"| rules | {' | '.join(heads)} |", rows)
+
+
+def _figure(name: str) -> Callable[[Result], str]:
+    return lambda run: f"{run['figures'][name]:,}"
+
+
+def _rounds(cases: Runs) -> str:
+    runs = [run for found in cases.values() for run in found if _is_by_rounds(run)]
+    columns: list[Column] = [
+        ("rules", _count("n_rules")),
+        ("γ", _of_settings("gamma")),
+        ("splits tried", _figure("splits_tried")),
+        ("levels", _figure("levels")),
+        ("rounds", _figure("n_rounds")),
+        ("that place items", _figure("side_rounds")),
+        ("that check rules", _figure("check_rounds")),
+        ("items placed", _figure("items_placed")),
+        ("rules checked", _figure("rules_checked")),
+        ("sums returned", lambda run: f"{run['figures']['bytes_returned'] / 2**20:.1f} MB"),
+        ("rounds of Algorithm 2, at most", _figure("rounds_of_paper")),
+    ]
+    return line_per_run(columns, runs)
+
+
+def _nodes(cases: Runs) -> str:
+    runs = [run for found in cases.values() for run in found]
+    first = runs[0]
+    columns: list[Column] = [
+        ("workers", lambda run: run["n_cores"]),
+        ROWS,
+        ("time", lambda run: short_time(run["seconds"])),
+        *(
+            (f"of that {what}", lambda run, name=name: short_time(run["stages"][name]))
+            for name, what in (
+                ("read", "reading"),
+                ("search", "the search"),
+                ("write", "writing"),
+                ("audit", "the audit"),
+            )
+        ),
+        ("speed-up", lambda run: f"{first['seconds'] / run['seconds']:.2f}"),
+        (
+            "speed-up of the search",
+            lambda run: f"{first['stages']['search'] / run['stages']['search']:.2f}",
+        ),
+        ("tasks", _count("n_tasks")),
+        ("time of tasks", lambda run: short_time(run["task_seconds"])),
+        ("rounds", lambda run: run["parameters"]["n_rounds"]),
+        (
+            "same bytes",
+            lambda run: "yes" if run["release_sha256"] == first["release_sha256"] else "**no**",
+        ),
+    ]
+    return line_per_run(columns, runs)
 
 
 def _plain(cases: Runs) -> str:
@@ -152,6 +216,7 @@ def _plain(cases: Runs) -> str:
 
 TABLES: dict[str, Callable[[Result], str]] = {
     "rules-growth": case_table("growth", _growth),
+    "rules-nodes": case_table("nodes", _nodes),
     "rules-alpha": run_table("alpha", ALPHA, ORDER, IMPROVED, TIME, MEMORY, ALONE, *LOST),
     "rules-items": run_table(
         "items",
@@ -160,6 +225,7 @@ TABLES: dict[str, Callable[[Result], str]] = {
         *LOST,
     ),
     "rules-rules": case_table("rules", _rules),
+    "rules-rounds": case_table("rules", _rounds),
     "rules-real": run_table(
         "real", DATA, SHAPE, ALPHA, ORDER, IMPROVED, TIME, MEMORY, ALONE, *LOST
     ),

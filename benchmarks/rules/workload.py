@@ -4,9 +4,10 @@
 part    what it measures
 ======  ==============================================================================
 growth  Figure 1: time, memory and error by the number of transactions, for some α
+nodes   Figure 2: time by the number of workers of a Spark cluster, each of one core
 alpha   Figure 3: time, error and skewness by α; our order of items, and improvement
 items   Figure 4: time and error by the number of items
-rules   Figure 5: time by the number of rules and γ; the parts must be the same
+rules   Figure 5: time and rounds by the number of rules and γ; the parts must be the same
 real    transactions of shops and web sites
 mined   rules that these break, and how long it takes to find them
 km      kᵐ-anonymity of them
@@ -19,6 +20,7 @@ Memon and Shao (2015).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from benchmarks.rules.data import REAL, SHOP, RuleData
 from benchmarks.rules.page import CHARTS, TABLES
 from benchmarks.rules.plain import plain_case
 from benchmarks.rules.runs import mined_case, task_of
+from benchmarks.scale.runs import Command, Place, measure
 from benchmarks.shared.cases import Measured, Task, Workload
 from benchmarks.shared.processes import Case
 
@@ -46,12 +49,15 @@ class Sizes:
     confidence: float = 0.9
     times: tuple[float, ...] = (0.5, 1, 2, 4, 8, 16)
     most_times_of_others: float = 1
-    drawn_times: tuple[int, ...] = (4, 16)
+    drawn_times: tuple[int, ...] = (4, 8, 16)
+    nodes: tuple[int, ...] = (1, 2)
+    node_memory: int = 1_536
     alphas: tuple[int | str, ...] = (1, 4, 16, 64, "full")
     alpha_times: float = 2
     gammas: tuple[int, ...] = (1, 4, 16)
     n_items: tuple[int, ...] = (500, 1_000, 1_657, 3_000, 6_000)
-    n_rules_varied: tuple[int, ...] = (1_000, 2_000, 4_000, 8_000, 16_000)
+    n_rules_varied: tuple[int, ...] = (1_000, 4_000, 16_000)
+    most_gamma_of_others: int = 4
     most_rows: int = 0
     all_m: tuple[int, ...] = (1, 2, 3)
     largest: tuple[int, ...] = (1, 2, 3)
@@ -67,6 +73,8 @@ SMALL = Sizes(
     k=3,
     times=(0.5, 1, 2),
     drawn_times=(2,),
+    nodes=(1,),
+    node_memory=1_024,
     alphas=(1, 4, "full"),
     alpha_times=1,
     gammas=(1, 4),
@@ -112,6 +120,25 @@ def growth(sizes: Sizes) -> dict[str, Task]:
     return planned
 
 
+def nodes(sizes: Sizes) -> dict[str, Task]:
+    """Plan whole runs on clusters of this machine: read, counted, written and audited there."""
+    n_rows, n_items = sizes.baskets
+    words = ["--k", str(sizes.k), "--confidence", str(sizes.confidence)]
+    words += ["--rules", "{folder}/rules.txt", "--sensitive-items", "{folder}/sensitive.txt"]
+    words += ["--alpha", "4", "--gamma", "4", "--order", "paper", "--rounds", "engine"]
+    wanted = Command(
+        "baskets", (n_rows, n_items, sizes.longest, sizes.n_rules), tuple(words), "rbat"
+    )
+    return {
+        f"nodes-{number}": partial(
+            measure,
+            wanted,
+            Place(f"nodes-{number}", n_workers=number, executor_memory=sizes.node_memory),
+        )
+        for number in sizes.nodes
+    }
+
+
 def alpha(sizes: Sizes) -> dict[str, Task]:
     """Plan every α in both orders of items, and what is improved after α = 4."""
     data = _shop(sizes, times=sizes.alpha_times)
@@ -134,17 +161,22 @@ def items(sizes: Sizes) -> dict[str, Task]:
 
 
 def rules(sizes: Sizes) -> dict[str, Task]:
-    """Plan more and fewer rules with every γ, which must change no part."""
+    """Plan more and fewer rules, in one process and in rounds; the larger γ for 4,000 alone.
+
+    Neither γ nor rounds may change a part.
+    """
     most = max(sizes.n_rules_varied)
-    return {
-        f"rules-{n_rules}": _same_parts(
-            task_of(
-                _shop(sizes, n_rules=most),
-                [{**_case(sizes, gamma=gamma), "n_rules": n_rules} for gamma in sizes.gammas],
-            )
-        )
-        for n_rules in sizes.n_rules_varied
-    }
+    planned = {}
+    for n_rules in sizes.n_rules_varied:
+        settings = [{"rounds": "driver", "gamma": 1}]
+        settings += [
+            {"rounds": "engine", "gamma": gamma}
+            for gamma in sizes.gammas
+            if n_rules == sizes.n_rules or gamma <= sizes.most_gamma_of_others
+        ]
+        cases = [{**_case(sizes, **stated), "n_rules": n_rules} for stated in settings]
+        planned[f"rules-{n_rules}"] = _same_parts(task_of(_shop(sizes, n_rules=most), cases))
+    return planned
 
 
 def _same_parts(task: Task) -> Task:
@@ -211,6 +243,7 @@ WORKLOAD = Workload(
     "rules",
     {
         "growth": growth,
+        "nodes": nodes,
         "alpha": alpha,
         "items": items,
         "rules": rules,

@@ -69,6 +69,19 @@ def assert_reads_like_read_table(engine, path, **stated):
     assert as_bag(collected.to_pylist()) == as_bag(expected.frame.to_pylist())
 
 
+@pytest.mark.parametrize("name", ["none", "some"])
+def test_tables_are_loaded_as_they_come(spread_engine, name):
+    """The next table is asked for when the last is stored; there may be none."""
+    schema = pa.schema([("n", pa.int64()), ("cell", pa.binary())])
+    rows = [(number, bytes([number])) for number in range({"none": 0, "some": 7}[name])]
+    tables = (pa.table([[number], [cell]], schema=schema) for number, cell in rows)
+    blocks = spread_engine.load_tables(tables, schema)
+    assert spread_engine.schema(blocks) == schema
+    found = spread_engine.collect(blocks)
+    assert sorted(zip(*found.to_pydict().values(), strict=True)) == rows
+    assert next(tables, None) is None
+
+
 @pytest.mark.parametrize("name", TEXTS)
 def test_text_is_read_as_it_stands(spread_engine, tmp_path, name):
     content, stated = TEXTS[name]

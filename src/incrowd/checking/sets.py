@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from incrowd.audit import Audit, assemble
 from incrowd.checking.material import OwnSets, SetMaterial
@@ -24,10 +25,12 @@ from incrowd.guarantees.transactions.promises import RuleEvidence
 from incrowd.measures.losses.sets import measure_set_losses
 from incrowd.sets.files import read_sets
 from incrowd.sets.format import SetOptions, released_graph, storage_in
+from incrowd.sets.names import item_names_of
 from incrowd.sets.order import apply_universe, read_row_k
 from incrowd.sets.sets import BIPARTITE, EntryStorage, Sets
 from incrowd.transactions.generalized import original_names
 from incrowd.transactions.rule_files import find_sensitive_items, read_rules
+from incrowd.transactions.rules import Rules
 from incrowd.workspace import Workspace
 
 
@@ -154,23 +157,32 @@ def _with_original(
 
 def _with_rules(evidence: SetEvidence, request: Request) -> RuleEvidence:
     """Return the evidence with the rules and the sensitive items that are stated."""
+    rules = read_rules_to_check(request)
+    return RuleEvidence(
+        evidence.released,
+        keeps_order=evidence.keeps_order,
+        rules=rules,
+        sensitive=sensitive_names(request, item_names_of(evidence.released)),
+    )
+
+
+def read_rules_to_check(request: Request) -> Rules | None:
+    """Return the rules that are stated; raise where there must be some and are none."""
     stated = request.rules
     if request.guarantee.name == "rules" and stated.file is None:
         raise JobError(
             "there are no rules to check",
             remedy="Name them: --rules FILE; run --save-rules FILE wrote those it found.",
         )
-    sensitive: frozenset[str] = frozenset()
-    if stated.sensitive_items:
-        names = original_names(evidence.released)
-        is_sensitive, _ = find_sensitive_items(
-            stated.sensitive_items, names, request.seed, needs_both=False
-        )
-        texts = names.to_pylist()
-        sensitive = frozenset(str(texts[item]) for item in np.flatnonzero(is_sensitive).tolist())
-    return RuleEvidence(
-        evidence.released,
-        keeps_order=evidence.keeps_order,
-        rules=read_rules(stated.file)[0] if stated.file is not None else None,
-        sensitive=sensitive,
-    )
+    return read_rules(stated.file)[0] if stated.file is not None else None
+
+
+def sensitive_names(request: Request, labels: pa.Array) -> frozenset[str]:
+    """Return what the stated sensitive items are called, of those that a release shows."""
+    stated = request.rules.sensitive_items
+    if not stated:
+        return frozenset()
+    names = original_names(labels)
+    is_sensitive, _ = find_sensitive_items(stated, names, request.seed, needs_both=False)
+    texts = names.to_pylist()
+    return frozenset(str(texts[item]) for item in np.flatnonzero(is_sensitive).tolist())

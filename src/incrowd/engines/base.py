@@ -179,6 +179,9 @@ class OutOfCoreEngine(Engine, Protocol):
         there. Raises DataError, naming the file, if one is damaged or has other columns.
         """
 
+    def load_tables(self, tables: Iterable[pa.Table], schema: pa.Schema) -> Blocks:
+        """Load tables one after the other; this process never holds all of them."""
+
     def schema(self, blocks: Blocks) -> pa.Schema:
         """Return the columns of loaded rows."""
 
@@ -188,10 +191,10 @@ class OutOfCoreEngine(Engine, Protocol):
     def select(self, blocks: Blocks, names: Sequence[str]) -> Blocks:
         """Return the same rows with only these columns, in this order."""
 
-    def iter_sorted(self, blocks: Blocks) -> Iterator[pa.Table]:
+    def iter_sorted(self, blocks: Blocks, n_rows: int | None = None) -> Iterator[pa.Table]:
         """Yield rows sorted by content (``codes.canonical_order``), a table at a time.
 
-        Each table but the last has ``TABLE_ROWS`` rows.
+        Each table but the last has so many rows: ``TABLE_ROWS`` if not stated.
         """
 
     def write_folder(

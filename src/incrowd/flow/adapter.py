@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 from incrowd.engines.base import Engine, OutOfCoreEngine
 from incrowd.flow.outputs import Target
-from incrowd.flow.placement import why_not_out_of_core
+from incrowd.flow.placement import why_in_process, why_not_out_of_core
 from incrowd.guarantees.evidence import SETS, TABLES, TRANSACTIONS, Finding
 from incrowd.job.job import Job
 from incrowd.memory import return_free_memory
@@ -182,6 +182,18 @@ def adapter_for_file(
             folder = OutOfCoreFolder(job, target, rows, resources, force=force)
             return OutOfCoreAdapter(job, rows, folder)
         return OutOfCoreAdapter(job, rows, OutOfCoreFile(job, target, rows, workspace, resources))
+    if job.shape == TRANSACTIONS and engine.is_out_of_core:
+        reason = why_in_process(job, target)
+        if not reason:
+            from incrowd.flow.transactions_out_of_core import (
+                OutOfCoreTransactionAdapter,
+                OutOfCoreTransactions,
+            )
+
+            rows = cast(OutOfCoreEngine, engine)
+            store = OutOfCoreTransactions(job, target, rows, workspace)
+            return OutOfCoreTransactionAdapter(job, rows, store)
+        log.warning("this process reads and writes all transactions, since %s", reason)
     return _FOR_FILES[job.shape](job, target, engine, workspace)
 
 

@@ -9,15 +9,15 @@ from incrowd.engines.base import Engine
 from incrowd.engines.choice import make_engine, out_of_core_engine
 from incrowd.errors import DataError, InputError
 from incrowd.flow.outputs import Target
-from incrowd.guarantees.evidence import TABLES
+from incrowd.guarantees.evidence import TABLES, TRANSACTIONS
 from incrowd.guarantees.table import TableGuarantee
 from incrowd.guarantees.tables.k_anonymity import KAnonymity
 from incrowd.hierarchies.specs import MEAN
 from incrowd.job.job import Job
-from incrowd.methods.base import TableMethod
+from incrowd.methods.base import TableMethod, TransactionMethod
 from incrowd.tables.frames import is_spark_frame
 from incrowd.tables.locations import Location, is_address, is_folder, location_name
-from incrowd.tables.table import IN_MEMORY, SUFFIXES, format_by_suffix
+from incrowd.tables.table import COMPRESSIONS, IN_MEMORY, SUFFIXES, format_by_suffix
 
 PER_BYTE_OF_TEXT = 8
 """About how many bytes a run in memory takes for one of a text file …"""
@@ -54,6 +54,9 @@ def runs_out_of_core(job: Job, target: Target) -> bool:
     On Spark they do wherever they can. On this machine they lie on disk where they are many
     files, or more than fits into the memory that is stated (or half of the machine's).
     """
+    if job.shape == TRANSACTIONS:
+        is_kept = not why_in_process(job, target)
+        return is_kept and (job.engine.name == "spark" or _is_long(job, target.data))
     if job.shape != TABLES:
         return False
     reason = why_not_out_of_core(job) or why_in_memory(target)
@@ -80,6 +83,45 @@ def runs_out_of_core(job: Job, target: Target) -> bool:
             remedy="State more with --memory, or ask for less.",
         )
     return False
+
+
+def why_in_process(job: Job, target: Target) -> str:
+    """Return why this process must hold all transactions of a job; nothing where it need not.
+
+    Where rules are counted in rounds, sums are enough.
+    """
+    from incrowd.sets.stream import why_in_memory as why_in_memory_sets
+
+    release = job.release
+    reasons = {
+        "the rules are found in the transactions": job.rules.file is None,
+        "a key numbers the rows": release.key is not None,
+        "a report shows all rows together": release.report is not None,
+        "rows keep their order": release.keep_order,
+        "the items of the data are listed": job.sets.items is not None,
+    }
+    method = cast(TransactionMethod, job.method)
+    reason = method.why_in_process(job.guarantee)
+    reason = reason or next((reason for reason, is_so in reasons.items() if is_so), "")
+    if reason or is_address(target.data) or target.is_folder:
+        return reason or "transactions are read from and written to files of this machine"
+    return why_in_memory_sets(Path(target.data), Path(target.output), job.sets.reading(job.input))
+
+
+def _is_long(job: Job, location: Location) -> bool:
+    """Whether transactions take more memory than was stated, or than rounds may take."""
+    from incrowd.sets.sets import memory_limit
+
+    if job.engine.memory is None and job.method_parameters.get("rounds") != "engine":
+        return False
+    path = Path(location)
+    files = [file for file in path.iterdir() if file.is_file()] if path.is_dir() else [path]
+    n_bytes = sum(
+        (PACKED if file.suffix.lower() in COMPRESSIONS else 1) * file.stat().st_size
+        for file in files
+        if file.exists()
+    )
+    return PER_BYTE_OF_TEXT * n_bytes > memory_limit(job.engine.memory_bytes)
 
 
 def why_not_out_of_core(job: Job) -> str:

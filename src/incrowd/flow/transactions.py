@@ -89,17 +89,9 @@ class TransactionAdapter:
         """Find which items are sensitive, what each weighs, and the rules to protect."""
         job, sets = self.job, original.sets
         names = item_names_of(sets)
-        notes = list(original.notes)
-        is_sensitive = np.zeros(sets.n_items, dtype=np.bool_)
         needs_rules = isinstance(self.guarantee, RuleProtection)
-        if job.rules.sensitive_items:
-            is_sensitive, more = find_sensitive_items(
-                job.rules.sensitive_items, names, job.seed, needs_both=needs_rules
-            )
-            notes += more
-        weight = np.ones(sets.n_items)
-        if job.rules.weights:
-            weight = read_weights(job.rules.weights, names)
+        is_sensitive, weight, more = read_roles(job, names, needs_rules=needs_rules)
+        notes = [*original.notes, *more]
         rules = None
         if isinstance(self.guarantee, RuleProtection):
             rules, more = _rules(job, self.guarantee, sets, names, is_sensitive, progress)
@@ -206,9 +198,38 @@ class TransactionAdapter:
     ) -> None:
         """Write the protected rules where the job asks for it: mined ones tell what is rare."""
         del reread, audit
-        rules, path = candidate.evidence.rules, self.job.rules.save
-        if path is not None and rules is not None:
-            publication.write(Path(path), "".join(format_rules(rules)), private=True)
+        save_rules(self.job, candidate.evidence.rules, publication)
+
+
+def read_roles(
+    job: Job, names: pa.Array, *, needs_rules: bool
+) -> tuple[NDArray[np.bool_], NDArray[np.float64], list[str]]:
+    """Return which items are sensitive, what each weighs, and notes on that."""
+    notes: list[str] = []
+    is_sensitive = np.zeros(len(names), dtype=np.bool_)
+    if job.rules.sensitive_items:
+        is_sensitive, notes = find_sensitive_items(
+            job.rules.sensitive_items, names, job.seed, needs_both=needs_rules
+        )
+    weight = np.ones(len(names))
+    if job.rules.weights:
+        weight = read_weights(job.rules.weights, names)
+    return is_sensitive, weight, notes
+
+
+def read_stated_rules(
+    job: Job, names: pa.Array, is_sensitive: NDArray[np.bool_]
+) -> tuple[Rules, list[str]]:
+    """Return the rules of the job's file with their closure, and notes on them."""
+    assert job.rules.file is not None
+    rules, notes = read_rules(job.rules.file, names, is_sensitive)
+    return close_rules(rules, is_sensitive, job.rules.closure), notes
+
+
+def save_rules(job: Job, rules: Rules | None, publication: Publication) -> None:
+    """Write the protected rules where the job asks for it."""
+    if job.rules.save is not None and rules is not None:
+        publication.write(Path(job.rules.save), "".join(format_rules(rules)), private=True)
 
 
 def _rules(
@@ -221,10 +242,9 @@ def _rules(
 ) -> tuple[Rules, list[str]]:
     """Return the rules to protect, and notes on where they come from."""
     stated = job.rules
-    notes: list[str] = []
     if stated.file is not None:
-        rules, notes = read_rules(stated.file, names, is_sensitive)
-    elif stated.mine is not None:
+        return read_stated_rules(job, names, is_sensitive)
+    if stated.mine is not None:
         from incrowd.transactions.mine import mine_rules
 
         progress("mining rules", 0, 0)
@@ -256,7 +276,7 @@ class TransactionFile(SetFile):
 
     def _write(self, data: Sets, path: Path, stored: SetFormat) -> list[Path]:
         files = write_sets(data, path, stored, is_generalized=True)
-        return [*files, _write_mapping(data, path)]
+        return [*files, write_mapping(item_names_of(data), path)]
 
 
 class TransactionFrame(SetFrame):
@@ -273,13 +293,13 @@ class TransactionFrame(SetFrame):
         return read
 
 
-def _write_mapping(released: Sets, path: Path) -> Path:
+def write_mapping(labels: pa.Array, path: Path) -> Path:
     """Write which released item every item became, beside a release; return the file."""
     mapping = path.with_name(f"{path.name}.mapping.csv")
     with mapping.open("w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
         lines.writerow(["item", "released"])
-        for label in item_names_of(released).to_pylist():
+        for label in labels.to_pylist():
             lines.writerows((member, label) for member in parse_label(str(label)))
         file.flush()
         os.fsync(file.fileno())

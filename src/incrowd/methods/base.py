@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from incrowd.encoding.rows import Rows
     from incrowd.engines.base import Engine
+    from incrowd.engines.items import ItemRows
     from incrowd.guarantees.table import Guarantee
     from incrowd.methods.randomized_response.search import Noisy, Outlook
     from incrowd.methods.shared.conditions import Conditions
@@ -185,4 +186,14 @@ class TransactionMethod(Method):
         progress: Progress,
     ) -> FoundParts:
         """Return parts of the public items under which the conditions hold."""
+        raise NotImplementedError
+
+    def why_in_process(self, guarantee: Guarantee) -> str:  # noqa: ARG002
+        """Return why one process must hold all transactions; nothing where an engine counts."""
+        return f"method {self.name} looks at all transactions together"
+
+    def search_rows(
+        self, rows: ItemRows, conditions: RuleConditions | KmConditions, progress: Progress
+    ) -> FoundParts:
+        """Return the same parts by sums over rows that lie on an engine."""
         raise NotImplementedError

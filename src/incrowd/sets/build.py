@@ -101,7 +101,7 @@ def from_pairs(
         del place_of_row, place_of_item
     starts, items = pairs.by_row(storage)
     n_met = len(items)
-    starts, items = _drop_duplicates(starts, items)
+    starts, items = drop_duplicates(starts, items)
     n_again = n_met - len(items)
     if n_again:
         notes.append(f"{where}: {n_again:,} entries stood there more than once and are one")
@@ -136,7 +136,7 @@ def symmetrize_edges(
         own = items[starts[first] : starts[end]]
         both[np.arange(starts[first], starts[end]) + shift[rows]] = own
         _scatter(both, filled, own, rows)
-    return _drop_duplicates(both_starts, both, n_times=1 if either else 2)
+    return drop_duplicates(both_starts, both, n_times=1 if either else 2)
 
 
 def sort_in_rows(starts: NDArray[np.int64], items: NDArray[np.int32]) -> None:
@@ -200,7 +200,7 @@ def _sorted_keys(
     return keys
 
 
-def _drop_duplicates(
+def drop_duplicates(
     starts: NDArray[np.int64], items: NDArray[np.int32], n_times: int = 1
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return rows sorted, with every item once that is there at least so many times (1 or 2).

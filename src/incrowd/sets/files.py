@@ -6,7 +6,6 @@ import os
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -37,7 +36,7 @@ from incrowd.sets.format import (
     kind_by_suffix,
 )
 from incrowd.sets.matrix import Names, read_mtx, read_npz
-from incrowd.sets.names import item_names_of, row_names_of, sort_names
+from incrowd.sets.names import item_names_of, normalize_names, row_names_of, sort_names
 from incrowd.sets.parquet import read_parquet
 from incrowd.sets.sets import BIPARTITE, IN_MEMORY, EntryStorage, Sets, count_items, row_blocks
 from incrowd.sets.text import read_baskets, read_edges, read_name_list
@@ -85,6 +84,15 @@ def write_files(
     return written
 
 
+def write_rows(named: NamedRows, path: Path, format: SetFormat) -> None:
+    """Write generalized rows that come block by block, as ``write_files`` does."""
+    with _on_disk(path) as file:
+        if format.kind == BASKETS:
+            _write_baskets(named, file, format, is_generalized=True)
+        else:
+            _write_lists(named, file, format)
+
+
 @contextmanager
 def _on_disk(path: Path) -> Iterator[Any]:
     with path.open("wb") as file:
@@ -96,17 +104,29 @@ def _on_disk(path: Path) -> Iterator[Any]:
 # ── rows and names ──────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, eq=False)
-class _NamedSets:
-    """Sets in the order of their items' names, block by block."""
+class NamedRows:
+    """Rows of items block by block; ``names`` are sorted, and rows may have names too."""
 
-    sets: Sets
-    names: pa.Array
-    place_of_item: NDArray[np.int32] | None = None
+    def __init__(self, names: pa.Array, row_names: pa.Array | None = None) -> None:
+        self.names, self.row_names = names, row_names
 
     def rows(self) -> Iterator[tuple[int, int, NDArray[np.int64], NDArray[np.int32]]]:
         """Yield a block's rows, where their entries start in it, and these as places of names."""
-        for first, end in row_blocks(self.sets.starts, _entries_at_once(self.names)):
+        raise NotImplementedError
+
+
+class _NamedSets(NamedRows):
+    """Sets in the order of their items' names, block by block."""
+
+    def __init__(
+        self, sets: Sets, names: pa.Array, place_of_item: NDArray[np.int32] | None = None
+    ) -> None:
+        super().__init__(names, sets.row_names)
+        self.sets, self.place_of_item = sets, place_of_item
+
+    def rows(self) -> Iterator[tuple[int, int, NDArray[np.int64], NDArray[np.int32]]]:
+        """Yield a block's rows, where their entries start in it, and these as places of names."""
+        for first, end in row_blocks(self.sets.starts, entries_at_once(self.names)):
             starts = self.sets.starts[first : end + 1]
             items = self.sets.items[starts[0] : starts[-1]]
             starts = starts - starts[0]
@@ -121,7 +141,7 @@ class _NamedSets:
             yield np.repeat(np.arange(first, end, dtype=np.int64), np.diff(starts)), items
 
 
-def _entries_at_once(names: pa.Array) -> int:
+def entries_at_once(names: pa.Array) -> int:
     if not len(names) or types.is_integer(names.type):
         return _BLOCK_ENTRIES
     longest = pc.max(pc.binary_length(names)).as_py() or 1
@@ -192,7 +212,7 @@ def _cast_names(names: pa.Array, type_name: str) -> pa.Array:
 # ── text ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _write_baskets(named: _NamedSets, file: Any, format: SetFormat, is_generalized: bool) -> None:
+def _write_baskets(named: NamedRows, file: Any, format: SetFormat, is_generalized: bool) -> None:
     texts = _quote_names(named.names, BLANKS, is_generalized)
     with compressed_stream(file, format.compression) as stream:
         for _, _, starts, items in named.rows():
@@ -261,20 +281,22 @@ def _write_pairs(named: _NamedSets, file: Any, format: SetFormat) -> None:
     _write_blocks(_pair_blocks(named, format), file)
 
 
-def _write_lists(named: _NamedSets, file: Any, format: SetFormat) -> None:
+def _write_lists(named: NamedRows, file: Any, format: SetFormat) -> None:
     _write_blocks(_list_blocks(named, format), file)
 
 
-def _list_blocks(named: _NamedSets, format: SetFormat) -> Iterator[pa.Table]:
+def _list_blocks(named: NamedRows, format: SetFormat) -> Iterator[pa.Table]:
     item_names = _cast_names(named.names, format.item_type)
-    row_names = _cast_names(row_names_of(named.sets), format.row_type)
-    shows_rows = bool(format.row_column) or named.sets.row_names is not None
+    shows_rows = bool(format.row_column) or named.row_names is not None
     columns = [format.row_column or "row"] * shows_rows + [format.item_column or "items"]
     none = np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32)
     for first, end, starts, items in chain([(0, 0, *none)], named.rows()):
         cells = item_names.take(pa.array(items))
         lists = pa.ListArray.from_arrays(pa.array(starts.astype(np.int32)), cells)
-        rows = row_names.slice(first, end - first)
+        rows = pa.array(np.arange(first, end, dtype=np.int64))
+        if named.row_names is not None:
+            rows = normalize_names(named.row_names.slice(first, end - first))
+        rows = _cast_names(rows, format.row_type)
         yield pa.table([rows] * shows_rows + [lists], names=columns)
 
 
@@ -378,7 +400,7 @@ def read_set_file(
             f"{path}: one-hot columns are read from frames in Python",
             remedy="Read it into a frame, or write an entry a line: row and item.",
         )
-    source, kind, ending = _source(path, options)
+    source, kind, ending = find_source(path, options)
     try:
         rows = read_name_list(path.with_name(f"{path.name}.rows"), options)
         if kind == BASKETS:
@@ -402,7 +424,7 @@ def read_set_file(
     raise ValueError(f"no sets are stored as {kind!r}")
 
 
-def _source(path: Path, options: SetOptions) -> tuple[SetSource, str, str]:
+def find_source(path: Path, options: SetOptions) -> tuple[SetSource, str, str]:
     """Return the files that are read, their kind and the ending of the first one's name."""
 
     def kind_of(part: Path) -> str:

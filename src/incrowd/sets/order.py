@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -31,13 +32,7 @@ def canonical_order(shown: Sets, group_of_row: NDArray[np.int32] | None) -> NDAr
     Row r has the content of ``shown``'s row ``group_of_row[r]``; without groups its own. Contents
     are compared once, however many rows have them.
     """
-    keys: list[NDArray[np.generic]] = [*_content_hashes(shown)]
-    starts, sizes = shown.starts[:-1], shown.sizes
-    for place in reversed(range(_LEADING)):
-        key = np.full(shown.n_rows, -1, dtype=np.int32)
-        has = np.flatnonzero(sizes > place)
-        key[has] = shown.items[starts[has] + place]
-        keys.append(key)
+    keys = content_keys(shown)[::-1]
     order = np.asarray(np.lexsort(keys), dtype=np.int64)
     if group_of_row is None:
         return order
@@ -48,6 +43,18 @@ def canonical_order(shown: Sets, group_of_row: NDArray[np.int32] | None) -> NDAr
     rank[order] = np.cumsum(is_new)
     del order, keys, is_new
     return np.asarray(np.argsort(rank[group_of_row], kind="stable"), dtype=np.int64)
+
+
+def content_keys(sets: Sets) -> list[NDArray[Any]]:
+    """Return what rows are sorted by, the first key first: leading items, then hashes of all."""
+    keys: list[NDArray[Any]] = []
+    starts, sizes = sets.starts[:-1], sets.sizes
+    for place in range(_LEADING):
+        key = np.full(sets.n_rows, -1, dtype=np.int32)
+        has = np.flatnonzero(sizes > place)
+        key[has] = sets.items[starts[has] + place]
+        keys.append(key)
+    return [*keys, *reversed(_content_hashes(sets))]
 
 
 def drop_row_names(sets: Sets) -> Sets:

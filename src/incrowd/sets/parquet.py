@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pyarrow import types
 
 from incrowd.errors import DataError
@@ -35,7 +36,7 @@ def read_parquet(
     Part files have the columns of the first, of the same types.
     """
     with system_errors_as_data_errors(source.path), damage_as_data_errors(source.path, "parquet"):
-        first, n_rows = _read_schema(source)
+        first, n_rows = read_schema(source)
         listing = find_list_column(first, options, source.where)
         if listing is None:
             return _read_pairs(source, first, n_rows, options, listed, storage)
@@ -55,7 +56,7 @@ def _open_parquet(path: Path) -> Iterator[Any]:
         yield parquet.ParquetFile(file)
 
 
-def _read_schema(source: SetSource) -> tuple[pa.Schema, int]:
+def read_schema(source: SetSource) -> tuple[pa.Schema, int]:
     """Return the columns of all part files, and how many rows they have together."""
     first: pa.Schema | None = None
     n_rows = 0
@@ -73,7 +74,7 @@ def _read_schema(source: SetSource) -> tuple[pa.Schema, int]:
     return first, n_rows
 
 
-def _batches(
+def read_batches(
     source: SetSource, n_rows: int, columns: list[str]
 ) -> Iterator[tuple[str, int, pa.RecordBatch]]:
     """Read part after part: its name, how many of its rows came before, and some rows."""
@@ -99,7 +100,7 @@ def _read_pairs(
     room = MemoryLimit(options, where, storage)
     room.require(0, 0, n_entries)
     rows, items = NameCoder(n_entries, storage), NameCoder(n_entries, storage)
-    for path, n_before, batch in _batches(source, _BATCH_ROWS, list(names)):
+    for path, n_before, batch in read_batches(source, _BATCH_ROWS, list(names)):
         for coder, name in zip((rows, items), names, strict=True):
             coder.add(check_names(batch.column(name), name, path, n_before))
         room.require(0, 0, n_entries, rows.n_text + items.n_text)
@@ -124,8 +125,8 @@ def _read_lists(
     listed: pa.Array | None,
     storage: EntryStorage,
 ) -> SetFile:
-    columns = [*_row_columns(schema, listing, options, source.where), listing]
-    batches = _batches(source, _BATCH_ROWS >> 3, columns)
+    columns = [*row_columns(schema, listing, options, source.where), listing]
+    batches = read_batches(source, _BATCH_ROWS >> 3, columns)
     place = source.where, source.path.name
     return read_list_batches(batches, schema, n_expected, listing, options, listed, place, storage)
 
@@ -146,21 +147,14 @@ def read_list_batches(
     call the whole, and its name.
     """
     where, name = place
-    row_column = next(iter(_row_columns(schema, listing, options, where)), None)
+    row_column = next(iter(row_columns(schema, listing, options, where)), None)
     rows, items = NameCoder(storage=storage), NameCoder(storage=storage)
     room = MemoryLimit(options, where, storage)
     room.require(n_expected, 0, 0)
     sizes = GrowingArray(np.int32, n_expected=n_expected)
     n_rows = 0
     for path, n_before, batch in batches:
-        lists = batch.column(listing)
-        if lists.null_count:
-            at = n_before + int(np.flatnonzero(lists.is_null().to_numpy(zero_copy_only=False))[0])
-            raise DataError(
-                f"{path}, column {listing!r}: row {at + 1:,} has no list",
-                remedy="Write an empty list for a row without items.",
-            )
-        lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False)
+        lists, lengths = checked_lists(batch, listing, path, n_before)
         sizes.append(lengths)
         n_text = rows.n_text + items.n_text
         room.require(n_expected, 0, items.n_entries + int(lengths.sum()), n_text)
@@ -201,7 +195,21 @@ def read_list_batches(
     return SetFile(sets, stored, notes, name)
 
 
-def _row_columns(schema: pa.Schema, listing: str, options: SetOptions, where: str) -> list[str]:
+def checked_lists(
+    batch: pa.RecordBatch, listing: str, where: str, n_before: int
+) -> tuple[pa.Array, NDArray[np.int32]]:
+    """Return the lists of a batch and how long each is; raise where a row has none."""
+    lists = batch.column(listing)
+    if lists.null_count:
+        at = n_before + int(np.flatnonzero(lists.is_null().to_numpy(zero_copy_only=False))[0])
+        raise DataError(
+            f"{where}, column {listing!r}: row {at + 1:,} has no list",
+            remedy="Write an empty list for a row without items.",
+        )
+    return lists, pc.list_value_length(lists).to_numpy(zero_copy_only=False)
+
+
+def row_columns(schema: pa.Schema, listing: str, options: SetOptions, where: str) -> list[str]:
     """Return the column that names rows in a list, or nothing."""
     named = _row_column(schema, listing, options, where)
     return [] if named is None else [named]

@@ -266,6 +266,16 @@ _WHOLE = r"^-?[0-9]+$"
 _WHOLE_CELL = re.compile(rb'"[^"\r\n]*"|(?<![^\s,;|])\([^\s"]*\)')
 
 
+def basket_blocks(source: SetSource, options: SetOptions) -> Iterator[tuple[SetFormat, Block]]:
+    """Yield the lines of part after part, a block at a time, and how the part is written."""
+    for path in source.parts:
+        check_text(path)
+        with open_stream(path, options.encoding) as stream:
+            stored = SetFormat(BASKETS, stream.compression, newline=detect_newline(stream))
+            for block in read_blocks(stream, BLANKS, str(path)):
+                yield stored, block
+
+
 def read_baskets(
     source: SetSource,
     options: SetOptions,
@@ -278,15 +288,11 @@ def read_baskets(
     items = NameCoder(storage=storage)
     sizes = GrowingArray(np.int32)
     stored: SetFormat | None = None
-    for path in source.parts:
-        check_text(path)
-        with open_stream(path, options.encoding) as stream:
-            if stored is None:
-                stored = SetFormat(BASKETS, stream.compression, newline=detect_newline(stream))
-            for block in read_blocks(stream, BLANKS, str(path)):
-                sizes.append(block.n_cells)
-                room.require(sizes.length, 0, items.n_entries + len(block.begins), items.n_text)
-                items.add(block.texts())
+    for of_part, block in basket_blocks(source, options):
+        stored = stored or of_part
+        sizes.append(block.n_cells)
+        room.require(sizes.length, 0, items.n_entries + len(block.begins), items.n_text)
+        items.add(block.texts())
     n_rows = sizes.length
     if n_rows == 0 or stored is None:
         raise DataError(f"{where}: it is empty", remedy="Give a file with rows.")

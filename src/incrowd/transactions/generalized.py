@@ -78,9 +78,21 @@ def generalize_sets(
 
     is_held = np.zeros(sets.n_items, dtype=np.bool_)
     is_held[sets.items] = True
+    labels, new_of_item = label_parts(item_names_of(sets), is_held, part_of_item, is_sensitive)
+    starts, items = replace_items(sets.starts, sets.items, new_of_item, len(labels))
+    return Sets(starts, items, len(labels), sets.row_names, drop_trivial_names(labels))
+
+
+def label_parts(
+    item_names: pa.Array,
+    is_held: NDArray[np.bool_],
+    part_of_item: NDArray[np.int32],
+    is_sensitive: NDArray[np.bool_],
+) -> tuple[pa.Array, NDArray[np.int32]]:
+    """Return the released items by their labels, in order, and which of them every item becomes."""
     if (is_held & ~is_sensitive & (part_of_item < 0)).any():
         raise ValueError("a public item that a row holds is in no part")
-    names = [str(name) for name in item_names_of(sets).to_pylist()]
+    names = [str(name) for name in item_names.to_pylist()]
     n_parts = int(part_of_item.max(initial=-1)) + 1
     members: list[list[int]] = [[] for _ in range(n_parts)]
     for item in np.flatnonzero(is_held).tolist():
@@ -91,20 +103,18 @@ def generalize_sets(
     held = [of_part for of_part in members if of_part]
     labels = pa.array([format_label([names[item] for item in one]) for one in held], pa.string())
     ordered, place = sort_names(to_integers(labels))
-    new_of_item = np.full(sets.n_items, -1, dtype=np.int32)
+    new_of_item = np.full(len(names), -1, dtype=np.int32)
     for new, of_part in zip(place.tolist(), held, strict=True):
         new_of_item[of_part] = new
-    starts, items = replace_items(sets.starts, sets.items, new_of_item, len(held))
-    return Sets(starts, items, len(held), sets.row_names, drop_trivial_names(ordered))
+    return ordered, new_of_item
 
 
-def original_names(released: Sets) -> pa.Array:
+def original_names(labels: pa.Array) -> pa.Array:
     """Return the items that released ones stand for, in the order in which a reader numbers them.
 
     Raises DataError as ``parse_label`` does.
     """
-    labels = item_names_of(released).to_pylist()
-    members = sorted({name for label in labels for name in parse_label(str(label))})
+    members = sorted({name for label in labels.to_pylist() for name in parse_label(str(label))})
     return sort_names(to_integers(pa.array(members, pa.string())))[0]
 
 
@@ -149,22 +159,31 @@ def rows_per_block(n_places: int) -> int:
 
 def count_supports(sets: Sets, itemsets: Sequence[Itemset]) -> NDArray[np.int64]:
     """Return how many rows hold all items of each itemset; −1 is an item that no row holds."""
+    found = np.zeros(len(itemsets), dtype=np.int64)
+    if itemsets:
+        add_supports(number_itemsets(itemsets, sets.n_items), sets.starts, sets.items, found)
+    return found
+
+
+def add_supports(
+    placed: NumberedItemsets,
+    starts: NDArray[np.int64],
+    items: NDArray[np.int32],
+    found: NDArray[np.int64],
+) -> None:
+    """Add how many of some rows hold all items of each itemset."""
     from incrowd.transactions.kernels import count_itemsets
 
-    found = np.zeros(len(itemsets), dtype=np.int64)
-    placed = number_itemsets(itemsets, sets.n_items)
-    if itemsets:
-        count_itemsets(
-            sets.starts,
-            sets.items,
-            placed.place_of_item,
-            placed.n_places,
-            rows_per_block(placed.n_places),
-            placed.starts,
-            placed.places,
-            found,
-        )
-    return found
+    count_itemsets(
+        starts,
+        items,
+        placed.place_of_item,
+        placed.n_places,
+        rows_per_block(placed.n_places),
+        placed.starts,
+        placed.places,
+        found,
+    )
 
 
 # A release of generalized items, read by somebody who analyses it.

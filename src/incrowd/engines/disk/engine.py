@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing
 from importlib.metadata import version
 from itertools import count
@@ -116,6 +116,10 @@ class DiskEngine:
         source = open_location(path, **reading.text_options)
         return self._files.store(reading.normalize(source.tables), source.schema), source.format
 
+    def load_tables(self, tables: Iterable[pa.Table], schema: pa.Schema) -> DiskBlocks:
+        """Write tables to files, block by block."""
+        return self._files.store(map(plain_table, tables), plain_schema(schema))
+
     def schema(self, blocks: DiskBlocks) -> pa.Schema:
         """Return the columns of loaded rows."""
         return blocks.schema
@@ -219,11 +223,11 @@ class DiskEngine:
         ):
             return self._files.store(results, returned)
 
-    def iter_sorted(self, blocks: DiskBlocks) -> Iterator[pa.Table]:
-        """Yield rows sorted by content (an external sort), ``TABLE_ROWS`` at a time."""
+    def iter_sorted(self, blocks: DiskBlocks, n_rows: int | None = None) -> Iterator[pa.Table]:
+        """Yield rows sorted by content (an external sort), so many at a time."""
         from incrowd.tables.files.write import regroup
 
-        return regroup(self._ranges.iter_sorted(blocks, BATCH_ROWS), TABLE_ROWS)
+        return regroup(self._ranges.iter_sorted(blocks, BATCH_ROWS), n_rows or TABLE_ROWS)
 
     def write_folder(
         self, blocks: DiskBlocks, folder: str, stored: Format, arrange: Arrange | None = None

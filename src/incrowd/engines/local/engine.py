@@ -192,14 +192,15 @@ class LocalEngine:
         """Return a getter of the value itself: threads share this process's memory."""
         return lambda: value
 
-    def iter_sorted(self, blocks: LocalBlocks) -> Iterator[pa.Table]:
-        """Yield rows sorted by content, ``TABLE_ROWS`` at a time."""
+    def iter_sorted(self, blocks: LocalBlocks, n_rows: int | None = None) -> Iterator[pa.Table]:
+        """Yield rows sorted by content, so many at a time."""
         from incrowd.codes import canonical_order
 
         rows = self.collect(blocks)
         order = canonical_order(rows)
-        for start in range(0, rows.num_rows, TABLE_ROWS):
-            yield rows.take(pa.array(order[start : start + TABLE_ROWS]))
+        n_rows = n_rows or TABLE_ROWS
+        for start in range(0, rows.num_rows, n_rows):
+            yield rows.take(pa.array(order[start : start + n_rows]))
 
     def describe(self) -> dict[str, object]:
         """Return the engine's name, its threads and the versions of its libraries."""

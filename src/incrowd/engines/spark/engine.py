@@ -150,9 +150,10 @@ class SparkEngine:
         )
         return self._call(lambda: self.session.createDataFrame(chunked))
 
-    def _send_in_pieces(self, tables: Iterable[pa.Table]) -> Any:
+    def _send_in_pieces(self, tables: Iterable[pa.Table], schema: pa.Schema) -> Any:
         """Send tables one after the other; this process never holds all of them."""
         pieces = [self._send(table) for table in regroup(tables, TABLE_ROWS)]
+        pieces = pieces or [self._send(schema.empty_table())]
         return self._call(lambda: reduce(lambda one, other: one.union(other), pieces))
 
     def read(self, location: str, reading: ReadOptions) -> tuple[SparkBlocks, Format]:
@@ -167,7 +168,7 @@ class SparkEngine:
         is_text_file = path is not None and path.is_file() and not _is_parquet(path)
         if path is not None and (is_text_file or not self._is_visible_to_workers(location)):
             source = open_location(path, **reading.text_options)
-            frame = self._send_in_pieces(reading.normalize(source.tables))
+            frame = self._send_in_pieces(reading.normalize(source.tables), source.schema)
             return SparkBlocks(self._cache(frame), source.schema), source.format
         frame, schema, stored, must_cache = self._call(lambda: self._store.read(location, reading))
         if must_cache:
@@ -175,6 +176,12 @@ class SparkEngine:
             if not self._call(frame.count):
                 raise no_rows_error(location, stored)
         return SparkBlocks(frame, schema), stored
+
+    def load_tables(self, tables: Iterable[pa.Table], schema: pa.Schema) -> SparkBlocks:
+        """Send tables to Spark, one after the other."""
+        plain = plain_schema(schema)
+        frame = self._send_in_pieces(map(plain_table, tables), plain)
+        return SparkBlocks(self._cache(frame), plain)
 
     def from_frame(self, frame: Any, *, has_plain_zeros: bool = False) -> SparkBlocks:
         """Load a Spark frame of this session, or of one on the same context."""
@@ -213,7 +220,7 @@ class SparkEngine:
         """Return a getter of a value, sent to each worker once; with each function on Connect."""
         return self._link.broadcast(value)
 
-    def iter_sorted(self, blocks: SparkBlocks) -> Iterator[pa.Table]:
+    def iter_sorted(self, blocks: SparkBlocks, n_rows: int | None = None) -> Iterator[pa.Table]:
         """Yield rows sorted by content, fetched partition by partition."""
 
         def run() -> Any:
@@ -226,7 +233,7 @@ class SparkEngine:
             while (row := self._call(lambda: next(rows, None))) is not None:
                 yield unpack_blob(row.rows)
 
-        return regroup(tables(), TABLE_ROWS)
+        return regroup(tables(), n_rows or TABLE_ROWS)
 
     def write_folder(
         self, blocks: SparkBlocks, folder: str, stored: Format, arrange: Arrange | None = None

@@ -18,6 +18,7 @@ from incrowd.guarantees.transactions.rule_check import (
     read_items,
     require_transactions,
 )
+from incrowd.sets.names import item_names_of
 from incrowd.sets.sets import Sets
 from incrowd.threads import iter_in_threads, n_threads
 
@@ -34,10 +35,12 @@ def check_km(guarantee: KmAnonymity, evidence: RuleEvidence) -> list[Finding]:
     """Return what was found of released items, of every shown set of them, and of the truth."""
     require_transactions(evidence)
     inferred = frozenset() if evidence.rules is None else inferred_items(evidence.rules)
-    shown, items = read_items(evidence.released, evidence.sensitive | inferred)
+    released = evidence.released
+    sensitive = evidence.sensitive | inferred
+    shown, items = read_items(item_names_of(released), released.n_repeated, sensitive)
     findings = [items]
     if shown is not None:
-        public = _without(evidence.released, shown.is_sensitive)
+        public = _without(released, shown.is_sensitive)
         n_sensitive = int(np.count_nonzero(shown.is_sensitive))
         findings.append(_shown_sets(guarantee, public, n_sensitive))
     return findings + owner_findings(evidence, shown)

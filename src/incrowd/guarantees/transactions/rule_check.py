@@ -8,9 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.errors import DataError, InputError
@@ -26,9 +27,15 @@ from incrowd.guarantees.sets.check import (
 from incrowd.guarantees.transactions.kernels import count_rules, count_with_every_sensitive
 from incrowd.guarantees.transactions.promises import OK, RuleEvidence, RuleProtection
 from incrowd.sets.names import item_names_of
-from incrowd.sets.sets import Sets
+from incrowd.sets.sets import Sets, count_items
 from incrowd.threads import map_ranges
-from incrowd.transactions.generalized import Itemset, number_itemsets, parse_label, rows_per_block
+from incrowd.transactions.generalized import (
+    Itemset,
+    NumberedItemsets,
+    number_itemsets,
+    parse_label,
+    rows_per_block,
+)
 from incrowd.transactions.rules import Rules
 
 ROWS_PER_THREAD = 1 << 15
@@ -58,7 +65,9 @@ def inferred_items(rules: Rules) -> frozenset[str]:
     return frozenset(str(names[item]) for item in np.unique(rules.sensitive).tolist() if item >= 0)
 
 
-def read_items(released: Sets, sensitive: frozenset[str]) -> tuple[ReleasedItems | None, Finding]:
+def read_items(
+    names: pa.Array, n_repeated: int, sensitive: frozenset[str]
+) -> tuple[ReleasedItems | None, Finding]:
     """Return what released items stand for, and whether that is one thing each.
 
     None where it is not: a label that cannot be read, an item in two of them (as with both ``a``
@@ -67,7 +76,7 @@ def read_items(released: Sets, sensitive: frozenset[str]) -> tuple[ReleasedItems
     """
     members: list[tuple[str, ...]] = []
     n_unreadable = 0
-    for label in item_names_of(released).to_pylist():
+    for label in names.to_pylist():
         try:
             members.append(parse_label(str(label)))
         except DataError:
@@ -86,13 +95,13 @@ def read_items(released: Sets, sensitive: frozenset[str]) -> tuple[ReleasedItems
     )
     n_generalized = sum(len(of_item) > 1 for of_item in members)
     figures: dict[str, Any] = {
-        "n_items": released.n_items,
+        "n_items": len(names),
         "n_generalized": n_generalized,
         "n_sensitive": int(is_sensitive.sum()),
         "n_unreadable": n_unreadable,
         "n_in_two": len(in_two),
         "n_sensitive_generalized": n_mixed,
-        "n_repeated": released.n_repeated,
+        "n_repeated": n_repeated,
     }
     faults = [
         f"{count:,} {what}"
@@ -100,12 +109,12 @@ def read_items(released: Sets, sensitive: frozenset[str]) -> tuple[ReleasedItems
             (n_unreadable, "released items begin as a set of items and are none"),
             (len(in_two), "items stand in more than one released item"),
             (n_mixed, "released items generalize a sensitive item"),
-            (released.n_repeated, "entries stand in their transaction again"),
+            (n_repeated, "entries stand in their transaction again"),
         )
         if count
     ]
     summary = "; ".join(faults) or (
-        f"every item is in one released item; {n_generalized:,} of {released.n_items:,} stand for "
+        f"every item is in one released item; {n_generalized:,} of {len(names):,} stand for "
         "several, and sensitive items for themselves"
     )
     finding = Finding("items", not faults, summary, figures)
@@ -142,8 +151,7 @@ def owner_findings(evidence: RuleEvidence, shown: ReleasedItems | None) -> list[
     """
     key = check_key(evidence)
     if key is None:
-        summary = "only the owner can check, with the original and the key, that no row is invented"
-        left = [Finding("truth", None, summary, {"is_checked": False})]
+        left = [truth_left_open()]
         return left + ([is_order_kept()] if evidence.keeps_order else [])
     if not key.holds:
         return [key] + ([is_order_kept()] if evidence.keeps_order else [])
@@ -151,6 +159,12 @@ def owner_findings(evidence: RuleEvidence, shown: ReleasedItems | None) -> list[
     if shown is not None:
         findings.append(_truth(evidence, shown))
     return findings + _order(evidence)
+
+
+def truth_left_open() -> Finding:
+    """Say that nobody has held the rows against their originals."""
+    summary = "only the owner can check, with the original and the key, that no row is invented"
+    return Finding("truth", None, summary, {"is_checked": False})
 
 
 def _truth(evidence: RuleEvidence, shown: ReleasedItems) -> Finding:
@@ -232,9 +246,22 @@ def check_rules(guarantee: RuleProtection, evidence: RuleEvidence) -> list[Findi
     Raises InputError where there are no rules, or a rule infers an item that it also knows.
     """
     require_transactions(evidence)
-    rules = _require_rules(evidence)
+    findings, shown = find_in_counts(
+        guarantee, evidence.rules, evidence.sensitive, SetCounts(evidence.released)
+    )
+    return findings + owner_findings(evidence, shown)
+
+
+def find_in_counts(
+    guarantee: RuleProtection,
+    stated: Rules | None,
+    stated_sensitive: frozenset[str],
+    released: RowCounts,
+) -> tuple[list[Finding], ReleasedItems | None]:
+    """Return what counts of released rows tell, wherever these lie, and what items stand for."""
+    rules = _require_rules(stated)
     names = [str(name) for name in rules.names.to_pylist()]
-    sensitive = evidence.sensitive | inferred_items(rules)
+    sensitive = stated_sensitive | inferred_items(rules)
     known = {names[item] for item in np.unique(rules.public).tolist() if item >= 0}
     if not sensitive.isdisjoint(known):
         raise InputError(
@@ -243,21 +270,20 @@ def check_rules(guarantee: RuleProtection, evidence: RuleEvidence) -> list[Findi
             remedy="Sensitive items are published intact; state rules of public items.",
             examples=sorted(sensitive & known)[:3],
         )
-    shown, items = read_items(evidence.released, sensitive)
+    shown, items = read_items(released.names, released.n_repeated, sensitive)
     findings = [items]
     if shown is not None:
         item_of = np.append(shown.items_of(names), NOT_SHOWN)  # the last is of items not known
         public = _itemsets(rules.public_starts, rules.public, item_of)
         inferable = _itemsets(rules.sensitive_starts, rules.sensitive, item_of)
-        counts = _count(evidence.released, public, inferable)
+        counts = _count(released, public, inferable)
         findings.append(_rules(guarantee, counts))
         findings.append(_absent(guarantee, counts))
-        findings.append(_closure(guarantee, evidence.released, public, shown))
-    return findings + owner_findings(evidence, shown)
+        findings.append(_closure(guarantee, released, public, shown))
+    return findings, shown
 
 
-def _require_rules(evidence: RuleEvidence) -> Rules:
-    rules = evidence.rules
+def _require_rules(rules: Rules | None) -> Rules:
     if rules is None or not rules.n_rules:
         raise InputError(
             "could not check: there is no rule to check",
@@ -284,7 +310,113 @@ def _itemsets(starts: Whole, items: NDArray[np.int32], item_of: Whole) -> list[I
 # ── counting ────────────────────────────────────────────────────────────────────────────────
 
 
-def _count(released: Sets, public: list[Itemset], inferable: list[Itemset]) -> _Counts:
+class RowCounts(Protocol):
+    """Released rows as far as they are counted; ``names`` are those of their items."""
+
+    names: pa.Array
+    n_rows: int
+    n_repeated: int
+    support: Whole
+    """How many rows hold each item."""
+
+    def count_rules(self, placed: NumberedItemsets, n_public: Whole) -> tuple[Whole, Whole]:
+        """Return the rows that hold the first so many places of each itemset, and all of them."""
+
+    def count_with_sensitive(
+        self, placed: NumberedItemsets, sensitive_of_item: NDArray[np.int32], n_sensitive: int
+    ) -> tuple[Whole, NDArray[np.int32]]:
+        """Return the rows that hold each itemset, and of those the ones with a sensitive item."""
+
+
+class SetCounts:
+    """Counts of rows that this process holds, by ranges of rows or of itemsets."""
+
+    def __init__(self, released: Sets) -> None:
+        self._released = released
+        self.names = item_names_of(released)
+        self.n_rows, self.n_repeated = released.n_rows, released.n_repeated
+        self.support = count_items(released.items, released.n_items)
+
+    def count_rules(self, placed: NumberedItemsets, n_public: Whole) -> tuple[Whole, Whole]:
+        """Count ranges of rows, in threads."""
+        released = self._released
+        block_rows = rows_per_block(placed.n_places)
+
+        def count(first: int, end: int) -> NDArray[np.int64]:
+            counts = np.zeros((2, len(n_public)), dtype=np.int64)
+            add_rules(placed, n_public, released.starts[first : end + 1], released.items, counts)
+            return counts
+
+        none = np.zeros((2, len(n_public)), dtype=np.int64)
+        support, joint = sum(map_ranges(count, self.n_rows, block_rows), none)
+        return support, joint
+
+    def count_with_sensitive(
+        self, placed: NumberedItemsets, sensitive_of_item: NDArray[np.int32], n_sensitive: int
+    ) -> tuple[Whole, NDArray[np.int32]]:
+        """Count ranges of itemsets, in threads."""
+        n_sets = len(placed.starts) - 1
+        support = np.zeros(n_sets, dtype=np.int64)
+        joint = np.zeros((n_sets, n_sensitive), dtype=np.int32)
+        starts, items = self._released.starts, self._released.items
+
+        def count(first: int, end: int) -> None:
+            some = placed._replace(starts=placed.starts[first : end + 1])
+            into = support[first:end], joint[first:end]
+            add_with_sensitive(some, sensitive_of_item, starts, items, *into)
+
+        map_ranges(count, n_sets, ANTECEDENTS_PER_THREAD)
+        return support, joint
+
+
+def add_rules(
+    placed: NumberedItemsets,
+    n_public: Whole,
+    starts: Whole,
+    items: NDArray[np.int32],
+    counts: Whole,
+) -> None:
+    """Add the rows that hold each rule's public places to the first line, those with all to the
+    second.
+    """
+    count_rules(
+        starts,
+        items,
+        placed.place_of_item,
+        placed.n_places,
+        rows_per_block(placed.n_places),
+        placed.starts,
+        n_public,
+        placed.places,
+        counts[0],
+        counts[1],
+    )
+
+
+def add_with_sensitive(
+    placed: NumberedItemsets,
+    sensitive_of_item: NDArray[np.int32],
+    starts: Whole,
+    items: NDArray[np.int32],
+    support: Whole,
+    joint: NDArray[np.int32],
+) -> None:
+    """Add the rows that hold each itemset, and of those the ones with every sensitive item."""
+    count_with_every_sensitive(
+        starts,
+        items,
+        placed.place_of_item,
+        sensitive_of_item,
+        placed.n_places,
+        rows_per_block(placed.n_places),
+        placed.starts,
+        placed.places,
+        support,
+        joint,
+    )
+
+
+def _count(released: RowCounts, public: list[Itemset], inferable: list[Itemset]) -> _Counts:
     """Count every rule once, however often it is stated."""
     wanted: dict[tuple[Itemset, Itemset], int] = {}
     place_of_rule = [
@@ -294,28 +426,9 @@ def _count(released: Sets, public: list[Itemset], inferable: list[Itemset]) -> _
     # a sensitive item that is not shown gets a place that no transaction has
     pairs = [(known, (NOT_SHOWN,) if told[0] == NOT_SHOWN else told) for known, told in wanted]
     wholes = [known + told for known, told in pairs]
-    placed = number_itemsets(wholes, released.n_items)
+    placed = number_itemsets(wholes, len(released.names))
     n_public = np.array([len(known) for known, _ in pairs], dtype=np.int64)
-    block_rows = rows_per_block(placed.n_places)
-
-    def count(first: int, end: int) -> NDArray[np.int64]:
-        counts = np.zeros((2, len(pairs)), dtype=np.int64)
-        count_rules(
-            released.starts[first : end + 1],
-            released.items,
-            placed.place_of_item,
-            placed.n_places,
-            block_rows,
-            placed.starts,
-            n_public,
-            placed.places,
-            counts[0],
-            counts[1],
-        )
-        return counts
-
-    none = np.zeros((2, len(pairs)), dtype=np.int64)
-    support, joint = sum(map_ranges(count, released.n_rows, block_rows), none)
+    support, joint = released.count_rules(placed, n_public)
     at = np.array(place_of_rule, dtype=np.int64)
     is_shown = at != NOT_SHOWN
     counts = _Counts(np.zeros(len(at), dtype=np.int64), np.zeros(len(at), dtype=np.int64))
@@ -395,7 +508,7 @@ def _number_items(is_named: NDArray[np.bool_]) -> list[int]:
 
 
 def _closure(
-    guarantee: RuleProtection, released: Sets, public: list[Itemset], shown: ReleasedItems
+    guarantee: RuleProtection, released: RowCounts, public: list[Itemset], shown: ReleasedItems
 ) -> Finding:
     """Count what the rules leave open: their antecedents and subsets × every sensitive item.
 
@@ -403,7 +516,7 @@ def _closure(
     as stated coming before their subsets; what was left out is counted.
     """
     n_sensitive = int(np.count_nonzero(shown.is_sensitive))
-    support_of_item = np.bincount(released.items, minlength=released.n_items)
+    support_of_item = released.support
     chosen: list[Itemset] = []
     n_left_out = steps = 0
     most = min(MOST_ANTECEDENTS, MOST_COUNTS // max(n_sensitive, 1))
@@ -414,27 +527,10 @@ def _closure(
             steps += needed
         else:
             n_left_out += 1
-    placed = number_itemsets(chosen, released.n_items)
-    sensitive_of_item = np.full(released.n_items, -1, dtype=np.int32)
+    placed = number_itemsets(chosen, len(released.names))
+    sensitive_of_item = np.full(len(released.names), -1, dtype=np.int32)
     sensitive_of_item[shown.is_sensitive] = np.arange(n_sensitive)
-    support = np.zeros(len(chosen), dtype=np.int64)
-    joint = np.zeros((len(chosen), n_sensitive), dtype=np.int32)
-
-    def count(first: int, end: int) -> None:
-        count_with_every_sensitive(
-            released.starts,
-            released.items,
-            placed.place_of_item,
-            sensitive_of_item,
-            placed.n_places,
-            rows_per_block(placed.n_places),
-            placed.starts[first : end + 1],
-            placed.places,
-            support[first:end],
-            joint[first:end],
-        )
-
-    map_ranges(count, len(chosen), ANTECEDENTS_PER_THREAD)
+    support, joint = released.count_with_sensitive(placed, sensitive_of_item, n_sensitive)
     tells = joint > most_disclosed(support, guarantee.exact_confidence)[:, None]
     is_rare = (support > 0) & (support < guarantee.k)
     n_broken = int(np.count_nonzero((tells | is_rare[:, None]) & (support > 0)[:, None]))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.sets.names import item_names_of
-from incrowd.sets.sets import Sets
+from incrowd.sets.sets import Sets, count_items
 from incrowd.transactions.generalized import (
     SHARE,
     SUBSETS,
@@ -36,19 +38,34 @@ class ItemAnswers:
         return np.asarray(self.shown * np.array(chances, dtype=np.float64), dtype=np.float64)
 
 
+CountSupports = Callable[[Sequence[Itemset]], NDArray[np.int64]]
+"""Returns how many rows hold all items of each itemset; −1 is an item that no row holds."""
+
+
 def answer_queries(
     before: Sets, after: Sets, members: Sequence[Sequence[int]], queries: Sequence[Itemset]
 ) -> ItemAnswers:
     """Ask queries before and after; ``members[released item]`` are the original items behind it."""
-    part_of_item = np.full(before.n_items, -1, dtype=np.int64)
-    size_of_item = np.ones(before.n_items, dtype=np.int64)
+    counts = partial(count_supports, before), partial(count_supports, after)
+    return _answers(before.n_items, *counts, members, queries)
+
+
+def _answers(
+    n_items: int,
+    count_before: CountSupports,
+    count_after: CountSupports,
+    members: Sequence[Sequence[int]],
+    queries: Sequence[Itemset],
+) -> ItemAnswers:
+    part_of_item = np.full(n_items, -1, dtype=np.int64)
+    size_of_item = np.ones(n_items, dtype=np.int64)
     for part, of_part in enumerate(members):
         part_of_item[list(of_part)] = part
         size_of_item[list(of_part)] = len(of_part)
     asked = [tuple(sorted(set(part_of_item[list(one)].tolist()))) for one in queries]
     return ItemAnswers(
-        count_supports(before, queries),
-        count_supports(after, asked),
+        count_before(queries),
+        count_after(asked),
         [size_of_item[list(one)].tolist() for one in queries],
     )
 
@@ -172,28 +189,77 @@ def measure_rule_losses(
     ``is_sensitive`` and ``weight`` are of the items of ``before``; weights are 1 if not given.
     O(entries + queries · rows / 64).
     """
-    names = [str(name) for name in item_names_of(before).to_pylist()]
+    of_before, of_after = (
+        CountedRows(
+            item_names_of(sets),
+            count_items(sets.items, sets.n_items),
+            partial(count_supports, sets),
+        )
+        for sets in (before, after)
+    )
+
+    def draw_held(draw: np.random.Generator) -> list[Itemset]:
+        return draw_held_queries(before, is_sensitive, n_queries, draw)
+
+    return measure_counted_losses(
+        of_before,
+        of_after,
+        is_sensitive,
+        weight=weight,
+        n_queries=n_queries,
+        seed=seed,
+        draw_held=draw_held,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class CountedRows:
+    """Rows as far as losses count them: items' names and supports, and supports of itemsets."""
+
+    names: pa.Array
+    support: NDArray[np.int64]
+    count: CountSupports
+
+    @property
+    def n_entries(self) -> int:
+        """How many pairs of a row and an item there are."""
+        return int(self.support.sum())
+
+
+def measure_counted_losses(
+    before: CountedRows,
+    after: CountedRows,
+    is_sensitive: NDArray[np.bool_],
+    *,
+    weight: NDArray[np.float64] | None = None,
+    n_queries: int = N_QUERIES,
+    seed: int = 0,
+    draw_held: Callable[[np.random.Generator], list[Itemset]] | None = None,
+) -> RuleLosses:
+    """Return the losses from counts, wherever rows lie.
+
+    Without ``draw_held``, which looks at rows, there are no queries of items held together.
+    """
+    names = [str(name) for name in before.names.to_pylist()]
     item_of_name = {name: item for item, name in enumerate(names)}
     members = [
         [item_of_name[name] for name in parse_label(str(label))]
-        for label in item_names_of(after).to_pylist()
+        for label in after.names.to_pylist()
     ]
     is_part = np.array([not is_sensitive[of_item[0]] for of_item in members], dtype=np.bool_)
     size = np.array([len(of_item) for of_item in members], dtype=np.int64)
-    support = np.bincount(after.items, minlength=after.n_items)
+    support = after.support
     n_public = int(size[is_part].sum())
-    weights = np.ones(before.n_items) if weight is None else weight
+    weights = np.ones(len(names)) if weight is None else weight
     loss = _total_loss(
         (len(members[part]), int(support[part]), weights[members[part]])
         for part in np.flatnonzero(is_part).tolist()
     )
     n_shown = int(support[is_part].sum())
     draw = np.random.default_rng(seed)
-    is_held = np.zeros(before.n_items, dtype=np.bool_)
-    is_held[before.items] = True
-    queries = draw_random_queries(is_held, is_sensitive, n_queries, draw)
+    queries = draw_random_queries(before.support > 0, is_sensitive, n_queries, draw)
     n_answered, are_subsets, are_share = _relative_errors(before, after, members, queries)
-    queries = draw_held_queries(before, is_sensitive, n_queries, draw)
+    queries = [] if draw_held is None else draw_held(draw)
     n_held, held_subsets, held_share = _relative_errors(before, after, members, queries)
     return RuleLosses(
         log2_utility_loss=_log2(loss / ((1 << n_public) - 1)) if loss else None,
@@ -229,13 +295,15 @@ def _log2(number: Fraction) -> float:
 
 
 def _relative_errors(
-    before: Sets,
-    after: Sets,
+    before: CountedRows,
+    after: CountedRows,
     members: list[list[int]],
     queries: list[Itemset],
 ) -> tuple[int, float | None, float | None]:
     """Return how many queries have an answer, and the mean error by either reading."""
-    found = answer_queries(before, after, members, queries)
+    if not queries:
+        return 0, None, None
+    found = _answers(len(before.names), before.count, after.count, members, queries)
     has_answer = found.true > 0
     if not has_answer.any():
         return 0, None, None

@@ -12,6 +12,7 @@ from incrowd.options import documented, option
 
 if TYPE_CHECKING:
     from incrowd.engines.base import Engine
+    from incrowd.engines.items import ItemRows
     from incrowd.guarantees.table import Guarantee
     from incrowd.methods.shared.item_parts import FoundParts, KmConditions, RuleConditions
     from incrowd.progress import Progress
@@ -23,9 +24,6 @@ FULL = "full"
 ORDERS = ("together", "paper")
 
 AUTO, DRIVER, ENGINE = "auto", "driver", "engine"
-
-BYTES_PER_ENTRY, BYTES_PER_ROW = 20, 64
-"""About what a search in one process takes besides the transactions themselves."""
 
 
 @documented
@@ -68,7 +66,8 @@ class Rbat(TransactionMethod):
     rounds: str = option(
         AUTO,
         help="Where rules are counted: in the driver's memory, or in rounds on the engine "
-        "(without improve); auto: driver, on Spark in rounds if memory does not suffice.",
+        "(without improve); auto: in rounds on Spark or if --memory does not suffice, unless "
+        "improve is stated; else driver.",
         choices=(AUTO, DRIVER, ENGINE),
     )
 
@@ -123,19 +122,10 @@ class Rbat(TransactionMethod):
 
         if isinstance(conditions, KmConditions):
             self._refuse_rounds_of_km()
-        elif engine is not None and self._is_by_rounds(sets, engine):
-            from incrowd.methods.rbat.rounds.search import search_by_rounds
+        elif engine is not None and self._is_by_rounds(engine):
+            from incrowd.engines.items import ItemRows
 
-            return search_by_rounds(
-                sets,
-                conditions,
-                engine,
-                alpha=self.alpha,
-                gamma=self.gamma,
-                order=self.order,
-                settings={"rounds": ENGINE, "improve": NONE} if self.rounds == AUTO else {},
-                progress=progress,
-            )
+            return self.search_rows(ItemRows.of_sets(engine, sets), conditions, progress)
         from incrowd.engines.base import threads_of
         from incrowd.methods.rbat.search import search
 
@@ -150,9 +140,41 @@ class Rbat(TransactionMethod):
             n_threads=threads_of(engine),
         )
 
-    def _is_by_rounds(self, sets: Sets, engine: Engine) -> bool:
+    def why_in_process(self, guarantee: Guarantee) -> str:
+        """Return why one process must hold all transactions; nothing where an engine counts."""
+        if guarantee.name == "km":
+            return "kᵐ-anonymity counts every set of m items"
+        if self.rounds == DRIVER:
+            return 'rounds = "driver" counts rules in the memory of one process'
+        if self._improves:
+            return f"improve = {self.improve} counts rules in the memory of one process"
+        return ""
+
+    def search_rows(
+        self, rows: ItemRows, conditions: RuleConditions | KmConditions, progress: Progress
+    ) -> FoundParts:
+        """Return the partition that rules counted in rounds lead to; no row comes here."""
+        from incrowd.methods.rbat.rounds.search import search_by_rounds
+        from incrowd.methods.shared.item_parts import RuleConditions
+
+        assert isinstance(conditions, RuleConditions)  # ``why_in_process`` has said so
+        return search_by_rounds(
+            rows,
+            conditions,
+            alpha=self.alpha,
+            gamma=self.gamma,
+            order=self.order,
+            settings={"rounds": ENGINE, "improve": NONE} if self.rounds == AUTO else {},
+            progress=progress,
+        )
+
+    @property
+    def _improves(self) -> bool:
+        """Whether an improvement is asked for that rounds on an engine do not make."""
+        return self.rounds == AUTO and self.improve not in (AUTO, NONE)
+
+    def _is_by_rounds(self, engine: Engine) -> bool:
         """Whether rules are counted in rounds on the engine."""
         if self.rounds != AUTO:
             return self.rounds == ENGINE
-        n_bytes = BYTES_PER_ENTRY * sets.n_entries + BYTES_PER_ROW * sets.n_rows
-        return engine.name == "spark" and n_bytes > engine.memory_bytes
+        return engine.name == "spark" and not self._improves

@@ -15,7 +15,7 @@ from incrowd.methods.rbat.kernels import rows as rows_kernels
 from incrowd.methods.rbat.kernels.check import BILLION, RuleTable
 from incrowd.methods.rbat.kernels.split import Baskets
 from incrowd.methods.shared.item_parts import KmConditions, RuleConditions
-from incrowd.sets.sets import Sets
+from incrowd.sets.sets import Sets, count_items
 from incrowd.transactions.rules import Rules
 
 MOST_ROWS = 2**31 - 1
@@ -96,18 +96,18 @@ class DistinctRows(NamedTuple):
     tells: NDArray[np.int32]
 
 
-def numbering_of(sets: Sets, conditions: RuleConditions | KmConditions) -> Numbering:
-    """Return items and rules in the numbers of the search. O(entries)."""
-    if sets.n_rows > MOST_ROWS:
+def numbering_of(
+    n_rows: int, support: NDArray[np.int64], conditions: RuleConditions | KmConditions
+) -> Numbering:
+    """Return items and rules in the numbers of the search; ``support`` says who holds an item."""
+    if n_rows > MOST_ROWS:
         raise ValueError("there are too many rows for one search")
     is_public = ~conditions.is_sensitive
-    is_held = np.zeros(sets.n_items, dtype=np.bool_)
-    is_held[sets.items] = True
-    items = np.flatnonzero(is_public & is_held).astype(np.int32)
-    public_of_item = np.full(sets.n_items, -1, dtype=np.int32)
+    items = np.flatnonzero(is_public & (support > 0)).astype(np.int32)
+    public_of_item = np.full(len(support), -1, dtype=np.int32)
     public_of_item[items] = np.arange(len(items), dtype=np.int32)
     rules = conditions.rules if isinstance(conditions, RuleConditions) else None
-    told = _sensitive_sets(rules, sets)
+    told = _sensitive_sets(rules, support)
     table, rule_numbers = _rule_table(rules, told, public_of_item)
     weight = conditions.weight[items].astype(np.float64)
     return Numbering(
@@ -123,7 +123,8 @@ def numbering_of(sets: Sets, conditions: RuleConditions | KmConditions) -> Numbe
 
 def problem_of(sets: Sets, conditions: RuleConditions | KmConditions) -> Problem:
     """Return transactions and conditions in the numbers of the search. O(entries)."""
-    numbering = numbering_of(sets, conditions)
+    support_of_item = count_items(sets.items, sets.n_items)
+    numbering = numbering_of(sets.n_rows, support_of_item, conditions)
     rows = numbering.lay_out_rows(sets.starts, sets.items)
     n_public = len(numbering.items)
     list_starts, holders = invert_rows(rows.starts, rows.items, n_public)
@@ -165,7 +166,7 @@ class SensitiveSets:
         return len(self.starts) - 1
 
 
-def _sensitive_sets(rules: Rules | None, sets: Sets) -> SensitiveSets:
+def _sensitive_sets(rules: Rules | None, held_by: NDArray[np.int64]) -> SensitiveSets:
     number: dict[bytes, int] = {}
     kept: list[NDArray[np.int32]] = []
     of_rule = np.zeros(0 if rules is None else rules.n_rules, dtype=np.int32)
@@ -178,8 +179,7 @@ def _sensitive_sets(rules: Rules | None, sets: Sets) -> SensitiveSets:
                 number[key] = len(kept)
                 kept.append(items)
             of_rule[rule] = number[key]
-    held_by = np.bincount(sets.items, minlength=sets.n_items) if kept else np.empty(0, np.int64)
-    first = np.full(sets.n_items, -1, dtype=np.int32)
+    first = np.full(len(held_by), -1, dtype=np.int32)
     following = np.full(len(kept), -1, dtype=np.int32)
     for told in range(len(kept) - 1, -1, -1):
         rarest = kept[told][np.argmin(held_by[kept[told]])]

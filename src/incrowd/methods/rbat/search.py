@@ -55,6 +55,7 @@ def search(
             else RuleKeeper(parts, conditions, gamma, team)
         )
         n_tried = split_down(parts, keeper, alpha, order, progress)
+        n_rounds = keeper.n_rounds if isinstance(keeper, RuleKeeper) else 0
         more = improve(parts, keeper, effort, progress)
     figures: dict[str, object] = {
         "parts": parts.n_leaves,
@@ -63,6 +64,8 @@ def search(
         "moved_items": more.n_moves,
         "passes": more.n_passes,
     }
+    if isinstance(keeper, RuleKeeper):
+        figures["check_rounds"] = n_rounds
     if problem.n_absent:
         figures["absent_rules"] = problem.n_absent
     part_of_item = number_parts(parts.part_of_item, problem.items, sets.n_items)

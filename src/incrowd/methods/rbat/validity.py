@@ -114,6 +114,14 @@ class KmKeeper:
 # ── rules while parts are split: which of them touch a part, and whether they still hold ──────────
 
 
+def rules_per_round(n_rules: int, gamma: int) -> int:
+    """Return how many rules a round checks: all of them in γ rounds (Definition 6).
+
+    Of a split only the rules that it touches are checked: it takes γ rounds at most.
+    """
+    return max(1, -(-n_rules // gamma))
+
+
 class RuleKeeper:
     """Looks again at the rules that a split touches; all others hold as they did."""
 
@@ -121,8 +129,9 @@ class RuleKeeper:
         self._parts = parts
         self._conditions = conditions
         self._team = team
-        self._gamma = gamma
         table = parts.problem.rules
+        self._per_round = rules_per_round(len(table.told), gamma)
+        self.n_rounds = 0
         self._rules_of_part: dict[int, NDArray[np.int32]] = {
             0: np.arange(len(table.told), dtype=np.int32)
         }
@@ -138,32 +147,33 @@ class RuleKeeper:
         if len(ranges) > 1:
             return self._hold(rules, split.rows, ranges)
         parts = self._parts
-        return bool(
-            check_kernels.rules_hold(
-                parts.shown,
-                parts.problem.rules,
-                rules,
-                parts.side_of_item,
-                parts.part_of_item,
-                split.rows,
-                parts.flags,
-                self._local_of_part,
-                self._local_of_told,
-                self._gamma,
-                self._conditions.k,
-                billionths(self._conditions.confidence),
-            )
+        n_rounds = check_kernels.check_in_rounds(
+            parts.shown,
+            parts.problem.rules,
+            rules,
+            parts.side_of_item,
+            parts.part_of_item,
+            split.rows,
+            parts.flags,
+            self._local_of_part,
+            self._local_of_told,
+            self._per_round,
+            self._conditions.k,
+            billionths(self._conditions.confidence),
         )
+        self.n_rounds += abs(int(n_rounds))
+        return bool(n_rounds > 0)
 
     def _hold(
         self, rules: NDArray[np.int32], rows: NDArray[np.int32], ranges: list[tuple[int, int]]
     ) -> bool:
-        """Whether rules hold, as ``rules_hold`` says, counted by ranges of the rows."""
+        """Whether rules hold, as ``check_in_rounds`` says, counted by ranges of the rows."""
         parts = self._parts
         local_of_part, local_of_told = self._local_of_part, self._local_of_told
         k, confidence = self._conditions.k, billionths(self._conditions.confidence)
-        per_round = max(check_kernels.LEAST_RULES, -(-len(rules) // self._gamma))
+        per_round = self._per_round
         for begin in range(0, len(rules), per_round):
+            self.n_rounds += 1
             demands, others, n_bits, n_told = check_kernels.number_demands(
                 parts.problem.rules,
                 rules[begin : begin + per_round],

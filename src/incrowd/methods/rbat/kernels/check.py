@@ -167,9 +167,6 @@ BILLION = 10**9
 LEFT, RIGHT = 1, 2
 """Where the bits of the sides are; the bits at 0 are not looked at."""
 
-LEAST_RULES = 1024
-"""A round of fewer rules would cost more than it can spare."""
-
 BLOCK_ROWS = 1 << 12
 """How many rows are counted at once: their bits stay near the processor."""
 
@@ -450,7 +447,7 @@ def are_demands_met(
 
 
 @compiled
-def rules_hold(
+def check_in_rounds(
     shown: ShownRows,
     table: RuleTable,
     rules: NDArray[np.int32],
@@ -460,20 +457,20 @@ def rules_hold(
     flags: NDArray[np.uint8],
     local_of_part: NDArray[np.int32],
     local_of_told: NDArray[np.int32],
-    n_rounds: Whole,
+    per_round: Whole,
     k: Whole,
     confidence: Whole,
-) -> Flag:
-    """Whether ``rules``, all that touch the split part, hold once it is split.
+) -> Whole:
+    """Check ``rules``, all that touch the split part, in rounds of so many; return the rounds.
 
+    The number is negative where a rule is broken once the part is split: there it ends.
     ``rows`` are those that hold the part, with the sides that they hold as bits in ``flags``.
-    Rules are looked at in as many rounds as asked for, or fewer if they are few, until one of
-    them has a broken rule. ``confidence`` is in billionths; ``local_of_part`` is 0 and
-    ``local_of_told`` −1 before and after. A round is O(parts of the rows + demands · their
-    parts · rows / 64).
+    ``confidence`` is in billionths; ``local_of_part`` is 0 and ``local_of_told`` −1 before and
+    after. A round is O(parts of the rows + demands · their parts · rows / 64).
     """
-    per_round = max(LEAST_RULES, -(-len(rules) // n_rounds))
+    n_rounds: Whole = np.int64(0)
     for begin in range(0, len(rules), per_round):
+        n_rounds += 1
         some = rules[begin : begin + per_round]
         demands, others, n_bits, n_told = number_demands(
             table, some, side_of_item, part_of_item, local_of_part, local_of_told
@@ -484,8 +481,8 @@ def rules_hold(
         if not are_demands_met(
             demands, holding, telling, local_of_part, local_of_told, k, confidence
         ):
-            return False
-    return True
+            return -n_rounds
+    return n_rounds
 
 
 @compiled

@@ -14,12 +14,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.engines.base import Blocks, Engine
+from incrowd.engines.base import Blocks
+from incrowd.engines.items import SUMS, ItemRows
 from incrowd.errors import EngineError
 from incrowd.methods.rbat.kernels.nodes import NodeDemands
 from incrowd.methods.rbat.problem import DistinctRows, Numbering
-from incrowd.methods.shared.parts import pack_in_chunks, unpack
-from incrowd.sets.sets import Sets
 
 _TYPES = {
     "starts": np.int64,
@@ -30,7 +29,6 @@ _TYPES = {
 }
 # a line for each block of transactions, whole arrays in its cells: a round moves few, long cells
 _ROWS = pa.schema([(name, pa.binary()) for name in _TYPES])
-_SUMS = pa.schema([("cell", pa.int64()), ("rows", pa.int64())])
 
 
 MOST_ROWS = 1 << 20
@@ -48,29 +46,41 @@ class Request(Protocol):
         """Add what these rows come to."""
 
 
+@dataclass(frozen=True)
+class Round:
+    """What one round asked of every block, and what came back."""
+
+    n_cells: int
+    n_blocks: int
+    n_sums: int
+    n_bytes: int
+
+
 class Rounds:
-    """Transactions on an engine, distinct in their block; ``n_rounds`` were counted so far.
+    """Transactions on an engine, distinct in their block; ``counted`` are the rounds so far.
 
     The rows that a round has counted are compared with those of the first: a block that an
     engine lost or took twice is an error, never a wrong sum.
     """
 
-    def __init__(self, sets: Sets, numbering: Numbering, engine: Engine) -> None:
-        self._engine = engine
-        rows = engine.load(pa.table({"items": pack_in_chunks(sets.starts, sets.items)}))
-        self._blocks: Blocks = engine.map_blocks(rows, _LayOut(numbering), _ROWS)
+    def __init__(self, rows: ItemRows, numbering: Numbering) -> None:
+        self._engine = rows.engine
+        self._blocks: Blocks = rows.map_rows(_LayOut(numbering), _ROWS)
         self._n_rows = -1
-        self.n_rounds = 0
+        self.counted: list[Round] = []
 
     def run(self, requests: Sequence[Request]) -> list[NDArray[np.int64]]:
         """Count several things in one round; return the sums of each."""
         ends = np.cumsum([1, *(request.n_cells for request in requests)])
         sums = self._engine.collect(
-            self._engine.map_blocks(self._blocks, _Count(tuple(requests)), _SUMS)
+            self._engine.map_blocks(self._blocks, _Count(tuple(requests)), SUMS)
         )
-        self.n_rounds += 1
+        places = sums.column("cell").to_numpy()
+        # a block's first cell is how many rows it has: there is one of each block
+        n_blocks = int(np.count_nonzero(places == 0))
+        self.counted.append(Round(int(ends[-1]), n_blocks, len(places), sums.nbytes))
         cells = np.zeros(int(ends[-1]), dtype=np.int64)
-        np.add.at(cells, sums.column("cell").to_numpy(), sums.column("rows").to_numpy())
+        np.add.at(cells, places, sums.column("rows").to_numpy())
         if self._n_rows >= 0 and cells[0] != self._n_rows:
             raise EngineError(
                 f"{self._engine.name}: transactions were lost or doubled between two rounds",
@@ -91,10 +101,9 @@ class _LayOut:
 
     numbering: Numbering
 
-    def __call__(self, block: pa.Table) -> pa.Table:
-        starts, items = unpack(block.column("items"))
+    def __call__(self, starts: NDArray[np.int64], items: NDArray[np.int32]) -> pa.Table:
         lines: dict[str, list[bytes]] = {name: [] for name in _TYPES}
-        for begin in range(0, block.num_rows, MOST_ROWS):
+        for begin in range(0, len(starts) - 1, MOST_ROWS):
             some = starts[begin : begin + MOST_ROWS + 1]
             rows = self.numbering.lay_out_rows(some - some[0], items[some[0] : some[-1]])
             for name, cells in lines.items():
@@ -120,7 +129,7 @@ class _Count:
                 request.add(rows, more)
         all_sums = np.concatenate(sums)
         filled = np.flatnonzero(all_sums)
-        return pa.table({"cell": filled, "rows": all_sums[filled]}, schema=_SUMS)
+        return pa.table({"cell": filled, "rows": all_sums[filled]}, schema=SUMS)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.engines.base import Engine
+from incrowd.engines.items import ItemRows
 from incrowd.methods.rbat.kernels import check as check_kernels
 from incrowd.methods.rbat.kernels import level as level_kernels
 from incrowd.methods.rbat.kernels.check import RuleTable
@@ -17,15 +17,12 @@ from incrowd.methods.rbat.kernels.level import ACCEPTED, MOST_CASES, OPEN, REJEC
 from incrowd.methods.rbat.kernels.nodes import NodeDemands
 from incrowd.methods.rbat.kernels.split import LEFT, RIGHT
 from incrowd.methods.rbat.problem import Numbering, billionths, numbering_of
+from incrowd.methods.rbat.rounds.costs import rounds_of_paper
 from incrowd.methods.rbat.rounds.counts import DemandCounts, Pairs, Request, Rounds, Supports
 from incrowd.methods.rbat.rounds.sides import MOST_CELLS, Items, Node, Splittings, Table
-from incrowd.methods.rbat.validity import refuse_infeasible
+from incrowd.methods.rbat.validity import refuse_infeasible, rules_per_round
 from incrowd.methods.shared.item_parts import FoundParts, RuleConditions, SplitTree, number_parts
 from incrowd.progress import Progress, is_stop_requested
-from incrowd.sets.sets import Sets
-
-LEAST_RULES = 4096
-"""A round of fewer rules would cost more than it can spare."""
 
 
 class Level:
@@ -58,7 +55,9 @@ class Level:
         self._places = places.astype(np.int32)
         sizes = [len(rules) for rules in rules_of_split]
         self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        self._per_round = max(LEAST_RULES, -(-len(self._rules) // gamma))
+        self._per_round = rules_per_round(len(table.told), gamma)
+        self.n_rounds = 0
+        self.n_checked = 0
         n_rules = len(self._rules)
         self._cases = LevelRules(
             np.full(n_rules, -1, dtype=np.int32),
@@ -94,6 +93,8 @@ class Level:
         if not self.is_open:
             return []
         some = self._next()
+        self.n_rounds += 1
+        self.n_checked += len(some)
         table = self._table
         rules = self._rules[some]
         n_parts = len(self._split_of_part)
@@ -189,9 +190,8 @@ STAGE = "splitting items"
 
 
 def search_by_rounds(
-    sets: Sets,
+    rows: ItemRows,
     conditions: RuleConditions,
-    engine: Engine,
     *,
     alpha: int | str,
     gamma: int,
@@ -205,26 +205,27 @@ def search_by_rounds(
     Raises InfeasibleError where not even one part of all items meets the conditions. An end that is
     wished for returns the parts as they are, which keep it too.
     """
-    numbering = numbering_of(sets, conditions)
+    numbering = numbering_of(rows.n_rows, rows.support, conditions)
     if not len(numbering.items):
         none = np.empty(0, dtype=np.int32)
-        return FoundParts(np.full(sets.n_items, -1, dtype=np.int32), SplitTree(none, none, none))
-    rounds = Rounds(sets, numbering, engine)
+        return FoundParts(np.full(rows.n_items, -1, dtype=np.int32), SplitTree(none, none, none))
+    rounds = Rounds(rows, numbering)
     progress(STAGE, 0, len(numbering.items))
     items = _first_round(rounds, numbering, conditions, alpha, order)
     search = _Search(rounds, numbering, conditions, items, gamma, progress)
     search.run()
     figures: dict[str, object] = {
         "parts": (len(search.left) + 1) // 2,
-        "splits_tried": search.n_tried,
-        "n_rounds": rounds.n_rounds,
+        "splits_tried": len(search.tried),
+        "n_rounds": len(rounds.counted),
+        **search.figures(),
         "passes": 0,
         "rounds": "engine",
         "improve": "none",
     }
     if numbering.n_absent:
         figures["absent_rules"] = numbering.n_absent
-    part_of_item = number_parts(search.part_of_item, numbering.items, sets.n_items)
+    part_of_item = number_parts(search.part_of_item, numbering.items, rows.n_items)
     return FoundParts(part_of_item, search.tree(), figures, settings)
 
 
@@ -268,6 +269,21 @@ def _first_round(
     return Items(supports[:n_items], numbering.weight, alpha, order, table)
 
 
+@dataclass(frozen=True)
+class LevelRounds:
+    """The rounds of a level: in which items found their sides, and in which rules were checked.
+
+    A round that checks the rules of a level also serves the sides of the next one: such rounds
+    are in both numbers.
+    """
+
+    n_splits: int
+    n_of_sides: int
+    n_candidates: int
+    n_of_checks: int
+    n_checked: int
+
+
 class _Search:
     """The split tree while it grows, level after level; its nodes are numbered as accepted."""
 
@@ -292,7 +308,8 @@ class _Search:
         self.part_of_item = np.zeros(n_items, dtype=np.int32)
         self.left, self.right = [-1], [-1]
         self.n_items = [n_items]
-        self.n_tried = 0
+        self.tried: list[int] = []
+        self.levels: list[LevelRounds] = []
 
     def run(self) -> None:
         """Split parts for as long as some split stands, or until an end is wished for."""
@@ -304,15 +321,15 @@ class _Search:
                 sides.take(self._rounds.run(wanted))
             if is_stop_requested():
                 break
-            level, sides = self._split_level(level)
+            level, sides = self._split_level(level, sides)
 
     def _split_level(
-        self, parts: list[tuple[int, Node]]
+        self, parts: list[tuple[int, Node]], found: Splittings
     ) -> tuple[list[tuple[int, Node]], Splittings]:
-        """Decide the splits of a level, and look for those of the next meanwhile."""
+        """Decide the splits ``found`` of a level, and look for those of the next meanwhile."""
         self._n_settled += sum(len(node.items) == 1 for _, node in parts)
         splits = [(part, node) for part, node in parts if len(node.items) > 1]
-        self.n_tried += len(splits)
+        self.tried += [len(node.items) for _, node in splits]
         side_of_item = np.zeros(self.n_items[0], dtype=np.uint8)
         split_of_part = np.full(len(self.left), -1, dtype=np.int32)
         for number, (part, node) in enumerate(splits):
@@ -346,6 +363,11 @@ class _Search:
                 following += list(zip(numbers, children[number], strict=True))
             else:
                 self._n_settled += len(node.items)
+        self.levels.append(
+            LevelRounds(
+                len(splits), found.n_rounds, found.n_candidates, level.n_rounds, level.n_checked
+            )
+        )
         self._progress(STAGE, self._n_settled, self.n_items[0])
         return following, sides
 
@@ -369,6 +391,21 @@ class _Search:
             zip(numbers, check_kernels.rules_of_sides(self._rules, rules, own), strict=True)
         )
         return numbers
+
+    def figures(self) -> dict[str, object]:
+        """Return how many rounds there were of which kind, and what they moved."""
+        counted = self._rounds.counted
+        n_rules = len(self._rules.told)
+        per_round = rules_per_round(n_rules, self._gamma)
+        return {
+            "levels": len(self.levels),
+            "side_rounds": sum(level.n_of_sides for level in self.levels),
+            "check_rounds": sum(level.n_of_checks for level in self.levels),
+            "items_placed": sum(level.n_candidates for level in self.levels),
+            "rules_checked": sum(level.n_checked for level in self.levels),
+            "bytes_returned": sum(one.n_bytes for one in counted),
+            "rounds_of_paper": rounds_of_paper(self.tried, n_rules, per_round, self._items.alpha),
+        }
 
     def tree(self) -> SplitTree:
         """Return how the parts came about."""

@@ -122,6 +122,8 @@ class Splittings:
         self._n_items = len(items.support)
         self._open = [Splitting(node, items) for node in nodes if not node.is_split]
         self._asked: list[list[Splitting]] = []
+        self.n_rounds = 0
+        self.n_candidates = 0
 
     def forget(self, nodes: Iterable[Node]) -> None:
         """Leave parts alone that will not come about."""
@@ -142,6 +144,8 @@ class Splittings:
             if asking:
                 self._asked.append(asking)
                 requests.append(request_of(asking))
+                self.n_candidates += sum(map(_n_candidates, asking))
+        self.n_rounds += bool(requests)
         return requests
 
     def take(self, counts: list[NDArray[np.int64]]) -> None:
@@ -200,6 +204,14 @@ class Splittings:
             cell_of_split[number] = n_cells
             n_cells += _n_cells(split)
         return Patterns(n_cells, split_of_item, bit_of_item, cell_of_split)
+
+
+def _n_candidates(split: Splitting) -> int:
+    """Return how many items a round counts with both sides of a split, to choose one of them."""
+    wish = split.wish
+    if isinstance(wish, WantsSides):
+        return len(wish.bucket)
+    return len(wish.bits) if isinstance(wish, WantsPatterns) else 0
 
 
 def _n_cells(split: Splitting) -> int:

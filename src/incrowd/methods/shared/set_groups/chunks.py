@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from incrowd.engines.base import Engine
 from incrowd.errors import EngineError
-from incrowd.methods.shared.parts import PartProgress, SilentParts, packed, unpack
+from incrowd.methods.shared.parts import PartProgress, SilentParts
 from incrowd.methods.shared.set_groups.part import Part
 from incrowd.methods.shared.set_groups.vote import (
     SUPPRESSION,
@@ -25,6 +25,7 @@ from incrowd.methods.shared.set_groups.vote import (
     rule_of,
 )
 from incrowd.progress import Progress
+from incrowd.sets.packed import packed, unpack
 from incrowd.sets.sets import Sets, count_items
 
 N_HASHES = 8
