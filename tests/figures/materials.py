@@ -88,7 +88,7 @@ class FirstColumn(ic.Adaptive):
 class Neighbours(ic.Cluster):
     """Groups of k rows that come one after the other, by content."""
 
-    def search(self, sets, promise, engine, seed, progress):  # noqa: ARG002
+    def search(self, sets, promise, engine, seed, progress, storage=None):  # noqa: ARG002
         lists = [tuple(sets.items[s:e].tolist()) for s, e in pairwise(sets.starts.tolist())]
         order = sorted(range(len(lists)), key=lambda row: (lists[row], row))
         n_groups = len(order) // promise.k
