@@ -351,3 +351,28 @@ def test_the_package_goes_along_whole(tmp_path):
     assert told.out.strip() == str(tmp_path / "incrowd.zip/incrowd/engines/spark/store.py")
     first = (tmp_path / "incrowd.zip").read_bytes()
     assert write_package(tmp_path).read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("settings", "variables", "chosen"),
+    [
+        ({}, {}, True),
+        ({"spark.driver.defaultJavaOptions": "-XX:+UseZGC"}, {}, False),
+        ({"spark.driver.extraJavaOptions": "-XX:-UseG1GC -Dx=y"}, {}, False),
+        ({}, {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}, False),
+        ({}, {"JAVA_TOOL_OPTIONS": "-XX:+UseStringDeduplication"}, True),
+    ],
+)
+def test_a_garbage_collector_is_chosen_unless_somebody_has(
+    monkeypatch, settings, variables, chosen
+):
+    """Java does not start with two of them."""
+    for name in ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    settings = {"spark.driver.extraJavaOptions": "-Da=b"} | settings
+    before = settings["spark.driver.extraJavaOptions"]
+    spark_session._choose_collector(settings)
+    added = settings["spark.driver.extraJavaOptions"].removeprefix(before)
+    assert added == (" -XX:+UseParallelGC" if chosen else "")
