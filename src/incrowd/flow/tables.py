@@ -35,7 +35,9 @@ from incrowd.flow.suppression import SettledRows, settle, suppression_finding
 from incrowd.guarantees.evidence import Finding
 from incrowd.guarantees.table import TableGuarantee
 from incrowd.guarantees.tables.counts import FrameCounts
+from incrowd.guarantees.tables.k_anonymity import KAnonymity
 from incrowd.guarantees.tables.leaks import insensitive_leaks
+from incrowd.hierarchies.builders import ColumnValues
 from incrowd.hierarchies.tree import Hierarchy
 from incrowd.job.inputs import InputOptions, read_input
 from incrowd.job.job import Job
@@ -57,6 +59,7 @@ from incrowd.measures.losses.tables import (
 from incrowd.memory import return_free_memory
 from incrowd.methods.base import TableMethod
 from incrowd.methods.shared.conditions import Conditions
+from incrowd.methods.shared.fragments import content_key
 from incrowd.progress import Progress
 from incrowd.tables.columns.normalize import (
     Readings,
@@ -158,7 +161,7 @@ class TableAdapter:
             attribute_of_column=prepared.attribute_of_column,
         )
         before = add_costs(before, self.method.stated_costs)
-        hierarchies = sensitive_hierarchies_of(job, table)
+        hierarchies = sensitive_hierarchies_of(job, lambda name: ColumnValues.of(name, table))
         conditions = derive_conditions(job, original, hierarchies)
         refuse_infeasible(job, conditions, table.n_rows)
         view = CodedView.of(before, job.coding)
@@ -186,11 +189,11 @@ class TableAdapter:
         """Put the found nodes on the rows, settle suppressed ones, and sort by content."""
         job, prepared, before, after = self.job, encoded.prepared, encoded.before, found
         table, schema = prepared.table, prepared.schema
-        if encoded.conditions.is_size_only and not after.is_suppressed.any():
+        if encoded.conditions.is_size_only or isinstance(self.guarantee, KAnonymity):
             others = [name for name in schema.published if name not in schema.quasi]
             as_shown = restore_frame(table.frame.select(others), table.readings)
-            nodes = assign_by_content(encoded.view.rows.nodes, after.nodes, as_shown)
-            after = replace(after, nodes=nodes)
+            distinct = content_key(encoded.view.rows, encoded.conditions)
+            after = _shown_by_content(distinct, after, as_shown)
         if self.method.suppresses_missing:
             after = replace(after, nodes=star_missing(before, after, table.missing_values))
         prepared, after = without_unshown_bits(prepared, after)
@@ -367,6 +370,15 @@ class TableAdapter:
             audit.release_sha256,
             self.store.location,
         )
+
+
+def _shown_by_content(distinct: NDArray[np.int64], after: Rows, others: pa.Table) -> Rows:
+    """Return what rows show, or that they are left out, by the content of the equal ones."""
+    if not after.is_suppressed.any():
+        return replace(after, nodes=assign_by_content(distinct, after.nodes, others))
+    shown = np.vstack([after.nodes, after.is_suppressed.astype(np.int32)])
+    *nodes, is_suppressed = assign_by_content(distinct, shown, others)
+    return replace(after, nodes=np.asarray(nodes), is_suppressed=is_suppressed.astype(np.bool_))
 
 
 def refuse_leaks(leaks: list[Finding], where: str) -> None:

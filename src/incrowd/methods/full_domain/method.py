@@ -93,16 +93,13 @@ class FullDomain(TableMethod):
         """
         from functools import partial
 
-        import numpy as np
-
         from incrowd.methods.shared.fragments import search_rows
 
         self._ranges(rows)
-        kept = np.flatnonzero(~rows.is_suppressed)
+        n_kept = int((~rows.is_suppressed).sum())
         search = partial(
             self._search,
-            conditions=conditions if len(kept) == rows.n_rows else conditions.take(kept),
-            n_suppressible=max(0, conditions.n_suppressible - (rows.n_rows - len(kept))),
+            n_suppressible=max(0, conditions.n_suppressible - (rows.n_rows - n_kept)),
             progress=progress,
         )
         return search_rows(rows, conditions, search, is_collapsed=conditions.is_size_only)
@@ -111,7 +108,7 @@ class FullDomain(TableMethod):
         self,
         rows: Rows,
         n_of_row: NDArray[np.int64],
-        k: int,
+        conditions: Conditions,
         engine: Engine,  # noqa: ARG002
         seed: int,  # noqa: ARG002
         progress: Progress,
@@ -119,22 +116,20 @@ class FullDomain(TableMethod):
         """Return distinct rows with their numbers as ``run`` releases the rows they stand for."""
         from functools import partial
 
-        from incrowd.methods.shared.conditions import Conditions
         from incrowd.methods.shared.fragments import search_distinct
 
         self._ranges(rows)
-        search = partial(
-            self._search, conditions=Conditions(k), n_suppressible=0, progress=progress
-        )
-        return search_distinct(rows, n_of_row, k, search)
+        n_suppressible = conditions.n_suppressible
+        search = partial(self._search, n_suppressible=n_suppressible, progress=progress)
+        return search_distinct(rows, n_of_row, conditions, search)
 
     def _search(
         self,
         rows: Rows,
         n_of_row: NDArray[np.int64],
         limits: PackedConditions,  # noqa: ARG002
-        *,
         conditions: Conditions,
+        *,
         n_suppressible: int,
         progress: Progress,
     ) -> Fragments:

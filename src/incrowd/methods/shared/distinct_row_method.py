@@ -39,17 +39,20 @@ class DistinctRowMethod(TableMethod):
 
         from incrowd.methods.shared.fragments import search_rows
 
-        search = partial(
-            self._search, conditions=conditions, engine=engine, seed=seed, progress=progress
+        search = partial(self._search, engine=engine, seed=seed, progress=progress)
+        return search_rows(
+            rows,
+            conditions,
+            search,
+            is_collapsed=self._takes_equals_as_one and conditions.is_size_only,
+            goes_by_order=self._goes_by_order,
         )
-        is_collapsed = self._takes_equals_as_one and conditions.is_size_only
-        return search_rows(rows, conditions, search, is_collapsed=is_collapsed)
 
     def run_distinct(
         self,
         rows: Rows,
         n_of_row: NDArray[np.int64],
-        k: int,
+        conditions: Conditions,
         engine: Engine,
         seed: int,
         progress: Progress,
@@ -57,28 +60,30 @@ class DistinctRowMethod(TableMethod):
         """Return distinct rows with their numbers as ``run`` releases the rows they stand for."""
         from functools import partial
 
-        from incrowd.methods.shared.conditions import Conditions
         from incrowd.methods.shared.fragments import search_distinct
 
         if not self._takes_equals_as_one:
             raise ValueError("this search parts equal rows one by one")
-        search = partial(
-            self._search, conditions=Conditions(k), engine=engine, seed=seed, progress=progress
-        )
-        return search_distinct(rows, n_of_row, k, search)
+        search = partial(self._search, engine=engine, seed=seed, progress=progress)
+        return search_distinct(rows, n_of_row, conditions, search)
 
     @property
     def _takes_equals_as_one(self) -> bool:
         """Whether equal rows are searched as one with a number where their size alone counts."""
         return True
 
+    @property
+    def _goes_by_order(self) -> bool:
+        """Whether the search goes by the order of the file."""
+        return False
+
     def _search(
         self,
         rows: Rows,
         n_of_row: NDArray[np.int64],
         limits: PackedConditions,
-        *,
         conditions: Conditions,
+        *,
         engine: Engine,
         seed: int,
         progress: Progress,

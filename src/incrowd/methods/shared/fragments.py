@@ -1,4 +1,7 @@
-"""Distinct rows and how many there are of each: what a search needs where k alone counts."""
+"""Distinct rows and how many there are of each: what a search needs where k alone counts.
+
+Where more counts, rows are searched one by one in the order of their content.
+"""
 
 from __future__ import annotations
 
@@ -60,8 +63,8 @@ class Fragments:
         return cls(np.arange(len(count), dtype=np.int64), nodes, count, trace or Trace())
 
 
-DistinctRowSearch = Callable[[Rows, NDArray[np.int64], PackedConditions], Fragments]
-"""Searches rows with their numbers under conditions that speak of these rows."""
+DistinctRowSearch = Callable[[Rows, NDArray[np.int64], PackedConditions, Conditions], Fragments]
+"""Searches rows with their numbers under conditions that speak of these rows, packed and not."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,27 +101,65 @@ class Collapsed:
 
 
 def search_rows(
-    rows: Rows, conditions: Conditions, search: DistinctRowSearch, *, is_collapsed: bool
+    rows: Rows,
+    conditions: Conditions,
+    search: DistinctRowSearch,
+    *,
+    is_collapsed: bool,
+    goes_by_order: bool = False,
 ) -> Rows:
     """Return all rows as a search releases them, those that it leaves out suppressed.
 
-    Equal rows are searched as one with a number where ``is_collapsed``, else each by itself.
+    Equal rows are searched as one with a number where ``is_collapsed``, else each by itself, in
+    the order of their content unless the search ``goes_by_order``.
     """
-    kept, limits = keep_rows(rows, conditions)
-    if kept.n_rows == 0:
-        return put_back(rows, kept.nodes)
-    if not is_collapsed:
-        found = search(kept, np.ones(kept.n_rows, dtype=np.int64), limits)
-        return put_back(rows, found.nodes, found.trace)
-    whole = Collapsed.of(kept)
-    found = search(whole.rows, whole.n_of_row, conditions.packed(whole.rows.n_rows))
-    return put_back(rows, whole.expand(found), found.trace)
+    kept = np.flatnonzero(~rows.is_suppressed)
+    if len(kept) == 0:
+        return put_back(rows, rows.nodes[:, :0])
+    if is_collapsed:
+        whole = Collapsed.of(keep_rows(rows, conditions)[0])
+        limits = conditions.packed(whole.rows.n_rows)
+        found = search(whole.rows, whole.n_of_row, limits, conditions)
+        return put_back(rows, whole.expand(found), found.trace)
+    place = np.arange(len(kept))
+    if not goes_by_order:
+        place = stable_order(content_key(rows, conditions)[kept])
+    asked, searched = conditions, rows
+    if not np.array_equal(kept[place], np.arange(rows.n_rows)):
+        nodes = np.ascontiguousarray(rows.nodes[:, kept[place]])
+        searched = rows.with_nodes(nodes, np.zeros(len(kept), dtype=np.bool_))
+        asked = conditions.take(kept[place])
+        asked = replace(asked, n_suppressible=conditions.n_suppressible)
+    one_each = np.ones(len(kept), dtype=np.int64)
+    found = search(searched, one_each, asked.packed(len(kept)), asked)
+    nodes = np.empty_like(found.nodes)
+    nodes[:, place] = found.nodes
+    return put_back(rows, nodes, found.trace)
+
+
+def content_key(rows: Rows, conditions: Conditions) -> NDArray[np.int64]:
+    """Return a number per row that sorts rows by all that a search sees: equal for equal rows.
+
+    Their nodes first, then what conditions look at: sensitive values, their own k, their person.
+    """
+    columns: list[NDArray[np.int32]] = [column.codes + 1 for column in conditions.sensitive]
+    columns += [
+        values for values in (conditions.k_of_row, conditions.person_of_row) if values is not None
+    ]
+    n_nodes = [hierarchy.n_nodes for hierarchy in rows.hierarchies]
+    n_values = [int(column.max(initial=0)) + 1 for column in columns]
+    return sort_key([*rows.nodes, *columns], [*n_nodes, *n_values], rows.n_rows)
 
 
 def search_distinct(
-    rows: Rows, n_of_row: NDArray[np.int64], k: int, search: DistinctRowSearch
+    rows: Rows, n_of_row: NDArray[np.int64], conditions: Conditions, search: DistinctRowSearch
 ) -> Fragments:
-    """Search distinct rows with their numbers, in an order that their content decides."""
+    """Search distinct rows with their numbers, in an order that their content decides.
+
+    Groups are tested by their size alone; fragments that are left out show LEFT_OUT.
+    """
+    if not conditions.is_size_only:
+        raise ValueError("distinct rows stand for several where their number alone counts")
     if rows.n_rows == 0:
         none = np.zeros(0, dtype=np.int64)
         return Fragments(none, rows.nodes.copy(), none)
@@ -129,8 +170,8 @@ def search_distinct(
     if len(n_of_row) != rows.n_rows or np.any(n_of_row < 1) or rows.is_suppressed.any():
         raise ValueError("a distinct row stands for one row at least, and for none suppressed")
     sorted_rows = Rows(rows.names, np.ascontiguousarray(rows.nodes[:, order]), rows.hierarchies)
-    limits = Conditions(k).packed(rows.n_rows)
-    found = search(sorted_rows, n_of_row[order].astype(np.int64), limits)
+    limits = conditions.packed(rows.n_rows)
+    found = search(sorted_rows, n_of_row[order].astype(np.int64), limits, conditions)
     # the fragments of a row stay together, and in their order
     row = order[found.row]
     place = stable_order(row)
