@@ -44,7 +44,6 @@ from incrowd.tables.columns.normalize import (
     Readings,
     choose_reading,
     normalize_frame,
-    notes_on_readings,
 )
 from incrowd.tables.table import Table
 
@@ -218,7 +217,7 @@ def count_distinct_rows(
     return DistinctRows(
         rows,
         n_of_row.astype(np.int64),
-        (*notes_on_readings(readings), *notes),
+        tuple(notes),
         readings,
         CodedView.of(rows, job.coding),
         conditions,
@@ -298,7 +297,7 @@ def derive_blocks(
             engine.select(blocks, dates), DeriveBlock(derived, readings, tokens, True), _FAULTS
         )
     )
-    notes = notes_on_readings(readings)
+    notes: list[str] = []
     for name, spec in derived.items():
         lines = faults.filter(pc.equal(faults.column("column"), name)).drop_columns(["column"])
         counts = Counts.of_numbers(sum(column.to_pylist()) for column in lines.columns)

@@ -53,7 +53,7 @@ from incrowd.methods.base import TableMethod
 from incrowd.methods.shared.conditions import Conditions, put_back
 from incrowd.progress import Progress
 from incrowd.sets.sets import format_bytes, memory_limit
-from incrowd.tables.columns.normalize import stated_of
+from incrowd.tables.columns.normalize import notes_on_readings, stated_of
 from incrowd.tables.files.leading_rows import LeadingRows, candidate_schema, skip_leading
 from incrowd.tables.files.read import notes_on_encoding
 from incrowd.tables.files.write import format_of_path, write_tables
@@ -162,9 +162,12 @@ class OutOfCoreAdapter:
         distinct = count_distinct_rows(engine, blocks, job, original.where)
         _refuse_unheld(distinct, job, original.where)
         refuse_infeasible(job, distinct.conditions, distinct.n_all, distinct.n_of_row)
-        notes = (*original.notes, *notes_on_removed(job, columns), *derived, *distinct.notes)
-        settled = settle_formats(job, {**of_dates, **distinct.readings})
-        return EncodedRows(blocks, distinct, published, others, notes, settled)
+        found = {**of_dates, **distinct.readings}
+        readings = {name: found[name] for name in columns if name in found}
+        notes = [*original.notes, *notes_on_removed(job, columns), *notes_on_readings(readings)]
+        notes += [*derived, *distinct.notes]
+        settled = settle_formats(job, readings)
+        return EncodedRows(blocks, distinct, published, others, tuple(notes), settled)
 
     def search(self, encoded: EncodedRows, progress: Progress) -> FoundRows:
         """Run the method on distinct rows with their counts, or on the codes of all rows."""

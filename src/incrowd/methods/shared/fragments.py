@@ -113,28 +113,33 @@ def search_rows(
     Equal rows are searched as one with a number where ``is_collapsed``, else each by itself, in
     the order of their content unless the search ``goes_by_order``.
     """
-    kept = np.flatnonzero(~rows.is_suppressed)
-    if len(kept) == 0:
+    if rows.is_suppressed.all():
         return put_back(rows, rows.nodes[:, :0])
     if is_collapsed:
         whole = Collapsed.of(keep_rows(rows, conditions)[0])
         limits = conditions.packed(whole.rows.n_rows)
         found = search(whole.rows, whole.n_of_row, limits, conditions)
         return put_back(rows, whole.expand(found), found.trace)
-    place = np.arange(len(kept))
-    if not goes_by_order:
-        place = stable_order(content_key(rows, conditions)[kept])
-    asked, searched = conditions, rows
-    if not np.array_equal(kept[place], np.arange(rows.n_rows)):
-        nodes = np.ascontiguousarray(rows.nodes[:, kept[place]])
-        searched = rows.with_nodes(nodes, np.zeros(len(kept), dtype=np.bool_))
-        asked = conditions.take(kept[place])
-        asked = replace(asked, n_suppressible=conditions.n_suppressible)
-    one_each = np.ones(len(kept), dtype=np.int64)
-    found = search(searched, one_each, asked.packed(len(kept)), asked)
-    nodes = np.empty_like(found.nodes)
-    nodes[:, place] = found.nodes
-    return put_back(rows, nodes, found.trace)
+    order = None if goes_by_order else _order_by_content(rows, conditions)
+    if order is None and not rows.is_suppressed.any():
+        one_each = np.ones(rows.n_rows, dtype=np.int64)
+        found = search(rows, one_each, conditions.packed(rows.n_rows), conditions)
+        return put_back(rows, found.nodes, found.trace)
+    order = np.arange(rows.n_rows) if order is None else order
+    kept = order[~rows.is_suppressed[order]]
+    nodes = np.ascontiguousarray(rows.nodes[:, kept])
+    sorted_rows = rows.with_nodes(nodes, np.zeros(len(kept), dtype=np.bool_))
+    asked = replace(conditions.take(kept), n_suppressible=conditions.n_suppressible)
+    found = search(sorted_rows, np.ones(len(kept), np.int64), asked.packed(len(kept)), asked)
+    shown = np.empty_like(rows.nodes)
+    shown[:, kept] = found.nodes
+    return put_back(rows, shown[:, ~rows.is_suppressed], found.trace)
+
+
+def _order_by_content(rows: Rows, conditions: Conditions) -> NDArray[np.int64] | None:
+    """Return the rows in the order of their content; None where they stand in it."""
+    key = content_key(rows, conditions)
+    return None if bool(np.all(key[1:] >= key[:-1])) else stable_order(key)
 
 
 def content_key(rows: Rows, conditions: Conditions) -> NDArray[np.int64]:
