@@ -66,8 +66,8 @@ if TYPE_CHECKING:
     from incrowd.engines.disk.engine import DiskEngine
 
 
-PER_CODE = 4
-"""How many bytes a search takes for a code of a row."""
+PER_CODE = 90
+"""About how many bytes a search by more than one k takes for each code of a row."""
 
 
 @dataclass(frozen=True, eq=False)
