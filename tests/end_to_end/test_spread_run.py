@@ -247,6 +247,19 @@ def test_codes_of_all_rows_that_take_too_much_memory_are_refused(desk, monkeypat
     assert desk.call("run", "census.csv", *flags).status == 0
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [("--l", 40, "--l-kind", "entropy"), ("--k-rule", "2000 where age >= 60")],
+    ids=["l", "a k per row"],
+)
+def test_what_no_release_can_keep_is_refused_as_in_memory(desk, asked):
+    flags = ("--k", 4, *ROLES, *METHODS["mondrian"], *asked, "-o", "r.csv")
+    here = desk.call("run", "census.csv", *flags)
+    there = desk.call("run", "census.csv", *flags, *ON_DISK)
+    assert here.status == there.status == 3
+    assert here.err == there.err
+
+
 def test_a_leaking_column_and_stars_are_refused_before_anything_is_searched(desk):
     rows = desk.rows("census.csv")
     for number, row in enumerate(rows):

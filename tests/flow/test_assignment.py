@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import incrowd as ic
-from incrowd.flow.assignment import assign_by_content
+from incrowd.encoding.rows import Rows
+from incrowd.flow.assignment import Shown, assign_by_content
+from incrowd.hierarchies.tree import Hierarchy
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 2), st.integers(3, 5), st.sampled_from("xyz")), min_size=1, max_size=30
@@ -64,11 +66,9 @@ ASKED = {
 }
 
 
-def released(table, order, guarantee, method, limit=0.0, person=None):
+def released(table, order, guarantee, method, limit=0.0):
     job = ic.Job(
-        schema=ic.Schema(
-            quasi=["age"], sensitive=["diagnosis"], insensitive=["payer"], person=person
-        ),
+        schema=ic.Schema(quasi=["age"], sensitive=["diagnosis"], insensitive=["payer"]),
         guarantee=guarantee,
         method=method,
         release=ic.ReleaseOptions(suppression_limit=limit),
@@ -81,8 +81,7 @@ def a_table():
     ages = np.repeat([30, 31, 50, 51, 77], [30, 4, 40, 4, 2])  # some of the many hide the few
     columns = {"diagnosis": random.integers(0, 5, 80), "payer": random.integers(0, 4, 80)}
     wishes = np.where(np.arange(80) % 13 == 0, 15, 1)
-    people = np.arange(80) // 2
-    return pa.table({"age": ages, **columns, "k": wishes, "person": people}), random
+    return pa.table({"age": ages, **columns, "k": wishes}), random
 
 
 @pytest.mark.parametrize("limit", [0.0, 0.05])
@@ -111,10 +110,16 @@ def test_equal_rows_are_told_apart_by_what_they_show_besides():
     assert first.data.equals(second.data)
 
 
-def test_people_are_content_too():
-    table, random = a_table()
-    first, second = [
-        released(table, order, ic.KAnonymity(10), METHODS[0], person="person")
-        for order in (np.arange(80), random.permutation(80))
-    ]
-    assert first.data.equals(second.data)
+def test_rows_that_are_left_out_stay_apart_from_those_that_show_nothing():
+    tree = Hierarchy.from_ladder("a", [["x", "y"]])
+    roots = np.full((1, 5), tree.root, dtype=np.int32)
+    is_left_out = np.asarray([True, False, False, True, False])
+    after = Rows(("a",), roots, (tree,), is_left_out)
+    shown = Shown.of(np.asarray([0, 0, 0, 1, 1]), after, np.asarray([3, 4, 2, 1, 5]))
+    assert shown.row.tolist() == [0, 0, 1, 1]
+    assert shown.is_left_out.tolist() == [False, True, False, True]
+    assert shown.count.tolist() == [6, 3, 5, 1]
+    assert shown.n_left_out == 4
+    nodes, n_of_group = shown.groups()
+    assert nodes.tolist() == [[tree.root, tree.root]]
+    assert n_of_group.tolist() == [6, 5]

@@ -93,13 +93,16 @@ class FullDomain(TableMethod):
         """
         from functools import partial
 
+        import numpy as np
+
         from incrowd.methods.shared.fragments import search_rows
 
         self._ranges(rows)
-        n_kept = int((~rows.is_suppressed).sum())
+        kept = np.flatnonzero(~rows.is_suppressed)
         search = partial(
             self._search,
-            n_suppressible=max(0, conditions.n_suppressible - (rows.n_rows - n_kept)),
+            conditions=conditions if len(kept) == rows.n_rows else conditions.take(kept),
+            n_suppressible=max(0, conditions.n_suppressible - (rows.n_rows - len(kept))),
             progress=progress,
         )
         return search_rows(rows, conditions, search, is_collapsed=conditions.is_size_only)
@@ -119,8 +122,12 @@ class FullDomain(TableMethod):
         from incrowd.methods.shared.fragments import search_distinct
 
         self._ranges(rows)
-        n_suppressible = conditions.n_suppressible
-        search = partial(self._search, n_suppressible=n_suppressible, progress=progress)
+        search = partial(
+            self._search,
+            conditions=conditions,
+            n_suppressible=conditions.n_suppressible,
+            progress=progress,
+        )
         return search_distinct(rows, n_of_row, conditions, search)
 
     def _search(
@@ -128,8 +135,8 @@ class FullDomain(TableMethod):
         rows: Rows,
         n_of_row: NDArray[np.int64],
         limits: PackedConditions,  # noqa: ARG002
-        conditions: Conditions,
         *,
+        conditions: Conditions,
         n_suppressible: int,
         progress: Progress,
     ) -> Fragments:

@@ -185,19 +185,16 @@ class Greedy(DistinctRowMethod):
     @property
     def runs_on_distinct_rows(self) -> bool:
         """Whether distinct rows can be searched: not by stated costs, seconds or a file's order."""
-        return not (self.costs or self._goes_by_order or seconds_of(self.polish))
-
-    @property
-    def _goes_by_order(self) -> bool:
-        return self.reorganize == "none" and self._stated_partitions != 1
+        goes_by_order = self.reorganize == "none" and self._stated_partitions != 1
+        return not (self.costs or goes_by_order or seconds_of(self.polish))
 
     def _search(
         self,
         rows: Rows,
         n_of_row: NDArray[np.int64],
         limits: PackedConditions,
-        conditions: Conditions,
         *,
+        conditions: Conditions,
         engine: Engine,
         seed: int,
         progress: Progress,

@@ -99,7 +99,7 @@ def apply_policy(
     progress(f"searching {len(searched):,} rows anew", 0, 0)
     part = Rows(rows.names, np.ascontiguousarray(rows.nodes[:, searched]), rows.hierarchies)
     asked = conditions.take(searched)
-    search = partial(search_table, engine=engine, seed=seed, progress=progress)
+    search = partial(search_table, conditions=asked, engine=engine, seed=seed, progress=progress)
     found = search_rows(part, asked, search, is_collapsed=asked.is_size_only)
     nodes[:, searched] = found.nodes
     return rows.with_nodes(nodes, trace=Trace(figures))

@@ -39,14 +39,11 @@ class DistinctRowMethod(TableMethod):
 
         from incrowd.methods.shared.fragments import search_rows
 
-        search = partial(self._search, engine=engine, seed=seed, progress=progress)
-        return search_rows(
-            rows,
-            conditions,
-            search,
-            is_collapsed=self._takes_equals_as_one and conditions.is_size_only,
-            goes_by_order=self._goes_by_order,
+        search = partial(
+            self._search, conditions=conditions, engine=engine, seed=seed, progress=progress
         )
+        is_collapsed = self._takes_equals_as_one and conditions.is_size_only
+        return search_rows(rows, conditions, search, is_collapsed=is_collapsed)
 
     def run_distinct(
         self,
@@ -64,7 +61,9 @@ class DistinctRowMethod(TableMethod):
 
         if not self._takes_equals_as_one:
             raise ValueError("this search parts equal rows one by one")
-        search = partial(self._search, engine=engine, seed=seed, progress=progress)
+        search = partial(
+            self._search, conditions=conditions, engine=engine, seed=seed, progress=progress
+        )
         return search_distinct(rows, n_of_row, conditions, search)
 
     @property
@@ -72,18 +71,13 @@ class DistinctRowMethod(TableMethod):
         """Whether equal rows are searched as one with a number where their size alone counts."""
         return True
 
-    @property
-    def _goes_by_order(self) -> bool:
-        """Whether the search goes by the order of the file."""
-        return False
-
     def _search(
         self,
         rows: Rows,
         n_of_row: NDArray[np.int64],
         limits: PackedConditions,
-        conditions: Conditions,
         *,
+        conditions: Conditions,
         engine: Engine,
         seed: int,
         progress: Progress,

@@ -1,7 +1,4 @@
-"""Distinct rows and how many there are of each: what a search needs where k alone counts.
-
-Where more counts, rows are searched one by one in the order of their content.
-"""
+"""Distinct rows and how many there are of each: what a search needs where k alone counts."""
 
 from __future__ import annotations
 
@@ -63,8 +60,8 @@ class Fragments:
         return cls(np.arange(len(count), dtype=np.int64), nodes, count, trace or Trace())
 
 
-DistinctRowSearch = Callable[[Rows, NDArray[np.int64], PackedConditions, Conditions], Fragments]
-"""Searches rows with their numbers under conditions that speak of these rows, packed and not."""
+DistinctRowSearch = Callable[[Rows, NDArray[np.int64], PackedConditions], Fragments]
+"""Searches rows with their numbers under conditions that speak of these rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,45 +98,21 @@ class Collapsed:
 
 
 def search_rows(
-    rows: Rows,
-    conditions: Conditions,
-    search: DistinctRowSearch,
-    *,
-    is_collapsed: bool,
-    goes_by_order: bool = False,
+    rows: Rows, conditions: Conditions, search: DistinctRowSearch, *, is_collapsed: bool
 ) -> Rows:
     """Return all rows as a search releases them, those that it leaves out suppressed.
 
-    Equal rows are searched as one with a number where ``is_collapsed``, else each by itself, in
-    the order of their content unless the search ``goes_by_order``.
+    Equal rows are searched as one with a number where ``is_collapsed``, else each by itself.
     """
-    if rows.is_suppressed.all():
-        return put_back(rows, rows.nodes[:, :0])
-    if is_collapsed:
-        whole = Collapsed.of(keep_rows(rows, conditions)[0])
-        limits = conditions.packed(whole.rows.n_rows)
-        found = search(whole.rows, whole.n_of_row, limits, conditions)
-        return put_back(rows, whole.expand(found), found.trace)
-    order = None if goes_by_order else _order_by_content(rows, conditions)
-    if order is None and not rows.is_suppressed.any():
-        one_each = np.ones(rows.n_rows, dtype=np.int64)
-        found = search(rows, one_each, conditions.packed(rows.n_rows), conditions)
+    kept, limits = keep_rows(rows, conditions)
+    if kept.n_rows == 0:
+        return put_back(rows, kept.nodes)
+    if not is_collapsed:
+        found = search(kept, np.ones(kept.n_rows, dtype=np.int64), limits)
         return put_back(rows, found.nodes, found.trace)
-    order = np.arange(rows.n_rows) if order is None else order
-    kept = order[~rows.is_suppressed[order]]
-    nodes = np.ascontiguousarray(rows.nodes[:, kept])
-    sorted_rows = rows.with_nodes(nodes, np.zeros(len(kept), dtype=np.bool_))
-    asked = replace(conditions.take(kept), n_suppressible=conditions.n_suppressible)
-    found = search(sorted_rows, np.ones(len(kept), np.int64), asked.packed(len(kept)), asked)
-    shown = np.empty_like(rows.nodes)
-    shown[:, kept] = found.nodes
-    return put_back(rows, shown[:, ~rows.is_suppressed], found.trace)
-
-
-def _order_by_content(rows: Rows, conditions: Conditions) -> NDArray[np.int64] | None:
-    """Return the rows in the order of their content; None where they stand in it."""
-    key = content_key(rows, conditions)
-    return None if bool(np.all(key[1:] >= key[:-1])) else stable_order(key)
+    whole = Collapsed.of(kept)
+    found = search(whole.rows, whole.n_of_row, conditions.packed(whole.rows.n_rows))
+    return put_back(rows, whole.expand(found), found.trace)
 
 
 def content_key(rows: Rows, conditions: Conditions) -> NDArray[np.int64]:
@@ -147,7 +120,7 @@ def content_key(rows: Rows, conditions: Conditions) -> NDArray[np.int64]:
 
     Their nodes first, then what conditions look at: sensitive values, their own k, their person.
     """
-    columns: list[NDArray[np.int32]] = [column.codes + 1 for column in conditions.sensitive]
+    columns = [column.codes + 1 for column in conditions.sensitive]
     columns += [
         values for values in (conditions.k_of_row, conditions.person_of_row) if values is not None
     ]
@@ -176,7 +149,7 @@ def search_distinct(
         raise ValueError("a distinct row stands for one row at least, and for none suppressed")
     sorted_rows = Rows(rows.names, np.ascontiguousarray(rows.nodes[:, order]), rows.hierarchies)
     limits = conditions.packed(rows.n_rows)
-    found = search(sorted_rows, n_of_row[order].astype(np.int64), limits, conditions)
+    found = search(sorted_rows, n_of_row[order].astype(np.int64), limits)
     # the fragments of a row stay together, and in their order
     row = order[found.row]
     place = stable_order(row)
