@@ -123,6 +123,23 @@ def test_losses_and_findings_are_those_of_rows_in_memory(desk, more):
     assert on_disk["engine"]["rows"] == "on disk"
 
 
+def test_equal_rows_are_compared_by_the_same_columns_as_in_memory(desk, monkeypatch):
+    monkeypatch.setattr("incrowd.flow.assignment.ROWS_PER_PART", 60)
+    rows = desk.rows("census.csv")
+    for number, row in enumerate(rows):
+        row["age"] = str(int(row["age"]) // 20)
+        row["ward"] = str(number % 3)
+    columns = ["ward", "diagnosis", "k", "sex", "age"]  # the roles name them in another order
+    write_rows(desk / "few.csv", [{name: row[name] for name in columns} for row in rows])
+    roles = ("--quasi", "age,sex", "--sensitive", "diagnosis", "--insensitive", "ward")
+    for asked in ((), ("--l", 3), ("--k-column", "k", "--suppression-limit", 0.02)):
+        flags = ("--k", 200, *roles, *asked, *METHODS["cluster"], "--force")
+        for name, more in (("memory.csv", ()), ("disk.csv", ON_DISK)):
+            done = desk.call("run", "few.csv", *flags, *more, "-o", name)
+            assert done.status == 0, done.err
+        assert (desk / "disk.csv").read_bytes() == (desk / "memory.csv").read_bytes()
+
+
 def write_rows(path, rows):
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")

@@ -23,6 +23,7 @@ from incrowd.hierarchies.tree import Hierarchy
 from incrowd.methods.shared.fragments import sort_into_runs, sort_key
 from incrowd.tables.columns.normalize import Readings, normalize_frame
 from incrowd.tables.columns.types import labels_of
+from incrowd.tables.schema import Schema
 
 if TYPE_CHECKING:
     from incrowd.flow.distinct_rows import DistinctRows
@@ -183,11 +184,13 @@ class Generalization:
 
     ``lookup`` finds a row among the distinct ones; those that a search takes as equal have the
     same ``row_of_line``. The rows equal to d are shown as the fragments from ``first[d]`` up to
-    ``first[d + 1]``. ``is_shown_as_text[column]`` where some row shows more than a value of its
-    own. ``k_of_line`` is each distinct row's own k, where there is one.
+    ``first[d + 1]``, in the order of their columns ``compared``. ``is_shown_as_text[column]``
+    where some row shows more than a value of its own. ``k_of_line`` is each distinct row's own k,
+    where there is one.
     """
 
     published: tuple[str, ...]
+    compared: tuple[str, ...]
     names: tuple[str, ...]
     hierarchies: tuple[Hierarchy, ...]
     looked_at: tuple[str, ...]
@@ -203,8 +206,13 @@ class Generalization:
     k_of_line: NDArray[np.int32] | None = None
 
     @classmethod
-    def of(cls, distinct: DistinctRows, shown: Shown, published: Sequence[str]) -> Generalization:
-        """Make it of distinct rows and what became of those that a search told apart."""
+    def of(
+        cls, distinct: DistinctRows, shown: Shown, published: Sequence[str], schema: Schema
+    ) -> Generalization:
+        """Make it of distinct rows and what became of those that a search told apart.
+
+        ``published`` are the columns of the release in their order.
+        """
         rows, searched = distinct.rows, distinct.searched
         first = np.searchsorted(shown.row, np.arange(searched.rows.n_rows + 1))
         sizes = [hierarchy.n_all_nodes for hierarchy in rows.hierarchies]
@@ -216,6 +224,7 @@ class Generalization:
         )
         return cls(
             tuple(published),
+            tuple(name for name in schema.published if name not in rows.names),
             rows.names,
             rows.hierarchies,
             distinct.looked_at,
@@ -240,11 +249,6 @@ class Generalization:
     def columns(self) -> list[str]:
         """The columns that are published, and those that conditions look at besides."""
         return list(dict.fromkeys([*self.published, *self.looked_at]))
-
-    @property
-    def others(self) -> list[str]:
-        """The columns that are published as they are."""
-        return [name for name in self.published if name not in self.names]
 
     def lines_of_block(self, block: pa.Table) -> NDArray[np.int64]:
         """Return where a block's rows are among the distinct ones."""
@@ -331,7 +335,7 @@ class ShowRows:
         fragment = self._fragments(made, row)
         shown = np.vstack([made.nodes[:, fragment], made.is_left_out[fragment]]).astype(np.int32)
         if made.parts_rows:
-            shown = assign_by_content(row, shown, block.select(made.others))
+            shown = assign_by_content(row, shown, block.select(list(made.compared)))
         is_left_out = shown[-1] == 1
         chosen = np.flatnonzero(is_left_out if self.asked == LEFT_OUT else ~is_left_out)
         if len(chosen) < block.num_rows:

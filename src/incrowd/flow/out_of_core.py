@@ -191,12 +191,14 @@ class OutOfCoreAdapter:
         settled = settle(found.after, found.conditions, self.job.release, found.count)
         shown = Shown.of(found.row, settled.rows, found.count)
         _refuse_lost(distinct.searched.n_of_row, shown)
-        made = Generalization.of(distinct, shown, encoded.published)
+        schema = self.job.schema
+        made = Generalization.of(distinct, shown, encoded.published, schema)
         released = generalize_blocks(engine, blocks, made, distinct.n_all)
         others = encoded.others
         if shown.n_left_out:
             left_out = generalize_blocks(engine, blocks, made, distinct.n_all, LEFT_OUT)
-            others = others.without(fingerprint(engine, left_out, made.others))
+            names = [name for name in encoded.published if name not in schema.quasi]
+            others = others.without(fingerprint(engine, left_out, names))
         nodes, n_of_group = shown.groups()
         expected = Expected(
             distinct.rows,
