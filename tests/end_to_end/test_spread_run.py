@@ -123,6 +123,7 @@ def test_losses_and_findings_are_those_of_rows_in_memory(desk, more):
     assert on_disk["engine"]["rows"] == "on disk"
 
 
+@pytest.mark.slow
 def test_equal_rows_are_compared_by_the_same_columns_as_in_memory(desk, monkeypatch):
     monkeypatch.setattr("incrowd.flow.assignment.ROWS_PER_PART", 60)
     rows = desk.rows("census.csv")
@@ -251,6 +252,29 @@ def test_a_folder_is_released_by_rules_and_with_rows_left_out(desk):
     assert done.json["n_suppressed"] > 0
     assert desk.call("run", "census.csv", *flags, "-o", "w.csv").status == 0
     assert rows_of_folder(desk / "people.release").equals(read_table(desk / "w.csv").frame)
+
+
+def test_a_public_certificate_tells_nothing_that_only_the_owner_can_check(desk):
+    flags = ("--k", 4, *ROLES, *METHODS["mondrian"], *ON_DISK, "--certificate-for", "public")
+    for name, asked in (("own", ("--k-rule", "9 where age >= 60")), ("file", ("--l", 2))):
+        done = desk.call(
+            "run",
+            "census.csv",
+            *asked,
+            *flags,
+            "-o",
+            f"{name}.csv",
+            "--certificate",
+            f"{name}.json",
+        )
+        assert done.status == 0, done.err
+    told = [
+        [finding["name"] for finding in json.loads((desk / name).read_text())["findings"]]
+        for name in ("own.json", "file.json")
+    ]
+    assert told[0] == []
+    assert told[1][:2] == ["k-anonymity", "l-diversity"]
+    assert "truth" not in told[1]
 
 
 def test_codes_of_all_rows_that_take_too_much_memory_are_refused(desk, monkeypatch):
