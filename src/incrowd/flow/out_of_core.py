@@ -40,7 +40,7 @@ from incrowd.flow.distinct_rows import DistinctRows, count_distinct_rows, derive
 from incrowd.flow.outputs import Target, for_excel
 from incrowd.flow.overview import count_fragments, overview_of_table
 from incrowd.flow.publication import Publication
-from incrowd.flow.suppression import SettledRows, settle, suppression_finding
+from incrowd.flow.suppression import Suppressed, settle, suppression_finding
 from incrowd.flow.tables import refuse_leaks, settle_formats
 from incrowd.guarantees.evidence import Evidence, Finding
 from incrowd.guarantees.table import TableGuarantee
@@ -109,8 +109,7 @@ class RowEvidence:
     """What the audit of a release on an engine holds it against."""
 
     expected: Expected
-    settled: SettledRows
-    conditions: Conditions
+    suppressed: Suppressed
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +216,7 @@ class OutOfCoreAdapter:
         return Candidate(
             released,
             replace(self.job, method=method, input=encoded.settled_input),
-            RowEvidence(expected, settled, found.conditions),
+            RowEvidence(expected, Suppressed.of(settled, found.conditions)),
             figures={**trace.figures, "distinct_rows": distinct.n_distinct},
             notes=(*encoded.notes, *settled.notes, *trace.notes),
         )
@@ -252,14 +251,14 @@ class OutOfCoreAdapter:
             tables=reread.tables,
         )
         evidence, columns = candidate.evidence, reread.engine.schema(reread.blocks).names
-        expected, settled = evidence.expected, evidence.settled
+        expected, suppressed = evidence.expected, evidence.suppressed
         hierarchies = expected.before.hierarchies
         shown = count_fragments(hierarchies, expected.nodes, expected.n_of_group)
         sample = None if reread.sample is None else reread.sample()
         overview = overview_of_table(self.job.schema, hierarchies, shown, columns, sample)
         n_rows = int(findings[0].figures["n_rows"])
-        findings += suppression_finding(settled, evidence.conditions, n_rows)
-        return Checked(findings, n_rows, losses, settled.n_suppressed, overview)
+        findings += suppression_finding(suppressed, n_rows)
+        return Checked(findings, n_rows, losses, suppressed.n_suppressed, overview)
 
     def reading(self, candidate: Candidate[Blocks, RowEvidence]) -> CertificateReading:
         """Return how a stranger reads the release, for its certificate."""

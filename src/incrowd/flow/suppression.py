@@ -93,23 +93,38 @@ def settle(
     return SettledRows(after, nobody, n_of_row, (note,))
 
 
-def suppression_finding(
-    settled: SettledRows, conditions: Conditions, n_released: int
-) -> list[Finding]:
+@dataclass(frozen=True)
+class Suppressed:
+    """How many rows there are, are suppressed, are so but released as stars, and may be so."""
+
+    n_all: int
+    n_suppressed: int
+    n_starred: int
+    n_suppressible: int
+
+    @classmethod
+    def of(cls, settled: SettledRows, conditions: Conditions) -> Suppressed:
+        """Count the rows of a release."""
+        return cls(
+            settled.n_all, settled.n_suppressed, settled.n_starred, conditions.n_suppressible
+        )
+
+
+def suppression_finding(expected: Suppressed, n_released: int) -> list[Finding]:
     """Hold what the file left out against what was allowed; nothing where none was either."""
-    n_left_out, n_starred = settled.n_all - n_released, settled.n_starred
+    n_left_out, n_starred = expected.n_all - n_released, expected.n_starred
     n_suppressed = n_left_out + n_starred
-    if not n_suppressed and not conditions.n_suppressible:
+    if not n_suppressed and not expected.n_suppressible:
         return []
     figures = {
         "n_suppressed": n_suppressed,
         "n_left_out": n_left_out,
         "n_kept_as_stars": n_starred,
-        "n_suppressible": conditions.n_suppressible,
+        "n_suppressible": expected.n_suppressible,
     }
-    holds = n_suppressed == settled.n_suppressed <= conditions.n_suppressible
+    holds = n_suppressed == expected.n_suppressed <= expected.n_suppressible
     summary = (
-        f"{n_suppressed} of {settled.n_all} rows are suppressed; {conditions.n_suppressible} may be"
+        f"{n_suppressed} of {expected.n_all} rows are suppressed; {expected.n_suppressible} may be"
     )
     return [Finding("suppressed rows", holds, summary, figures, is_public=False)]
 

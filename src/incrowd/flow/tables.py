@@ -31,7 +31,7 @@ from incrowd.flow.former_releases import exclude_repeated, former_findings, iden
 from incrowd.flow.outputs import Target, for_excel
 from incrowd.flow.overview import Overview, overview_of_table
 from incrowd.flow.publication import Publication
-from incrowd.flow.suppression import SettledRows, settle, suppression_finding
+from incrowd.flow.suppression import SettledRows, Suppressed, settle, suppression_finding
 from incrowd.guarantees.evidence import Finding
 from incrowd.guarantees.table import TableGuarantee
 from incrowd.guarantees.tables.counts import FrameCounts
@@ -265,7 +265,8 @@ class TableAdapter:
             codings=job.coding,
         )
         findings += former_findings(job, reread, evidence.identifiers, hierarchies)
-        findings += suppression_finding(evidence.settled, evidence.conditions, reread.n_rows)
+        suppressed = Suppressed.of(evidence.settled, evidence.conditions)
+        findings += suppression_finding(suppressed, reread.n_rows)
         losses: dict[str, float] = {}
         overview = None
         return_free_memory()
@@ -279,8 +280,7 @@ class TableAdapter:
                 metric = str(job.method_parameters["metric"])
                 after = encode_release(before, reread, original_row)
                 losses["costs"] = stated_cost_share(before, after, metric)
-        n_suppressed = evidence.settled.n_suppressed
-        return Checked(findings, reread.n_rows, losses, n_suppressed, overview)
+        return Checked(findings, reread.n_rows, losses, suppressed.n_suppressed, overview)
 
     @staticmethod
     def _overview(schema: Schema, counted: Tally, reread: Table) -> Overview:
