@@ -5,7 +5,7 @@ import pytest
 from pyarrow import parquet
 
 import incrowd as ic
-from end_to_end.test_spread_run import METHODS, ROLES, parts_of, rows_of_folder
+from end_to_end.test_spread_run import ASKED, METHODS, ROLES, parts_of, rows_of_folder
 from incrowd.tables.files.read import read_table
 
 pytestmark = pytest.mark.spark
@@ -22,6 +22,20 @@ def test_a_file_gives_the_bytes_of_rows_in_memory(desk, spark_engine, name):  # 
     assert there.status == 0, there.err
     assert there.json["engine"]["name"] == "spark"
     assert (desk / "spark.csv").read_bytes() == (desk / "here.csv").read_bytes()
+
+
+@pytest.mark.slow
+def test_more_than_k_and_rows_left_out_give_the_bytes_of_rows_in_memory(desk, spark_engine):  # noqa: ARG001
+    flags = ("--k", 4, *ROLES, *ASKED["rules"], *METHODS["cluster"], "--json")
+    here = desk.call("run", "census.csv", *flags, "-o", "here.csv")
+    assert here.status == 0, here.err
+    there = desk.call("run", "census.csv", *flags, "-o", "spark.csv", *SPARK)
+    assert there.status == 0, there.err
+    assert there.json["engine"]["name"] == "spark"
+    assert there.json["release_sha256"] == here.json["release_sha256"]
+    assert there.json["losses"] == here.json["losses"]
+    assert there.json["n_suppressed"] == here.json["n_suppressed"] > 0
+    assert [finding["holds"] for finding in there.json["findings"]].count(False) == 0
 
 
 def test_a_folder_becomes_a_folder_that_check_reads(desk, spark_engine):  # noqa: ARG001
@@ -67,7 +81,7 @@ def job_of(**guarantee):
     )
 
 
-@pytest.mark.parametrize("guarantee", [{}, {"l": 2}], ids=["where rows lie", "here"])
+@pytest.mark.parametrize("guarantee", [{}, {"l": 2}], ids=["distinct rows", "codes of all rows"])
 def test_a_spark_frame_comes_back_as_one(frames, guarantee):
     on_spark, here = frames
     released = ic.anonymize(on_spark, job_of(**guarantee))

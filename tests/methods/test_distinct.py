@@ -114,12 +114,12 @@ def assert_same(method, rows, n_of_row, k, engine=None):
     if int(n_of_row.sum()) < k:
         for run in (
             lambda: method.run(table, Conditions(k), local, 3, silent),
-            lambda: method.run_distinct(rows, n_of_row, k, local, 3, silent),
+            lambda: method.run_distinct(rows, n_of_row, Conditions(k), local, 3, silent),
         ):
             with pytest.raises(InfeasibleError):
                 run()
         return
-    found = method.run_distinct(rows, n_of_row, k, engine or local, 3, silent)
+    found = method.run_distinct(rows, n_of_row, Conditions(k), engine or local, 3, silent)
     assert_sorted(rows, n_of_row, found)
     crowds = Counter()
     for nodes, count in zip(as_tuples(found.nodes), found.count.tolist(), strict=True):
@@ -131,7 +131,7 @@ def assert_same(method, rows, n_of_row, k, engine=None):
     assert pairs_of(shuffled, after) == pairs_of_fragments(rows, found)
     assert after.trace == found.trace
     turned = Rows(rows.names, np.ascontiguousarray(rows.nodes[:, ::-1]), rows.hierarchies)
-    again = method.run_distinct(turned, n_of_row[::-1], k, LocalEngine(2), 3, silent)
+    again = method.run_distinct(turned, n_of_row[::-1], Conditions(k), LocalEngine(2), 3, silent)
     assert pairs_of_fragments(turned, again) == pairs_of_fragments(rows, found)
     assert again.trace == found.trace
 
@@ -241,8 +241,8 @@ def test_every_engine_finds_the_same(method, engine, monkeypatch):
     whole = Collapsed.of(grid(400))
     n_of_row = whole.n_of_row.copy()
     n_of_row[3] += 400
-    here = method.run_distinct(whole.rows, n_of_row, 4, LocalEngine(2), 1, silent)
-    there = method.run_distinct(whole.rows, n_of_row, 4, engine, 1, silent)
+    here = method.run_distinct(whole.rows, n_of_row, Conditions(4), LocalEngine(2), 1, silent)
+    there = method.run_distinct(whole.rows, n_of_row, Conditions(4), engine, 1, silent)
     for name in ("row", "nodes", "count"):
         assert np.array_equal(getattr(here, name), getattr(there, name))
     assert here.trace == there.trace
@@ -252,7 +252,7 @@ def test_a_row_of_a_search_in_blocks_may_lie_in_several_groups():
     # otherwise nothing above would test fragments
     whole = Collapsed.of(grid(900))
     found = Cluster(effort=3000).run_distinct(
-        whole.rows, whole.n_of_row, 4, LocalEngine(1), 0, silent
+        whole.rows, whole.n_of_row, Conditions(4), LocalEngine(1), 0, silent
     )
     assert len(found.row) > whole.rows.n_rows
 
@@ -263,10 +263,12 @@ def test_billions_of_rows_take_no_room(method, k):
     whole = Collapsed.of(grid(900))
     n_of_row = whole.n_of_row.copy()
     n_of_row[[0, 17]] = 3_000_000_000, 1_500_000_000
-    method.run_distinct(whole.rows, n_of_row, k, LocalEngine(1), 0, silent)  # compiled now
+    method.run_distinct(
+        whole.rows, n_of_row, Conditions(k), LocalEngine(1), 0, silent
+    )  # compiled now
     tracemalloc.start()
     try:
-        found = method.run_distinct(whole.rows, n_of_row, k, LocalEngine(1), 0, silent)
+        found = method.run_distinct(whole.rows, n_of_row, Conditions(k), LocalEngine(1), 0, silent)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -325,7 +327,7 @@ def test_what_does_not_spread():
     whole = Collapsed.of(grid(30))
     with pytest.raises(ValueError, match="one by one"):
         Mondrian(strict=False).run_distinct(
-            whole.rows, whole.n_of_row, 2, LocalEngine(1), 0, silent
+            whole.rows, whole.n_of_row, Conditions(2), LocalEngine(1), 0, silent
         )
 
 
@@ -335,12 +337,12 @@ def test_rows_that_are_not_distinct_or_not_there_are_refused(method):
     rows = grid(900)
     each = np.ones(900, dtype=np.int64)
     with pytest.raises(ValueError, match="distinct"):
-        method.run_distinct(rows, each, 2, engine, 0, silent)
+        method.run_distinct(rows, each, Conditions(2), engine, 0, silent)
     whole = Collapsed.of(rows)
     with pytest.raises(ValueError, match="at least"):
-        method.run_distinct(whole.rows, whole.n_of_row - 1, 2, engine, 0, silent)
+        method.run_distinct(whole.rows, whole.n_of_row - 1, Conditions(2), engine, 0, silent)
     none = Rows(rows.names, rows.nodes[:, :0], rows.hierarchies)
-    assert method.run_distinct(none, each[:0], 2, engine, 0, silent).row.size == 0
+    assert method.run_distinct(none, each[:0], Conditions(2), engine, 0, silent).row.size == 0
 
 
 class Forgetful(LocalEngine):
@@ -359,4 +361,4 @@ def test_a_row_lost_on_an_engine_is_noticed(method, monkeypatch):
     monkeypatch.setattr("incrowd.methods.shared.recreate.blocks.DISTINCT_PER_BLOCK", 60)
     whole = Collapsed.of(grid(900))
     with pytest.raises(EngineError, match="lost"):
-        method.run_distinct(whole.rows, whole.n_of_row, 3, Forgetful(1), 0, silent)
+        method.run_distinct(whole.rows, whole.n_of_row, Conditions(3), Forgetful(1), 0, silent)

@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -35,7 +35,7 @@ from incrowd.guarantees.tables.k_anonymity import KAnonymity
 from incrowd.guarantees.tables.leaks import find_leaks
 from incrowd.guarantees.tables.row_order import are_in_canonical_order, order_finding
 from incrowd.guarantees.tables.truth import check_coding
-from incrowd.hierarchies.tree import STAR
+from incrowd.hierarchies.tree import STAR, Hierarchy
 from incrowd.measures.losses.tables import Tally, measure_tally
 from incrowd.tables.columns.normalize import Readings, normalize_frame
 from incrowd.tables.columns.types import labels_of
@@ -58,14 +58,22 @@ class Fingerprint:
     total: int
     starred: tuple[int, ...] = ()
 
+    def without(self, others: Fingerprint) -> Fingerprint:
+        """Return the fingerprint of the rows that remain when others are taken away."""
+        starred = (mine - theirs for mine, theirs in zip(self.starred, others.starred, strict=True))
+        total = (self.total - others.total) % (1 << 64)
+        return Fingerprint(self.n_rows - others.n_rows, total, tuple(starred))
+
 
 @dataclass(frozen=True, eq=False)
 class Expected:
     """What a release must come to.
 
-    ``nodes[column, group]`` are the groups that were to be, ``n_of_group`` rows each; ``released``
-    is the fingerprint of the rows as they were made, ``others`` that of the original's columns
-    that are not generalized. By ``readings`` the cells of the release are read.
+    ``nodes[column, group]`` are the groups that were to be, ``n_of_group`` rows each; further
+    ``n_left_out`` rows are left out. ``released`` is the fingerprint of the rows as they were made,
+    ``others`` that of the original's columns that are not generalized, without the rows that are
+    left out. By ``readings`` the cells of the release are read. ``wishes`` are the rows as they
+    were made, with each one's own k, where there is one.
     """
 
     before: Rows
@@ -75,6 +83,9 @@ class Expected:
     released: Fingerprint
     others: Fingerprint
     readings: Readings
+    n_left_out: int = 0
+    sensitive_hierarchies: dict[str, Hierarchy] = field(default_factory=dict)
+    wishes: Evidence | None = None
 
 
 def fingerprint(engine: OutOfCoreEngine, blocks: Blocks, names: Sequence[str]) -> Fingerprint:
@@ -113,9 +124,21 @@ def examine_rows(
     order, where that can be followed.
     """
     counted = engine.count(released, list(schema.quasi))
+    of_file = guarantee
+    if isinstance(guarantee, KAnonymity) and guarantee.needs_owner:
+        of_file = replace(guarantee, k_column=None, k_rules=())
     findings, leaks = _promise_and_leaks(
-        engine, released, schema, guarantee, counted, missing_values, accepted
+        engine,
+        _read_sensitive(engine, released, schema, expected.readings),
+        schema,
+        of_file,
+        counted,
+        missing_values,
+        accepted,
+        expected.sensitive_hierarchies,
     )
+    if of_file is not guarantee and findings[0].holds:
+        findings[0] = _check_wishes(guarantee, expected)
     n_of_line = counted.column(N_ROWS).to_numpy()
     read = normalize_frame(counted.select(list(codings or ())), expected.readings)
     findings += [
@@ -130,6 +153,34 @@ def examine_rows(
     if all(finding.holds is not False for finding in findings):
         losses = measure_tally(_tally(expected, after, n_of_line, guarantee.k))
     return findings, losses
+
+
+def _read_sensitive(
+    engine: OutOfCoreEngine, released: Blocks, schema: Schema, readings: Readings
+) -> Blocks:
+    """Return released rows with the dates and numbers of sensitive columns as they were read."""
+    known = {name: readings[name] for name in schema.sensitive if name in readings}
+    if not known:
+        return released
+    given = engine.schema(released)
+    returned = normalize_frame(given.empty_table(), known).schema
+
+    def read(block: pa.Table) -> pa.Table:
+        return normalize_frame(block, known)
+
+    return engine.map_blocks(released, read, returned)
+
+
+def _check_wishes(guarantee: TableGuarantee, expected: Expected) -> Finding:
+    """Check that every group is as large as the largest k of its rows.
+
+    A written release does not hold them: it is checked on the rows as they were made, which
+    ``_truth`` finds in the release, one by one.
+    """
+    if expected.wishes is None:
+        raise ValueError("people have a k of their own, and nobody brings it")
+    alone = replace(cast(KAnonymity, guarantee), l=None, t=None)
+    return alone.check(expected.wishes)[0]
 
 
 def _truth(
@@ -201,13 +252,16 @@ def _tally(
 ) -> Tally:
     """Count nodes and groups for the losses, from the released groups."""
     hierarchies = expected.before.hierarchies
-    counts = tuple(
-        np.bincount(nodes, weights=n_of_line, minlength=hierarchy.n_all_nodes).astype(np.int64)
-        for nodes, hierarchy in zip(after, hierarchies, strict=True)
-    )
+    counts = []
+    for nodes, hierarchy in zip(after, hierarchies, strict=True):
+        counted = np.bincount(nodes, weights=n_of_line, minlength=hierarchy.n_all_nodes)
+        counted[hierarchy.root] += expected.n_left_out
+        counts.append(counted.astype(np.int64))
     _, sizes = _sum_counts(after, n_of_line)
-    n_rows = int(n_of_line.sum())
-    return Tally(hierarchies, tuple(expected.counts_before), counts, sizes, n_rows, 0, k)
+    n_left_out = expected.n_left_out
+    n_rows = int(n_of_line.sum()) + n_left_out
+    before = tuple(expected.counts_before)
+    return Tally(hierarchies, before, tuple(counts), sizes, n_rows, n_left_out, k)
 
 
 def _hash_block(block: pa.Table) -> pa.Table:
@@ -307,6 +361,7 @@ def _promise_and_leaks(
     groups: pa.Table,
     missing_values: tuple[str, ...],
     accepted: tuple[str, ...],
+    sensitive_hierarchies: dict[str, Hierarchy] | None = None,
 ) -> tuple[list[Finding], list[Finding]]:
     """Check the guarantee and look for leaks where the rows lie."""
     n_rows = sum(groups.column(N_ROWS).to_pylist())
@@ -317,6 +372,7 @@ def _promise_and_leaks(
         quasi=schema.quasi,
         sensitive=schema.sensitive,
         missing_values=missing_values,
+        sensitive_hierarchies=sensitive_hierarchies or {},
     )
     counts = EngineCounts(engine, blocks, n_rows, groups)
     leaks = find_leaks(counts, schema.quasi, schema.sensitive, schema.insensitive, accepted)

@@ -218,7 +218,6 @@ class CodedView:
 
     rows: Rows
     _before: Rows
-    _seen: tuple[NDArray[np.int32] | None, ...]
     _node_back: tuple[NDArray[np.int32] | None, ...]
 
     @classmethod
@@ -229,7 +228,6 @@ class CodedView:
         from incrowd.encoding.rows import Rows
 
         nodes, trees = before.nodes.copy(), list(before.hierarchies)
-        seen_as: list[NDArray[np.int32] | None] = [None] * before.n_columns
         back: list[NDArray[np.int32] | None] = [None] * before.n_columns
         for place, (name, tree) in enumerate(zip(before.names, before.hierarchies, strict=True)):
             if name not in codings:
@@ -245,45 +243,25 @@ class CodedView:
                 coded = tree.node_of_label[label]
                 seen[: tree.n_leaves][tree.parent[: tree.n_leaves] == coded] = seen[coded]
             nodes[place] = seen[before.nodes[place]]
-            seen_as[place] = seen
             back[place] = np.asarray(
                 [tree.node_of_label[label] for label in shorter.labels], dtype=np.int32
             )
         rows = Rows(before.names, nodes, tuple(trees), before.is_suppressed)
-        return cls(rows, before, tuple(seen_as), tuple(back))
-
-    def without_rows(self) -> CodedView:
-        """Return a view that only translates nodes, to be sent to where rows lie."""
-        none = self.rows.nodes[:, :0]
-        return replace(
-            self,
-            rows=replace(self.rows, nodes=none, is_suppressed=self.rows.is_suppressed[:0]),
-            _before=self._before.with_nodes(none, self.rows.is_suppressed[:0]),
-        )
-
-    def see(self, leaves: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return ``leaves[column, row]`` of the table's own trees as a search sees them."""
-        return _translate(leaves, self._seen)
+        return cls(rows, before, tuple(back))
 
     def restore_nodes(self, nodes: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return nodes that a search released as those of the table's own trees."""
-        return _translate(nodes, self._node_back)
+        translated = nodes.copy()
+        for place, meaning in enumerate(self._node_back):
+            if meaning is not None:
+                translated[place] = meaning[nodes[place]]
+        return translated
 
     def restore(self, after: Rows) -> Rows:
         """Return what a search released as nodes of the table's own trees."""
         nodes = self.restore_nodes(after.nodes)
         restored = self._before.with_nodes(nodes, after.is_suppressed, after.trace)
         return replace(restored, group_of_row=after.group_of_row)
-
-
-def _translate(
-    nodes: NDArray[np.int32], meanings: tuple[NDArray[np.int32] | None, ...]
-) -> NDArray[np.int32]:
-    translated = nodes.copy()
-    for place, meaning in enumerate(meanings):
-        if meaning is not None:
-            translated[place] = meaning[nodes[place]]
-    return translated
 
 
 def _prune_below(tree: Hierarchy, labels: list[str]) -> Hierarchy:

@@ -119,12 +119,25 @@ def columns_of_rules(rules: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for rule in parse_rules(rules) for name in rule.columns))
 
 
+def refuse_unknown_columns(rules: Sequence[str], columns: Sequence[str]) -> None:
+    """Raise where a rule names a column that is not there."""
+    for place, rule in enumerate(parse_rules(rules), 1):
+        for name in rule.columns:
+            if name not in columns:
+                raise unknown("column", name, columns, where=f"k rule {place}")
+
+
 def assign_k(
-    table: Table, k: int, k_column: str | None = None, rules: tuple[str, ...] = ()
+    table: Table,
+    k: int,
+    k_column: str | None = None,
+    rules: tuple[str, ...] = (),
+    n_of_row: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int32]:
     """Return each row's k: that of the k column, else of the first matching rule, else ``k``.
 
     The k column covers every row, so rules beside it are refused: they would have no effect.
+    Where rows stand for several each, there are ``n_of_row``.
     """
     import numpy as np
 
@@ -135,7 +148,7 @@ def assign_k(
                 remedy="The k column covers every row: leave one of the two out.",
             )
         table.require([k_column], f"{table.name}, k column")
-        return read_k_column(table, k_column)
+        return read_k_column(table, k_column, n_of_row)
     if not 1 <= k < 10**MOST_DIGITS:
         raise JobError(
             f"k is not a whole number from 1 to {'9' * MOST_DIGITS}",
@@ -149,6 +162,7 @@ def first_rule_of_row(table: Table, rules: Sequence[str]) -> NDArray[np.int32]:
     """Return the place of the first rule that matches each row, from 0; −1 where none does."""
     import numpy as np
 
+    refuse_unknown_columns(rules, table.columns)
     rule_of_row = np.full(table.n_rows, -1, dtype=np.int32)
     columns: dict[str, _ComparedColumn] = {}
     for place, rule in enumerate(parse_rules(rules)):
@@ -156,15 +170,15 @@ def first_rule_of_row(table: Table, rules: Sequence[str]) -> NDArray[np.int32]:
         is_match = rule_of_row < 0
         for condition in rule.conditions:
             if condition.column not in columns:
-                if condition.column not in table.columns:
-                    raise unknown("column", condition.column, table.columns, where=where)
                 columns[condition.column] = _ComparedColumn.of(table, condition.column)
             is_match &= columns[condition.column].matching_rows(condition, where)
         rule_of_row[is_match] = place
     return rule_of_row
 
 
-def read_k_column(table: Table, column: str) -> NDArray[np.int32]:
+def read_k_column(
+    table: Table, column: str, n_of_row: NDArray[np.int64] | None = None
+) -> NDArray[np.int32]:
     """Return each row's own k: whole numbers of at least 1 and at most nine digits."""
     import numpy as np
     import pyarrow as pa
@@ -179,9 +193,12 @@ def read_k_column(table: Table, column: str) -> NDArray[np.int32]:
         own = pc.cast(texts, pa.int64()).to_numpy(zero_copy_only=False)
         wrong = np.flatnonzero(own < 1)
     if len(wrong):
+        n_wrong, where = len(wrong), f" (first in row {wrong[0] + 1})"
+        if n_of_row is not None:
+            n_wrong, where = int(n_of_row[wrong].sum()), ""
         raise DataError(
-            f"{table.name}, column {column!r}: {len(wrong)} rows hold no whole number of 1 or more "
-            f"(first in row {wrong[0] + 1})",
+            f"{table.name}, column {column!r}: {n_wrong} rows hold no whole number of 1 or "
+            f"more{where}",
             remedy=f"Every row needs its own k, of at most {MOST_DIGITS} digits; 1 asks for "
             "nothing.",
         )

@@ -1,58 +1,43 @@
-"""Which released row each original row becomes, where rows stay on an engine: distinct rows
-counted, looked up and generalized block by block.
+"""Which released row each original row becomes, where rows stay on an engine: looked up among the
+distinct ones and generalized block by block.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from incrowd.codes import RowKey, canonical_order, stable_order
-from incrowd.encoding.coding import CodedView, add_coded_nodes, note_on_coding, refuse_uncodable
-from incrowd.encoding.derived import (
-    Counts,
-    derive_frame,
-    derived_specs,
-    derived_type,
-    judge_derived,
-    name_derivations,
-    reference_columns,
-)
+from incrowd.checking.examine import K_OF_ROW
+from incrowd.codes import RowKey, canonical_order, factorize, stable_order
 from incrowd.encoding.encode import nodes_of, shown_cells
 from incrowd.encoding.rows import Rows
-from incrowd.engines.base import N_ROWS, Blocks, Engine, OutOfCoreEngine
-from incrowd.errors import EngineError, unknown
-from incrowd.hierarchies.builders import ColumnValues, hierarchy_of_values
-from incrowd.hierarchies.specs import HierarchySpec
+from incrowd.engines.base import Blocks, OutOfCoreEngine
+from incrowd.errors import EngineError
 from incrowd.hierarchies.tree import Hierarchy
-from incrowd.job.column_readings import ReadingPlan
-from incrowd.job.job import Job
-from incrowd.job.preparation import plan_job_reading
-from incrowd.methods.shared.fragments import Fragments
-from incrowd.tables.columns.formats import ColumnReading, is_text
-from incrowd.tables.columns.normalize import (
-    DistinctCells,
-    Readings,
-    choose_reading,
-    normalize_frame,
-    notes_on_readings,
-)
+from incrowd.methods.shared.fragments import sort_into_runs, sort_key
+from incrowd.tables.columns.normalize import Readings, normalize_frame
 from incrowd.tables.columns.types import labels_of
+from incrowd.tables.schema import Schema
+
+if TYPE_CHECKING:
+    from incrowd.flow.distinct_rows import DistinctRows
 
 
 def assign_by_content(
-    before: NDArray[np.int32], after: NDArray[np.int32], others: pa.Table
+    distinct: NDArray[np.int64], after: NDArray[np.int32], others: pa.Table
 ) -> NDArray[np.int32]:
     """Return ``after[column, row]`` with places traded among rows that a search took as equal.
 
-    ``others`` are the released columns that are not generalized.
+    ``distinct[row]`` is the same number for such rows; ``others`` are the released columns that
+    are not generalized.
     """
-    distinct, shown = _numbers(before), _numbers(after)
+    shown = _numbers(after)
     rows = _shown_differently(distinct, shown)
     if not len(rows):
         return after
@@ -138,196 +123,18 @@ class Lookup:
 def _find_positions(known: NDArray[np.int64], asked: NDArray[np.int64]) -> NDArray[np.int64]:
     place = np.minimum(np.searchsorted(known, asked), max(0, len(known) - 1))
     if len(asked) and (not len(known) or not np.array_equal(known[place], asked)):
-        raise EngineError(
-            "a row has other values than when rows were counted",
-            remedy="Nothing was released. Make sure that nobody writes to the data meanwhile.",
-        )
+        raise _changed()
     return place
 
 
-# A table's hierarchies and distinct rows, from counts that its engine makes.
-
-
-@dataclass(frozen=True, eq=False)
-class DistinctRows:
-    """The distinct quasi-identifying rows of a table as leaves, and how many rows equal each."""
-
-    rows: Rows
-    n_of_row: NDArray[np.int64]
-    notes: tuple[str, ...]
-    readings: Readings
-    view: CodedView
-    """The rows as a search sees them, of which several may be equal."""
-
-    def searched(self) -> tuple[Rows, NDArray[np.int64]]:
-        """Return the distinct rows that a search sees, and how many rows equal each."""
-        seen = self.view.rows
-        nodes, n_of_row = sum_equal(seen.nodes, seen.hierarchies, self.n_of_row)
-        return Rows(seen.names, nodes, seen.hierarchies), n_of_row
-
-    @property
-    def n_all(self) -> int:
-        """How many rows the table has."""
-        return int(self.n_of_row.sum())
-
-    def counts_of_leaves(self) -> list[NDArray[np.int64]]:
-        """Return, per column, how many rows hold each node."""
-        return [
-            np.bincount(nodes, weights=self.n_of_row, minlength=hierarchy.n_all_nodes).astype(
-                np.int64
-            )
-            for nodes, hierarchy in zip(self.rows.nodes, self.rows.hierarchies, strict=True)
-        ]
-
-
-def count_distinct_rows(engine: Engine, blocks: Blocks, job: Job, where: str) -> DistinctRows:
-    """Count a table's values and distinct rows on its engine; encode those here.
-
-    Raises as reading and encoding a table does.
-    """
-    quasi, specs, plan = job.schema.quasi, job.hierarchy_specs, plan_job_reading(job)
-    counted = engine.count(blocks, list(quasi))
-    readings: dict[str, ColumnReading] = {}
-    n_of_line = counted.column(N_ROWS).to_numpy()
-    hierarchies, nodes = [], np.empty((len(quasi), counted.num_rows), dtype=np.int32)
-    notes: list[str] = []
-    for place, name in enumerate(quasi):
-        cells = counted.select([name]).append_column(N_ROWS, counted.column(N_ROWS))
-        by_value = cells.group_by(name).aggregate([(N_ROWS, "sum")])
-        spec = specs.get(name)
-        if name in plan.names and not (spec and spec.is_derived):
-            reading = _choose_reading(plan, where, name, by_value, job.input.missing_values)
-            if reading is not None:
-                readings[name] = reading
-                by_value = normalize_frame(by_value, readings)
-        values = ColumnValues.of_counts(
-            f"{where}, column {name!r}",
-            by_value.column(name).combine_chunks(),
-            by_value.column(f"{N_ROWS}_sum").to_numpy(),
-            job.input.missing_values,
-        )
-        grouped = spec.number_spec if spec and spec.is_derived else spec
-        limits = job.coding.get(name)
-        if limits is not None:
-            refuse_uncodable(f"{where}, column {name!r}", values)
-        hierarchy, said = hierarchy_of_values(name, values, grouped)
-        if limits is not None:
-            hierarchy = add_coded_nodes(hierarchy, limits)
-        column = normalize_frame(counted.select([name]), readings).column(name)
-        nodes[place] = nodes_of(column, hierarchy, where)
-        hierarchies.append(hierarchy)
-        notes += said
-        if limits is not None:
-            n_of_leaf = np.bincount(nodes[place], n_of_line, minlength=hierarchy.n_leaves)
-            notes.append(note_on_coding(hierarchy, limits, n_of_leaf))
-    del counted
-    # several values of a column may have one label, and so one leaf
-    named = name_derivations(hierarchies, specs)
-    nodes, n_of_row = sum_equal(nodes, named, n_of_line)
-    rows = Rows(quasi, nodes, named)
-    notes = [*notes_on_readings(readings), *notes]
-    return DistinctRows(rows, n_of_row, tuple(notes), readings, CodedView.of(rows, job.coding))
-
-
-def sum_equal(
-    nodes: NDArray[np.int32], hierarchies: Sequence[Hierarchy], n_of_line: NDArray[np.int64]
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return the distinct ones of ``nodes[column, line]``, sorted, and the rows of each."""
-    key = RowKey(nodes.shape[1])
-    for column, hierarchy in zip(nodes, hierarchies, strict=True):
-        key.add(column, hierarchy.n_all_nodes)
-    order = np.argsort(key.numbers, kind="stable")
-    ordered = key.numbers[order]
-    first = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
-    n_of_row = np.add.reduceat(n_of_line[order], first) if len(first) else n_of_line
-    return np.ascontiguousarray(nodes[:, order[first]]), n_of_row.astype(np.int64)
-
-
-def _choose_reading(
-    plan: ReadingPlan, where: str, name: str, by_value: pa.Table, tokens: tuple[str, ...]
-) -> ColumnReading | None:
-    """Return how a column of text is read, from its values and the number of rows of each."""
-    values = by_value.column(name).combine_chunks()
-    if not is_text(values.type):
-        return None
-    counts = by_value.column(f"{N_ROWS}_sum").to_numpy()
-    found = DistinctCells(where, name, values, counts, tokens)
-    return choose_reading(
-        found, plan.stated, is_needed=name in plan.needed, is_lenient=name in plan.lenient
+def _changed() -> EngineError:
+    return EngineError(
+        "a row has other values than when rows were counted",
+        remedy="Nothing was released. Make sure that nobody writes to the data meanwhile.",
     )
 
 
-# Dates that become ages or days where the rows lie.
-
-
-@dataclass(frozen=True, eq=False)
-class DeriveBlock:
-    """Replace the dates of a block by ages or days; or count what does not fit."""
-
-    derived: dict[str, HierarchySpec]
-    readings: dict[str, ColumnReading]
-    tokens: tuple[str, ...]
-    counts_only: bool = False
-
-    def __call__(self, block: pa.Table) -> pa.Table:
-        """Return the block with its derived columns, or a line of counts for each."""
-        dates = [*self.derived, *reference_columns(self.derived)]
-        read = normalize_frame(block.select(list(dict.fromkeys(dates))), self.readings)
-        derived, counts = derive_frame(read, self.derived, self.tokens)
-        if self.counts_only:
-            lines = [[name, *counts[name].numbers] for name in self.derived]
-            return pa.table(list(zip(*lines, strict=True)), names=_FAULTS.names).cast(_FAULTS)
-        for name in self.derived:
-            place = block.column_names.index(name)
-            block = block.set_column(place, name, derived.column(name))
-        return block
-
-
-_FAULTS = pa.schema([("column", pa.string()), *((f"n{n}", pa.int64()) for n in range(4))])
-
-
-def derive_blocks(
-    engine: OutOfCoreEngine, blocks: Blocks, job: Job, where: str
-) -> tuple[Blocks, Readings, list[str]]:
-    """Return rows with ages and days in place of dates, how the dates were read, and notes.
-
-    Raises as ``derive_columns`` does.
-    """
-    derived, plan = derived_specs(job.hierarchy_specs), plan_job_reading(job)
-    if not derived:
-        return blocks, {}, []
-    schema, tokens = engine.schema(blocks), job.input.missing_values
-    dates = list(dict.fromkeys([*derived, *reference_columns(derived)]))
-    readings = {}
-    for name in dates:
-        if name not in schema.names:
-            raise unknown("column", name, schema.names, where="reference of a date")
-        if is_text(schema.field(name).type):
-            counted = engine.count(blocks, [name]).rename_columns([name, f"{N_ROWS}_sum"])
-            reading = _choose_reading(plan, where, name, counted, tokens)
-            if reading is not None:
-                readings[name] = reading
-    faults = engine.collect(
-        engine.map_blocks(
-            engine.select(blocks, dates), DeriveBlock(derived, readings, tokens, True), _FAULTS
-        )
-    )
-    notes = notes_on_readings(readings)
-    for name, spec in derived.items():
-        lines = faults.filter(pc.equal(faults.column("column"), name)).drop_columns(["column"])
-        counts = Counts.of_numbers(sum(column.to_pylist()) for column in lines.columns)
-        notes += judge_derived(where, name, spec, counts)
-    returned = pa.schema(
-        [
-            pa.field(item.name, derived_type(item.type)) if item.name in derived else item
-            for item in schema
-        ]
-    )
-    made = engine.map_blocks(blocks, DeriveBlock(derived, readings, tokens), returned)
-    return made, readings, notes
-
-
-# Fragments put on the rows where they lie: block functions for an engine.
+# What rows show, put on them where they lie: block functions for an engine.
 
 PART = "part of the rows"
 """The column that says where rows meet whose equals are released in several groups."""
@@ -336,65 +143,144 @@ ROWS_PER_PART = 250_000
 
 
 @dataclass(frozen=True, eq=False)
-class Generalization:
-    """What every row shows, by its quasi-identifying values.
+class Shown:
+    """What the rows that a search tells apart are released as.
 
-    Distinct row d, as a search sees it, is shown as the fragments from ``first[d]`` up to
-    ``first[d + 1]``. ``is_shown_as_text[column]`` where some row shows more than a value of its
-    own.
+    ``count[f]`` of those equal to ``row[f]`` show ``nodes[:, f]``, or are left out where
+    ``is_left_out[f]``. Sorted by row; no two of a row are the same.
     """
 
+    row: NDArray[np.int64]
+    nodes: NDArray[np.int32]
+    is_left_out: NDArray[np.bool_]
+    count: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, row: NDArray[np.int64], after: Rows, count: NDArray[np.int64]) -> Shown:
+        """Put together what shows the same: ``count[i]`` of those equal to ``row[i]`` each."""
+        n_nodes = [hierarchy.n_all_nodes for hierarchy in after.hierarchies]
+        columns = [row, *after.nodes, after.is_suppressed.astype(np.int32)]
+        sizes = [int(row.max(initial=0)) + 1, *n_nodes, 2]
+        order, start = sort_into_runs(sort_key(columns, sizes, len(row)))
+        first = order[start[:-1]]
+        summed = np.add.reduceat(count[order], start[:-1]) if len(order) else count
+        nodes = np.ascontiguousarray(after.nodes[:, first])
+        return cls(row[first], nodes, after.is_suppressed[first], summed.astype(np.int64))
+
+    @property
+    def n_left_out(self) -> int:
+        """How many rows are left out."""
+        return int(self.count[self.is_left_out].sum())
+
+    def groups(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return ``nodes[column, group]`` of what is released, and how many rows show each."""
+        kept = ~self.is_left_out
+        return np.ascontiguousarray(self.nodes[:, kept]), self.count[kept]
+
+
+@dataclass(frozen=True, eq=False)
+class Generalization:
+    """What every row shows, by its quasi-identifying cells and others that conditions look at.
+
+    ``lookup`` finds a row among the distinct ones; those that a search takes as equal have the
+    same ``row_of_line``. The rows equal to d are shown as the fragments from ``first[d]`` up to
+    ``first[d + 1]``, in the order of their columns ``compared``. ``is_shown_as_text[column]``
+    where some row shows more than a value of its own. ``k_of_line`` is each distinct row's own k,
+    where there is one.
+    """
+
+    published: tuple[str, ...]
+    compared: tuple[str, ...]
     names: tuple[str, ...]
     hierarchies: tuple[Hierarchy, ...]
-    view: CodedView
+    looked_at: tuple[str, ...]
+    labels: tuple[pa.Array, ...]
     lookup: Lookup
+    row_of_line: NDArray[np.int64]
     first: NDArray[np.int64]
     nodes: NDArray[np.int32]
+    is_left_out: NDArray[np.bool_]
     count: NDArray[np.int64]
     is_shown_as_text: tuple[bool, ...]
     readings: Readings
+    k_of_line: NDArray[np.int32] | None = None
 
     @classmethod
-    def of(cls, distinct: DistinctRows, fragments: Fragments) -> Generalization:
-        """Make it of distinct rows and what became of those that a search saw."""
-        rows, (searched, _) = distinct.rows, distinct.searched()
-        first = np.searchsorted(fragments.row, np.arange(searched.n_rows + 1))
-        sizes = tuple(hierarchy.n_all_nodes for hierarchy in searched.hierarchies)
+    def of(
+        cls, distinct: DistinctRows, shown: Shown, published: Sequence[str], schema: Schema
+    ) -> Generalization:
+        """Make it of distinct rows and what became of those that a search told apart.
+
+        ``published`` are the columns of the release in their order.
+        """
+        rows, searched = distinct.rows, distinct.searched
+        first = np.searchsorted(shown.row, np.arange(searched.rows.n_rows + 1))
+        sizes = [hierarchy.n_all_nodes for hierarchy in rows.hierarchies]
+        sizes += [len(labels) + 1 for labels in distinct.labels]
+        released, _ = shown.groups()
         is_shown = tuple(
             bool((column >= hierarchy.n_leaves).any())
-            for column, hierarchy in zip(fragments.nodes, rows.hierarchies, strict=True)
+            for column, hierarchy in zip(released, rows.hierarchies, strict=True)
         )
         return cls(
+            tuple(published),
+            tuple(name for name in schema.published if name not in rows.names),
             rows.names,
             rows.hierarchies,
-            distinct.view.without_rows(),
-            Lookup.of(searched.nodes, sizes),
+            distinct.looked_at,
+            distinct.labels,
+            Lookup.of(np.vstack([rows.nodes, distinct.codes]), tuple(sizes)),
+            searched.row_of_line,
             first.astype(np.int64),
-            fragments.nodes,
-            fragments.count,
+            shown.nodes,
+            shown.is_left_out,
+            shown.count,
             is_shown,
             distinct.readings,
+            distinct.conditions.k_of_row,
         )
 
     @property
     def parts_rows(self) -> bool:
-        """Whether rows that are equal are released in several groups."""
+        """Whether rows that are equal are released in several groups, or some of them left out."""
         return bool((np.diff(self.first) > 1).any())
 
-    def nodes_of_block(self, block: pa.Table) -> NDArray[np.int32]:
-        """Return a block's quasi-identifying cells as a search sees them."""
-        nodes = np.empty((len(self.names), block.num_rows), dtype=np.int32)
-        cells = normalize_frame(block.select(list(self.names)), self.readings)
-        for place, (name, hierarchy) in enumerate(zip(self.names, self.hierarchies, strict=True)):
-            nodes[place] = nodes_of(cells.column(name), hierarchy, "the data")
-        return self.view.see(nodes)
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are published, and those that conditions look at besides."""
+        return list(dict.fromkeys([*self.published, *self.looked_at]))
 
-    def shown(self, block: pa.Table, nodes: NDArray[np.int32]) -> pa.Table:
+    def lines_of_block(self, block: pa.Table) -> NDArray[np.int64]:
+        """Return where a block's rows are among the distinct ones."""
+        cells = normalize_frame(block.select(list(self.names)), self.readings)
+        found = [
+            nodes_of(cells.column(name), hierarchy, "the data")
+            for name, hierarchy in zip(self.names, self.hierarchies, strict=True)
+        ]
+        found += [
+            _codes_of(block.column(name), labels)
+            for name, labels in zip(self.looked_at, self.labels, strict=True)
+        ]
+        return self.lookup.find(np.asarray(found, dtype=np.int32))
+
+    def schema(self, given: pa.Schema) -> pa.Schema:
+        """Return the columns of released rows, of the blocks' columns."""
+        text = {
+            name for name, is_text in zip(self.names, self.is_shown_as_text, strict=True) if is_text
+        }
+        return pa.schema(
+            [
+                pa.field(name, pa.string()) if name in text else given.field(name)
+                for name in self.published
+            ]
+        )
+
+    def show(self, block: pa.Table, nodes: NDArray[np.int32]) -> pa.Table:
         """Return a block with what its rows show, after each cell was held against its original."""
         from incrowd.guarantees.tables.truth import prove_key
 
         columns = []
-        for name in block.column_names:
+        for name in self.published:
             column = block.column(name)
             if name in self.names:
                 place = self.names.index(name)
@@ -404,7 +290,7 @@ class Generalization:
                         cells = self.readings[name].restore(cells)
                     column = pa.chunked_array([labels_of(cells)])
             columns.append(column)
-        released = pa.table(columns, names=block.column_names)
+        released = pa.table(columns, names=list(self.published))
         quasi = list(self.names)
         proof = prove_key(
             normalize_frame(block.select(quasi), self.readings),
@@ -418,17 +304,66 @@ class Generalization:
         return released
 
 
+def _codes_of(column: pa.ChunkedArray, labels: pa.Array) -> NDArray[np.int32]:
+    """Return the number of each cell among sorted labels; how many those are where it is null."""
+    cells = factorize(column)
+    codes = pc.index_in(labels_of(cells.values).cast(labels.type), labels)
+    if codes.null_count:
+        raise _changed()
+    return np.append(codes.to_numpy(zero_copy_only=False), len(labels)).astype(np.int32)[
+        cells.codes
+    ]
+
+
+KEPT, LEFT_OUT, WITH_OWN_K = "kept", "left out", "with their own k"
+"""Which rows are asked for: the released ones, those left out as they were, the released ones
+with each row's own k beside them."""
+
+
 @dataclass(frozen=True, eq=False)
 class ShowRows:
-    """Generalize a block whose equal rows all show the same."""
+    """Generalize a block in which equal rows that share fragments are together, if any do."""
 
     generalization: Callable[[], Generalization]
+    asked: str = KEPT
 
     def __call__(self, block: pa.Table) -> pa.Table:
-        """Return what the rows show."""
+        """Return what the rows show, places among equal rows by their other columns."""
         made = self.generalization()
-        place = made.lookup.find(made.nodes_of_block(block))
-        return made.shown(block, made.nodes[:, made.first[place]])
+        line = made.lines_of_block(block)
+        row = made.row_of_line[line]
+        fragment = self._fragments(made, row)
+        shown = np.vstack([made.nodes[:, fragment], made.is_left_out[fragment]]).astype(np.int32)
+        if made.parts_rows:
+            shown = assign_by_content(row, shown, block.select(list(made.compared)))
+        is_left_out = shown[-1] == 1
+        chosen = np.flatnonzero(is_left_out if self.asked == LEFT_OUT else ~is_left_out)
+        if len(chosen) < block.num_rows:
+            block = block.take(pa.array(chosen))
+        if self.asked == LEFT_OUT:
+            return block.select(list(made.published))
+        released = made.show(block, shown[:-1, chosen])
+        if self.asked == WITH_OWN_K and made.k_of_line is not None:
+            return released.append_column(K_OF_ROW, pa.array(made.k_of_line[line[chosen]]))
+        return released
+
+    @staticmethod
+    def _fragments(made: Generalization, row: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return a fragment per row, each as often as it counts."""
+        fragment = made.first[row]
+        is_parted = made.first[row + 1] - fragment > 1
+        rows = np.flatnonzero(is_parted)
+        if not len(rows):
+            return fragment
+        rows = rows[np.argsort(row[rows], kind="stable")]
+        starts = np.flatnonzero(np.diff(row[rows], prepend=-1))
+        for start, end in zip(starts, [*starts[1:], len(rows)], strict=True):
+            distinct = int(row[rows[start]])
+            of_row = np.arange(made.first[distinct], made.first[distinct + 1])
+            if int(made.count[of_row].sum()) != end - start:
+                raise EngineError("rows that are equal did not meet in one part")
+            fragment[rows[start:end]] = np.repeat(of_row, made.count[of_row])
+        return fragment
 
 
 @dataclass(frozen=True, eq=False)
@@ -441,73 +376,34 @@ class PlaceRows:
     def __call__(self, block: pa.Table) -> pa.Table:
         """Return the rows with a part each; rows with one fragment may be in any."""
         made = self.generalization()
-        place = made.lookup.find(made.nodes_of_block(block))
-        is_parted = made.first[place + 1] - made.first[place] > 1
+        row = made.row_of_line[made.lines_of_block(block)]
+        is_parted = made.first[row + 1] - made.first[row] > 1
         anywhere = np.arange(block.num_rows, dtype=np.int64) * self.n_parts // block.num_rows
-        part = np.where(is_parted, place % self.n_parts, anywhere)
+        part = np.where(is_parted, row % self.n_parts, anywhere)
         return block.append_column(PART, pa.array(part, pa.int64()))
-
-
-@dataclass(frozen=True, eq=False)
-class ShowParts:
-    """Generalize the rows of one part, in which equal rows that share fragments are together."""
-
-    generalization: Callable[[], Generalization]
-
-    def __call__(self, block: pa.Table) -> pa.Table:
-        """Return what the rows show, places among equal rows by their other columns."""
-        made = self.generalization()
-        block = block.drop_columns([PART])
-        before = made.nodes_of_block(block)
-        place = made.lookup.find(before)
-        after = made.nodes[:, self._fragments(made, place)]
-        others = block.select([name for name in block.column_names if name not in made.names])
-        return made.shown(block, assign_by_content(before, after, others))
-
-    @staticmethod
-    def _fragments(made: Generalization, place: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return a fragment per row, each as often as it counts."""
-        fragment = made.first[place]
-        is_parted = made.first[place + 1] - fragment > 1
-        rows = np.flatnonzero(is_parted)
-        rows = rows[np.argsort(place[rows], kind="stable")]
-        starts = np.flatnonzero(np.diff(place[rows], prepend=-1))
-        for start, end in zip(starts, [*starts[1:], len(rows)], strict=True):
-            distinct = int(place[rows[start]])
-            of_row = np.arange(made.first[distinct], made.first[distinct + 1])
-            if int(made.count[of_row].sum()) != end - start:
-                raise EngineError("rows that are equal did not meet in one part")
-            fragment[rows[start:end]] = np.repeat(of_row, made.count[of_row])
-        return fragment
 
 
 def generalize_blocks(
     engine: OutOfCoreEngine,
     blocks: Blocks,
-    published: list[str],
     generalization: Generalization,
     n_rows: int,
+    asked: str = KEPT,
 ) -> Blocks:
-    """Return the released rows on the engine, in the order of columns that is asked for."""
-    rows = engine.select(blocks, published)
+    """Return the rows that are asked for on the engine, with the columns that are published."""
+    rows = engine.select(blocks, generalization.columns)
     given = engine.schema(rows)
-    returned = pa.schema(
-        [
-            pa.field(name, pa.string()) if _is_text(generalization, name) else given.field(name)
-            for name in published
-        ]
-    )
+    returned = generalization.schema(given)
+    if asked == LEFT_OUT:
+        returned = pa.schema([given.field(name) for name in generalization.published])
+    elif asked == WITH_OWN_K:
+        returned = returned.append(pa.field(K_OF_ROW, pa.int32()))
     shared = engine.broadcast(generalization)
+    show = ShowRows(shared, asked)
     if not generalization.parts_rows:
-        return engine.map_blocks(rows, ShowRows(shared), returned)
+        return engine.map_blocks(rows, show, returned)
     n_parts = max(1, -(-n_rows // ROWS_PER_PART))
     placed = engine.map_blocks(
         rows, PlaceRows(shared, n_parts), given.append(pa.field(PART, pa.int64()))
     )
-    return engine.map_groups(placed, PART, ShowParts(shared), returned)
-
-
-def _is_text(generalization: Generalization, name: str) -> bool:
-    if name not in generalization.names:
-        return False
-    return generalization.is_shown_as_text[generalization.names.index(name)]
+    return engine.map_groups(placed, PART, show, returned)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import cast
 
@@ -15,7 +16,7 @@ from incrowd.errors import DataError, JobError
 from incrowd.guarantees.adaptive.promise import AdaptiveAnonymity
 from incrowd.guarantees.table import TableGuarantee
 from incrowd.guarantees.tables.k_anonymity import KAnonymity
-from incrowd.hierarchies.builders import hierarchy_for
+from incrowd.hierarchies.builders import ColumnValues, hierarchy_of_values
 from incrowd.hierarchies.tree import STAR, Hierarchy
 from incrowd.job.job import Job
 from incrowd.methods.shared.conditions import Conditions, SensitiveCondition
@@ -24,9 +25,15 @@ from incrowd.tables.table import Table
 
 
 def derive_conditions(
-    job: Job, table: Table, sensitive_hierarchies: dict[str, Hierarchy]
+    job: Job,
+    table: Table,
+    sensitive_hierarchies: dict[str, Hierarchy],
+    n_of_row: NDArray[np.int64] | None = None,
 ) -> Conditions:
-    """Translate the job's guarantee into arrays over the table's rows."""
+    """Translate the job's guarantee into arrays over the table's rows.
+
+    Where rows stand for several each, there are ``n_of_row``.
+    """
     guarantee, schema = cast(TableGuarantee, job.guarantee), job.schema
     sensitive: tuple[SensitiveCondition, ...] = ()
     if isinstance(guarantee, KAnonymity) and (guarantee.l is not None or guarantee.t is not None):
@@ -36,12 +43,14 @@ def derive_conditions(
         )
     return Conditions(
         k=guarantee.k,
-        k_of_row=assign_k(table, guarantee.k, guarantee.k_column, guarantee.k_rules)
+        k_of_row=assign_k(table, guarantee.k, guarantee.k_column, guarantee.k_rules, n_of_row)
         if guarantee.k_column or guarantee.k_rules
         else None,
         person_of_row=number_people(table, schema.person) if schema.person else None,
         sensitive=sensitive,
-        n_suppressible=count_suppressible(job.release.suppression_limit, table.n_rows),
+        n_suppressible=count_suppressible(
+            job.release.suppression_limit, table.n_rows if n_of_row is None else n_of_row.sum()
+        ),
         is_belief_bound=isinstance(guarantee, AdaptiveAnonymity)
         and guarantee.posterior == "refuse",
     )
@@ -49,25 +58,43 @@ def derive_conditions(
 
 def count_suppressible(limit: float, n_rows: int) -> int:
     """Return how many rows a share of them is, rounded down; 0.29 of 100 is 29."""
-    return int(Fraction(repr(float(limit))) * n_rows)
+    return int(Fraction(repr(float(limit))) * int(n_rows))
 
 
-def refuse_infeasible(job: Job, conditions: Conditions, n_rows: int) -> None:
-    """Raise InfeasibleError where no release of such data can keep the promise."""
+def refuse_infeasible(
+    job: Job, conditions: Conditions, n_rows: int, n_of_row: NDArray[np.int64] | None = None
+) -> None:
+    """Raise InfeasibleError where no release of such data can keep the promise.
+
+    Where the rows that conditions speak of stand for several each, there are ``n_of_row``.
+    """
     guarantee = cast(TableGuarantee, job.guarantee)
     if isinstance(guarantee, AdaptiveAnonymity):
         guarantee.refuse_infeasible(n_rows, k_of_row=conditions.k_of_row)
         return
+    k_of_row = conditions.k_of_row
+    if k_of_row is not None and n_of_row is not None:
+        k_of_row = np.repeat(k_of_row, n_of_row)
     guarantee.refuse_infeasible(
         n_rows,
-        k_of_row=conditions.k_of_row,
+        k_of_row=k_of_row,
         person_of_row=conditions.person_of_row,
         sensitive={
-            name: np.bincount(part.codes[part.codes >= 0], minlength=part.n_values)
+            name: _count_known(part, n_of_row)
             for name, part in zip(job.schema.sensitive, conditions.sensitive, strict=False)
         },
         n_suppressible=conditions.n_suppressible,
     )
+
+
+def _count_known(
+    column: SensitiveCondition, n_of_row: NDArray[np.int64] | None
+) -> NDArray[np.int64]:
+    """Return how many rows hold each value."""
+    is_known = column.codes >= 0
+    weights = None if n_of_row is None else n_of_row[is_known]
+    counts = np.bincount(column.codes[is_known], weights, minlength=column.n_values)
+    return counts.astype(np.int64)
 
 
 def number_people(table: Table, column: str) -> NDArray[np.int32]:
@@ -83,7 +110,9 @@ def number_people(table: Table, column: str) -> NDArray[np.int32]:
     return people.codes
 
 
-def sensitive_hierarchies_of(job: Job, table: Table) -> dict[str, Hierarchy]:
+def sensitive_hierarchies_of(
+    job: Job, values_of: Callable[[str], ColumnValues]
+) -> dict[str, Hierarchy]:
     """Read or build the hierarchies that closeness measures on or takes its order from."""
     guarantee = job.guarantee
     if not isinstance(guarantee, KAnonymity) or guarantee.t is None:
@@ -100,7 +129,7 @@ def sensitive_hierarchies_of(job: Job, table: Table) -> dict[str, Hierarchy]:
                 f"column {name!r}: hierarchical t-closeness needs a hierarchy of it",
                 remedy=f"State it: --hierarchy {name}=FILE.",
             )
-        found[name], _ = hierarchy_for(name, table, job.hierarchy_specs[name])
+        found[name], _ = hierarchy_of_values(name, values_of(name), job.hierarchy_specs[name])
     return found
 
 

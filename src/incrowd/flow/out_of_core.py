@@ -1,7 +1,8 @@
 """Tables whose rows stay on an engine, larger than memory or on Spark: their steps in the flow.
 
-Rows are counted where they lie, distinct rows are searched here, each block is generalized where it
-is and proven against its original there, and what was written is audited by counts.
+Rows are counted where they lie, distinct rows (or the codes of all rows, where more than one k
+counts) are searched here, each block is generalized where it is and proven against its original
+there, and what was written is audited by counts.
 """
 
 from __future__ import annotations
@@ -20,23 +21,28 @@ from numpy.typing import NDArray
 
 from incrowd.audit import Audit
 from incrowd.checking.certificates import Reading as CertificateReading
+from incrowd.checking.examine import K_OF_ROW
 from incrowd.checking.out_of_core import Expected, Fingerprint, examine_rows, fingerprint
+from incrowd.encoding.rows import Rows
 from incrowd.engines.base import Blocks, OutOfCoreEngine, ReadOptions, ReleaseFolder
 from incrowd.engines.choice import disk_engine
-from incrowd.errors import DataError, EngineError
+from incrowd.errors import DataError, EngineError, InputError
 from incrowd.flow.adapter import Candidate, Checked
 from incrowd.flow.assignment import (
-    DistinctRows,
+    LEFT_OUT,
+    WITH_OWN_K,
     Generalization,
-    count_distinct_rows,
-    derive_blocks,
+    Shown,
     generalize_blocks,
 )
+from incrowd.flow.conditions import refuse_infeasible
+from incrowd.flow.distinct_rows import DistinctRows, count_distinct_rows, derive_blocks
 from incrowd.flow.outputs import Target, for_excel
 from incrowd.flow.overview import count_fragments, overview_of_table
 from incrowd.flow.publication import Publication
+from incrowd.flow.suppression import Suppressed, settle, suppression_finding
 from incrowd.flow.tables import refuse_leaks, settle_formats
-from incrowd.guarantees.evidence import Finding
+from incrowd.guarantees.evidence import Evidence, Finding
 from incrowd.guarantees.table import TableGuarantee
 from incrowd.guarantees.tables.counts import EngineCounts
 from incrowd.guarantees.tables.leaks import insensitive_leaks
@@ -44,9 +50,10 @@ from incrowd.job.inputs import InputOptions
 from incrowd.job.job import Job
 from incrowd.job.preparation import notes_on_removed, required_columns
 from incrowd.methods.base import TableMethod
-from incrowd.methods.shared.fragments import Fragments
+from incrowd.methods.shared.conditions import Conditions, put_back
 from incrowd.progress import Progress
-from incrowd.tables.columns.normalize import stated_of
+from incrowd.sets.sets import format_bytes, memory_limit
+from incrowd.tables.columns.normalize import notes_on_readings, stated_of
 from incrowd.tables.files.leading_rows import LeadingRows, candidate_schema, skip_leading
 from incrowd.tables.files.read import notes_on_encoding
 from incrowd.tables.files.write import format_of_path, write_tables
@@ -57,6 +64,10 @@ from incrowd.workspace import Workspace, file_hash
 
 if TYPE_CHECKING:
     from incrowd.engines.disk.engine import DiskEngine
+
+
+PER_CODE = 90
+"""About how many bytes a search by more than one k takes for each code of a row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +89,27 @@ class EncodedRows:
     others: Fingerprint
     notes: tuple[str, ...]
     settled_input: InputOptions
+
+
+@dataclass(frozen=True, eq=False)
+class FoundRows:
+    """What a search made: ``count[i]`` of the rows equal to ``row[i]`` are row i of ``after``.
+
+    ``conditions`` speak of the rows of ``after``.
+    """
+
+    row: NDArray[np.int64]
+    after: Rows
+    count: NDArray[np.int64]
+    conditions: Conditions
+
+
+@dataclass(frozen=True, eq=False)
+class RowEvidence:
+    """What the audit of a release on an engine holds it against."""
+
+    expected: Expected
+    suppressed: Suppressed
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,69 +159,110 @@ class OutOfCoreAdapter:
             original.where,
         )
         distinct = count_distinct_rows(engine, blocks, job, original.where)
-        self.guarantee.refuse_infeasible(distinct.n_all)
-        notes = (*original.notes, *notes_on_removed(job, columns), *derived, *distinct.notes)
-        settled = settle_formats(job, {**of_dates, **distinct.readings})
-        return EncodedRows(blocks, distinct, published, others, notes, settled)
+        _refuse_unheld(distinct, job, original.where)
+        refuse_infeasible(job, distinct.conditions, distinct.n_all, distinct.n_of_row)
+        found = {**of_dates, **distinct.readings}
+        readings = {name: found[name] for name in columns if name in found}
+        notes = [*original.notes, *notes_on_removed(job, columns), *notes_on_readings(readings)]
+        notes += [*derived, *distinct.notes]
+        settled = settle_formats(job, readings)
+        return EncodedRows(blocks, distinct, published, others, tuple(notes), settled)
 
-    def search(self, encoded: EncodedRows, progress: Progress) -> Fragments:
-        """Run the method on distinct rows with their counts."""
-        rows, n_of_row = encoded.distinct.searched()
-        found = cast(TableMethod, self.job.method).run_distinct(
-            rows, n_of_row, self.guarantee.k, self.engine, self.job.seed, progress
-        )
-        _refuse_lost(n_of_row, found)
-        return replace(found, nodes=encoded.distinct.view.restore_nodes(found.nodes))
+    def search(self, encoded: EncodedRows, progress: Progress) -> FoundRows:
+        """Run the method on distinct rows with their counts, or on the codes of all rows."""
+        method, view = cast(TableMethod, self.job.method), encoded.distinct.view
+        searched = encoded.distinct.searched
+        conditions = searched.conditions
+        if conditions.is_size_only:
+            found = method.run_distinct(
+                searched.rows, searched.n_of_row, conditions, self.engine, self.job.seed, progress
+            )
+            shown = Rows(searched.rows.names, found.nodes, searched.rows.hierarchies)
+            after = put_back(shown, found.nodes, found.trace)
+            return FoundRows(found.row, view.restore(after), found.count, conditions)
+        row, rows, conditions = searched.one_by_one()
+        after = method.run(rows, conditions, self.engine, self.job.seed, progress)
+        return FoundRows(row, view.restore(after), np.ones_like(row), conditions)
 
-    def decode(self, encoded: EncodedRows, found: Fragments) -> Candidate[Blocks, Expected]:
-        """Generalize every block where it is."""
-        distinct = encoded.distinct
-        generalization = Generalization.of(distinct, found)
-        released = generalize_blocks(
-            self.engine, encoded.blocks, encoded.published, generalization, distinct.n_all
-        )
+    def decode(self, encoded: EncodedRows, found: FoundRows) -> Candidate[Blocks, RowEvidence]:
+        """Settle suppressed rows, and generalize every block where it is."""
+        engine, blocks, distinct = self.engine, encoded.blocks, encoded.distinct
+        settled = settle(found.after, found.conditions, self.job.release, found.count)
+        shown = Shown.of(found.row, settled.rows, found.count)
+        _refuse_lost(distinct.searched.n_of_row, shown)
+        schema = self.job.schema
+        made = Generalization.of(distinct, shown, encoded.published, schema)
+        released = generalize_blocks(engine, blocks, made, distinct.n_all)
+        others = encoded.others
+        if shown.n_left_out:
+            left_out = generalize_blocks(engine, blocks, made, distinct.n_all, LEFT_OUT)
+            names = [name for name in encoded.published if name not in schema.quasi]
+            others = others.without(fingerprint(engine, left_out, names))
+        nodes, n_of_group = shown.groups()
         expected = Expected(
             distinct.rows,
             distinct.counts_of_leaves(),
-            found.nodes,
-            found.count,
-            fingerprint(self.engine, released, encoded.published),
-            encoded.others,
+            nodes,
+            n_of_group,
+            fingerprint(engine, released, encoded.published),
+            others,
             distinct.readings,
+            shown.n_left_out,
+            distinct.sensitive_hierarchies,
+            self._wishes(encoded, made, distinct.n_all - shown.n_left_out),
         )
-        method = replace(self.job.method, **found.trace.settings)
+        trace = found.after.trace
+        method = replace(self.job.method, **trace.settings)
         return Candidate(
             released,
             replace(self.job, method=method, input=encoded.settled_input),
-            expected,
-            figures={**found.trace.figures, "distinct_rows": distinct.rows.n_rows},
-            notes=(*encoded.notes, *found.trace.notes),
+            RowEvidence(expected, Suppressed.of(settled, found.conditions)),
+            figures={**trace.figures, "distinct_rows": distinct.n_distinct},
+            notes=(*encoded.notes, *settled.notes, *trace.notes),
         )
 
-    def audit(self, candidate: Candidate[Blocks, Expected], reread: Reread) -> Checked:
+    def _wishes(
+        self, encoded: EncodedRows, made: Generalization, n_released: int
+    ) -> Evidence | None:
+        """Return the rows as they are made, with each one's own k beside them."""
+        if not self.guarantee.needs_owner:
+            return None
+        n_all = encoded.distinct.n_all
+        return Evidence(
+            engine=self.engine,
+            blocks=generalize_blocks(self.engine, encoded.blocks, made, n_all, WITH_OWN_K),
+            n_rows=n_released,
+            quasi=self.job.schema.quasi,
+            k_column=K_OF_ROW,
+            missing_values=self.job.input.missing_values,
+        )
+
+    def audit(self, candidate: Candidate[Blocks, RowEvidence], reread: Reread) -> Checked:
         """Check the written release by counts and fingerprints, where it lies."""
         findings, losses = examine_rows(
             reread.engine,
             reread.blocks,
             self.job.schema,
             self.guarantee,
-            candidate.evidence,
+            candidate.evidence.expected,
             missing_values=self.job.input.missing_values,
             accepted=self.job.release.accept_insensitive,
             codings=self.job.coding,
             tables=reread.tables,
         )
-        expected, columns = candidate.evidence, reread.engine.schema(reread.blocks).names
+        evidence, columns = candidate.evidence, reread.engine.schema(reread.blocks).names
+        expected, suppressed = evidence.expected, evidence.suppressed
         hierarchies = expected.before.hierarchies
         shown = count_fragments(hierarchies, expected.nodes, expected.n_of_group)
         sample = None if reread.sample is None else reread.sample()
         overview = overview_of_table(self.job.schema, hierarchies, shown, columns, sample)
         n_rows = int(findings[0].figures["n_rows"])
-        return Checked(findings, n_rows, losses, overview=overview)
+        findings += suppression_finding(suppressed, n_rows)
+        return Checked(findings, n_rows, losses, suppressed.n_suppressed, overview)
 
-    def reading(self, candidate: Candidate[Blocks, Expected]) -> CertificateReading:
+    def reading(self, candidate: Candidate[Blocks, RowEvidence]) -> CertificateReading:
         """Return how a stranger reads the release, for its certificate."""
-        schema, stated = self.job.schema, stated_of(candidate.evidence.readings)
+        schema, stated = self.job.schema, stated_of(candidate.evidence.expected.readings)
         return CertificateReading(
             schema.quasi,
             schema.sensitive,
@@ -199,19 +272,19 @@ class OutOfCoreAdapter:
         )
 
     def findings_on_file(
-        self, candidate: Candidate[Blocks, Expected], reread: Reread, audit: Audit
+        self, candidate: Candidate[Blocks, RowEvidence], reread: Reread, audit: Audit
     ) -> list[Finding]:
-        """Return what was counted on the release."""
+        """Return what was counted on the release; nothing where only its owner can."""
         del candidate, reread
-        return list(audit.findings)
+        return [] if self.guarantee.needs_owner else list(audit.findings)
 
-    def material(self, candidate: Candidate[Blocks, Expected], reread: Reread) -> None:
+    def material(self, candidate: Candidate[Blocks, RowEvidence], reread: Reread) -> None:
         """A report looks at all rows together: there is none."""
         del candidate, reread
 
     def private_files(
         self,
-        candidate: Candidate[Blocks, Expected],
+        candidate: Candidate[Blocks, RowEvidence],
         reread: Reread,
         publication: Publication,
         audit: Audit,
@@ -220,8 +293,27 @@ class OutOfCoreAdapter:
         del candidate, reread, publication, audit
 
 
-def _refuse_lost(n_of_row: NDArray[np.int64], fragments: Fragments) -> None:
-    n_shown = np.bincount(fragments.row, weights=fragments.count, minlength=len(n_of_row))
+def _refuse_unheld(distinct: DistinctRows, job: Job, where: str) -> None:
+    """Raise where the codes of all rows, which more than one k needs, take too much memory."""
+    conditions = distinct.conditions
+    if conditions.is_size_only:
+        return
+    n_codes = distinct.rows.n_columns + len(conditions.sensitive)
+    n_codes += conditions.k_of_row is not None
+    needed = PER_CODE * n_codes * distinct.n_all
+    allowed = memory_limit(job.engine.memory_bytes)
+    if needed > allowed:
+        raise InputError(
+            f"{where}: a search by l, t or a k per row takes the codes of all "
+            f"{distinct.n_all:,} rows, about {format_bytes(needed)} in this process, and "
+            f"{format_bytes(allowed)} may be used",
+            remedy=f"State --memory {format_bytes(needed)} where the machine has it, name fewer "
+            "columns, or ask for k alone.",
+        )
+
+
+def _refuse_lost(n_of_row: NDArray[np.int64], shown: Shown) -> None:
+    n_shown = np.bincount(shown.row, weights=shown.count, minlength=len(n_of_row))
     if not np.array_equal(n_shown.astype(np.int64), n_of_row):
         raise EngineError("rows were lost or doubled by the search", remedy="Nothing was released.")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, cast
 
+from incrowd.encoding.personal_k import columns_of_rules
 from incrowd.engines.base import Engine
 from incrowd.engines.choice import make_engine, out_of_core_engine
 from incrowd.errors import DataError, InputError
@@ -127,15 +128,18 @@ def _is_long(job: Job, location: Location) -> bool:
 def why_not_out_of_core(job: Job) -> str:
     """Return why a job cannot run out of core; nothing where it can.
 
-    Where groups are tested by their size alone, the distinct rows and their counts are enough.
+    Where groups are tested by their size alone, the distinct rows and their counts are enough;
+    where they are tested by more, the codes of all rows.
     """
     guarantee, release = cast(TableGuarantee, job.guarantee), job.release
-    means = any(spec.grouping_kind == MEAN for spec in job.hierarchy_specs.values())
+    specs = job.hierarchy_specs
+    means = any(spec.grouping_kind == MEAN for spec in specs.values())
+    of_rules = columns_of_rules(guarantee.k_rules)
     reasons = {
         f"the guarantee {guarantee.name} compares rows": not isinstance(guarantee, KAnonymity),
-        "l and t look at the values of every group": guarantee.l is not None
-        or guarantee.t is not None,
-        "people have a k of their own": bool(guarantee.k_column or guarantee.k_rules),
+        "a k rule looks at dates of which ages or days are shown": any(
+            name in specs and specs[name].is_derived for name in of_rules
+        ),
         "groups count people": job.schema.person is not None,
         "stars are wildcards": guarantee.stars != "as-value",
         "a key numbers the rows": release.key is not None,
@@ -144,7 +148,6 @@ def why_not_out_of_core(job: Job) -> str:
         "a policy is saved with its release": release.save_policy is not None,
         "a former release is compared with it": bool(release.former),
         "rows keep their order": release.keep_order,
-        "rows may be suppressed": release.suppression_limit > 0,
         "numbers are binned or averaged": bool(job.bins) or means,
         f"method {job.method.name} looks at every row as it is set": not cast(
             TableMethod, job.method

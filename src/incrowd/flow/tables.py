@@ -31,11 +31,13 @@ from incrowd.flow.former_releases import exclude_repeated, former_findings, iden
 from incrowd.flow.outputs import Target, for_excel
 from incrowd.flow.overview import Overview, overview_of_table
 from incrowd.flow.publication import Publication
-from incrowd.flow.suppression import SettledRows, settle, suppression_finding
+from incrowd.flow.suppression import SettledRows, Suppressed, settle, suppression_finding
 from incrowd.guarantees.evidence import Finding
 from incrowd.guarantees.table import TableGuarantee
 from incrowd.guarantees.tables.counts import FrameCounts
+from incrowd.guarantees.tables.k_anonymity import KAnonymity
 from incrowd.guarantees.tables.leaks import insensitive_leaks
+from incrowd.hierarchies.builders import ColumnValues
 from incrowd.hierarchies.tree import Hierarchy
 from incrowd.job.inputs import InputOptions, read_input
 from incrowd.job.job import Job
@@ -58,6 +60,7 @@ from incrowd.measures.losses.tables import (
 from incrowd.memory import return_free_memory
 from incrowd.methods.base import TableMethod
 from incrowd.methods.shared.conditions import Conditions
+from incrowd.methods.shared.fragments import content_key
 from incrowd.progress import Progress
 from incrowd.tables.columns.normalize import (
     Readings,
@@ -162,7 +165,7 @@ class TableAdapter:
         )
         before = replace(self._named(before), attribute_of_column=prepared.attribute_of_column)
         before = add_costs(before, self.method.stated_costs)
-        hierarchies = sensitive_hierarchies_of(job, table)
+        hierarchies = sensitive_hierarchies_of(job, lambda name: ColumnValues.of(name, table))
         conditions = derive_conditions(job, original, hierarchies)
         refuse_infeasible(job, conditions, table.n_rows)
         view = CodedView.of(before, job.coding)
@@ -196,11 +199,11 @@ class TableAdapter:
         """Put the found nodes on the rows, settle suppressed ones, and sort by content."""
         job, prepared, before, after = self.job, encoded.prepared, encoded.before, found
         table, schema = prepared.table, prepared.schema
-        if encoded.conditions.is_size_only and not after.is_suppressed.any():
+        if encoded.conditions.is_size_only or isinstance(self.guarantee, KAnonymity):
             others = [name for name in schema.published if name not in schema.quasi]
             as_shown = restore_frame(table.frame.select(others), table.readings)
-            nodes = assign_by_content(encoded.view.rows.nodes, after.nodes, as_shown)
-            after = replace(after, nodes=nodes)
+            distinct = content_key(encoded.view.rows, encoded.conditions)
+            after = _shown_by_content(distinct, after, as_shown)
         if self.method.suppresses_missing:
             after = replace(after, nodes=star_missing(before, after, table.missing_values))
         if self.method.decodes_bits:
@@ -303,7 +306,8 @@ class TableAdapter:
             originals = (evidence.prepared.table.frame, evidence.identifying)
             findings.append(audit_pseudonyms(pseudonyms, originals, original_row))
         findings += former_findings(job, reread, evidence.identifiers, hierarchies)
-        findings += suppression_finding(evidence.settled, evidence.conditions, reread.n_rows)
+        suppressed = Suppressed.of(evidence.settled, evidence.conditions)
+        findings += suppression_finding(suppressed, reread.n_rows)
         losses: dict[str, float] = {}
         overview = None
         return_free_memory()
@@ -317,8 +321,7 @@ class TableAdapter:
                 metric = str(job.method_parameters["metric"])
                 after = encode_release(before, reread, original_row)
                 losses["costs"] = stated_cost_share(before, after, metric)
-        n_suppressed = evidence.settled.n_suppressed
-        return Checked(findings, reread.n_rows, losses, n_suppressed, overview)
+        return Checked(findings, reread.n_rows, losses, suppressed.n_suppressed, overview)
 
     @staticmethod
     def _overview(schema: Schema, counted: Tally, reread: Table) -> Overview:
@@ -418,6 +421,15 @@ class TableAdapter:
             audit.release_sha256,
             self.store.location,
         )
+
+
+def _shown_by_content(distinct: NDArray[np.int64], after: Rows, others: pa.Table) -> Rows:
+    """Return what rows show, or that they are left out, by the content of the equal ones."""
+    if not after.is_suppressed.any():
+        return replace(after, nodes=assign_by_content(distinct, after.nodes, others))
+    shown = np.vstack([after.nodes, after.is_suppressed.astype(np.int32)])
+    *nodes, is_suppressed = assign_by_content(distinct, shown, others)
+    return replace(after, nodes=np.asarray(nodes), is_suppressed=is_suppressed.astype(np.bool_))
 
 
 def refuse_leaks(leaks: list[Finding], where: str) -> None:

@@ -95,7 +95,8 @@ class TableMethod(Method):
 
     @property
     def runs_on_distinct_rows(self) -> bool:
-        """Whether ``run_distinct`` gives what ``run`` does where k is the only condition."""
+        """Whether content alone decides what ``run`` does, and ``run_distinct`` where k is the only
+        condition: rows need not come in a file's order, nor one by one."""
         return False
 
     def run(
@@ -111,12 +112,15 @@ class TableMethod(Method):
         self,
         rows: Rows,
         n_of_row: NDArray[np.int64],
-        k: int,
+        conditions: Conditions,
         engine: Engine,
         seed: int,
         progress: Progress,
     ) -> Fragments:
-        """Return distinct rows with their counts as ``run`` releases the rows they stand for."""
+        """Return distinct rows with their counts as ``run`` releases the rows they stand for.
+
+        The conditions are one k, and how many rows may be left out: those show LEFT_OUT.
+        """
         raise NotImplementedError
 
 

@@ -48,7 +48,9 @@ def infeasible(
             else "Fewer than two cannot be a crowd: add data.",
         )
     if k_of_row is not None:
-        n_over = sum(1 for wish in k_of_row if wish > n_crowd)
+        import numpy as np
+
+        n_over = int((np.asarray(k_of_row) > n_crowd).sum())
         if n_over > n_suppressible:
             return InfeasibleError(
                 f"{n_over} rows ask for a k of more than the {n_crowd} there are to stand together",

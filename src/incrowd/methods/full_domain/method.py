@@ -111,7 +111,7 @@ class FullDomain(TableMethod):
         self,
         rows: Rows,
         n_of_row: NDArray[np.int64],
-        k: int,
+        conditions: Conditions,
         engine: Engine,  # noqa: ARG002
         seed: int,  # noqa: ARG002
         progress: Progress,
@@ -119,14 +119,16 @@ class FullDomain(TableMethod):
         """Return distinct rows with their numbers as ``run`` releases the rows they stand for."""
         from functools import partial
 
-        from incrowd.methods.shared.conditions import Conditions
         from incrowd.methods.shared.fragments import search_distinct
 
         self._ranges(rows)
         search = partial(
-            self._search, conditions=Conditions(k), n_suppressible=0, progress=progress
+            self._search,
+            conditions=conditions,
+            n_suppressible=conditions.n_suppressible,
+            progress=progress,
         )
-        return search_distinct(rows, n_of_row, k, search)
+        return search_distinct(rows, n_of_row, conditions, search)
 
     def _search(
         self,

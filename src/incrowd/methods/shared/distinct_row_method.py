@@ -49,7 +49,7 @@ class DistinctRowMethod(TableMethod):
         self,
         rows: Rows,
         n_of_row: NDArray[np.int64],
-        k: int,
+        conditions: Conditions,
         engine: Engine,
         seed: int,
         progress: Progress,
@@ -57,15 +57,14 @@ class DistinctRowMethod(TableMethod):
         """Return distinct rows with their numbers as ``run`` releases the rows they stand for."""
         from functools import partial
 
-        from incrowd.methods.shared.conditions import Conditions
         from incrowd.methods.shared.fragments import search_distinct
 
         if not self._takes_equals_as_one:
             raise ValueError("this search parts equal rows one by one")
         search = partial(
-            self._search, conditions=Conditions(k), engine=engine, seed=seed, progress=progress
+            self._search, conditions=conditions, engine=engine, seed=seed, progress=progress
         )
-        return search_distinct(rows, n_of_row, k, search)
+        return search_distinct(rows, n_of_row, conditions, search)
 
     @property
     def _takes_equals_as_one(self) -> bool:

@@ -115,10 +115,29 @@ def search_rows(
     return put_back(rows, whole.expand(found), found.trace)
 
 
+def content_key(rows: Rows, conditions: Conditions) -> NDArray[np.int64]:
+    """Return a number per row that sorts rows by all that a search sees: equal for equal rows.
+
+    Their nodes first, then what conditions look at: sensitive values, their own k, their person.
+    """
+    columns = [column.codes + 1 for column in conditions.sensitive]
+    columns += [
+        values for values in (conditions.k_of_row, conditions.person_of_row) if values is not None
+    ]
+    n_nodes = [hierarchy.n_nodes for hierarchy in rows.hierarchies]
+    n_values = [int(column.max(initial=0)) + 1 for column in columns]
+    return sort_key([*rows.nodes, *columns], [*n_nodes, *n_values], rows.n_rows)
+
+
 def search_distinct(
-    rows: Rows, n_of_row: NDArray[np.int64], k: int, search: DistinctRowSearch
+    rows: Rows, n_of_row: NDArray[np.int64], conditions: Conditions, search: DistinctRowSearch
 ) -> Fragments:
-    """Search distinct rows with their numbers, in an order that their content decides."""
+    """Search distinct rows with their numbers, in an order that their content decides.
+
+    Groups are tested by their size alone; fragments that are left out show LEFT_OUT.
+    """
+    if not conditions.is_size_only:
+        raise ValueError("distinct rows stand for several where their number alone counts")
     if rows.n_rows == 0:
         none = np.zeros(0, dtype=np.int64)
         return Fragments(none, rows.nodes.copy(), none)
@@ -129,7 +148,7 @@ def search_distinct(
     if len(n_of_row) != rows.n_rows or np.any(n_of_row < 1) or rows.is_suppressed.any():
         raise ValueError("a distinct row stands for one row at least, and for none suppressed")
     sorted_rows = Rows(rows.names, np.ascontiguousarray(rows.nodes[:, order]), rows.hierarchies)
-    limits = Conditions(k).packed(rows.n_rows)
+    limits = conditions.packed(rows.n_rows)
     found = search(sorted_rows, n_of_row[order].astype(np.int64), limits)
     # the fragments of a row stay together, and in their order
     row = order[found.row]
