@@ -32,8 +32,19 @@ def big(desk, big_table):
     return desk
 
 
+STARTED = []
+
+
+@pytest.fixture(autouse=True)
+def no_process_outlives_its_test():
+    yield
+    while STARTED:
+        STARTED.pop().kill()
+
+
 def started(desk, *flags):
-    return start("run", "big.csv", *FLAGS, *flags, folder=desk.folder)
+    STARTED.append(start("run", "big.csv", *FLAGS, *flags, folder=desk.folder))
+    return STARTED[-1]
 
 
 def wait_for(process, words):
