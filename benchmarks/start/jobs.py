@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.releases import EDUCATION, lists, people, write_rows, write_transactions
 from incrowd.errors import JobError
-from incrowd.guarantees.evidence import TABLES
+from incrowd.guarantees.evidence import SETS, TABLES
 from incrowd.guarantees.table import GUARANTEES
 from incrowd.methods.table import METHODS
 
@@ -37,6 +37,9 @@ WORDS = {
     "km": "--guarantee km --k 4 --m 2",
 }
 """How each guarantee, and each condition beside k, is asked for."""
+
+OF_SETS = {"k-per-person": "--guarantee smooth --k 6 --row-k wishes.csv"}
+"""How a condition is asked for by a method that is for sets alone."""
 
 OF_METHOD = {
     "full-domain": "--suppression-limit 0.1",
@@ -91,11 +94,14 @@ def _jobs_of(method: str, promise: str) -> Iterator[Job]:
             f"the benchmark 'start' has no words for {promise!r}, which {method!r} keeps",
             remedy="Add them to WORDS in benchmarks/start/jobs.py.",
         )
-    shape = GUARANTEES[promise].shape if promise in GUARANTEES else TABLES
+    shapes = {GUARANTEES[name].shape for name in METHODS[method].keeps & GUARANTEES.keys()}
+    shape = TABLES if TABLES in shapes else SETS
+    if promise in GUARANTEES:
+        shape = GUARANTEES[promise].shape
     data = INPUTS[shape]
     roles = {"microaggregate": NUMBERS, "adaptive": MASKED}.get(method, ROLES)
     roles = roles if shape == TABLES else ""
-    asked = f"{roles} {WORDS[promise]}"
+    asked = f"{roles} {OF_SETS.get(promise, WORDS[promise]) if shape == SETS else WORDS[promise]}"
     if method == "policy":
         learn = f"{asked} --method mondrian --save-policy policy -o first.csv"
         again = "--policy policy --policy-unfit search"
@@ -126,6 +132,8 @@ def write_inputs(folder: Path, n_rows: int) -> None:
     sets = lists(n_rows, N_ITEMS, seed=3)
     baskets = "".join(" ".join(f"i{item}" for item in row) + "\n" for row in sets)
     (folder / "lists.dat").write_text(baskets, "utf-8")
+    wishes = "".join(f"{row},{8 + row % 5}\n" for row in range(1, n_rows, 20))
+    (folder / "wishes.csv").write_text("row,k\n" + wishes, "utf-8")
     names = "".join(f"i{item}\n" for item in range(N_ITEMS))
     (folder / "items.txt").write_text(names, "utf-8")
     write_transactions(folder, -(-n_rows // 900))
