@@ -81,6 +81,10 @@ def watch_check(record: Record) -> None:
 
 if __name__ == "__main__":
     out, command = Path(sys.argv[1]), sys.argv[2]
+    from incrowd import cli
+
+    if hasattr(cli, "_prepare_packages"):  # before anything is imported, as a command does
+        cli._prepare_packages(sys.argv[2:])
     watch = {"run": watch_run, "check": watch_check}
     watch[command](Record(out))
     sys.argv = ["incrowd", *sys.argv[2:]]
