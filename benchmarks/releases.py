@@ -530,7 +530,7 @@ def refused_jobs() -> Iterator[Job]:
             "starred": "@starred.csv --quasi age,sex --k 5",
             "k-rule-on-sensitive": f"{PEOPLE} --k 3 --k-rule '8 where diagnosis = flu'",
             "leaking-insensitive": "@people.csv --quasi age,sex --insensitive name --k 5",
-            "does-not-fit": f"{PEOPLE} --k 4 --l 2 {ON_DISK}",
+            "does-not-fit": f"{PEOPLE} --k 4 --person patient {ON_DISK}",
             "ragged": "@ragged.csv --quasi age,sex --k 5",
             "own-k-by-noise": "@lists.dat --items @items.txt --guarantee edge-dp --epsilon 5 "
             "--row-k @row_k.csv",
