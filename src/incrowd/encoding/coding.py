@@ -249,17 +249,12 @@ class CodedView:
         rows = Rows(before.names, nodes, tuple(trees), before.is_suppressed)
         return cls(rows, before, tuple(back))
 
-    def restore_nodes(self, nodes: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return nodes that a search released as those of the table's own trees."""
-        translated = nodes.copy()
-        for place, meaning in enumerate(self._node_back):
-            if meaning is not None:
-                translated[place] = meaning[nodes[place]]
-        return translated
-
     def restore(self, after: Rows) -> Rows:
         """Return what a search released as nodes of the table's own trees."""
-        nodes = self.restore_nodes(after.nodes)
+        nodes = after.nodes.copy()
+        for place, node_back in enumerate(self._node_back):
+            if node_back is not None:
+                nodes[place] = node_back[after.nodes[place]]
         restored = self._before.with_nodes(nodes, after.is_suppressed, after.trace)
         return replace(restored, group_of_row=after.group_of_row)
 
